@@ -84,6 +84,10 @@ class PlanRefused(StackmapError):
         return (super().__str__(), *self.reasons)
 
 
+class OperandRefused(PlanRefused):
+    """A name, a path or a value of the system cannot be part of a command."""
+
+
 class TargetRefused(StackmapError):
     """A device to overwrite is in use."""
 

@@ -29,7 +29,7 @@ NASTY = (
     "* ? [a-z] {a,b} !(x)",
     "!! !$ ^a^b^",
     "#not a comment",
-    "a & b | c > pwned < /etc/passwd",
+    "a & b | c > pwned < passwd",
     "\\x20\\",
     "${HOME} $HOME $$",
     "ünïcödé-磁盘",

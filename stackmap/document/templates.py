@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from stackmap.document.units import UNKNOWN, duration, number, percent, rate, size
-from stackmap.model.command_line import operand, quoted
+from stackmap.errors import OperandRefused
+from stackmap.model.command_line import NO_COMMAND, quoted
+from stackmap.model.operand import DeviceTitle, KernelName, LvPath, Number, Word
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Observation
 
@@ -89,6 +91,15 @@ def figure(value: float, unit: str) -> str:
     return f"{shown(value, unit)}×" if unit == "times" else shown(value, unit)
 
 
+# The types of the words that commands may have.
+OPERANDS: Mapping[str, type[Word]] = {
+    "device": DeviceTitle,
+    "lv": LvPath,
+    "kernel_name": KernelName,
+    "wanted": Number,
+}
+BACKTICK = r"\x60"  # for "`", which ends a command in a sentence
+PLACE = re.compile(r"\{(\w+)\}")
 OPTIONAL = re.compile(r"\[([^]]*\{(\w+)\}[^]]*)\]")
 
 
@@ -120,12 +131,27 @@ def filled(template: str, words: Mapping[str, str]) -> str:
     "vg/a;b: run `lvs 'vg/a;b'`."
     """
     template = OPTIONAL.sub(lambda part: part[1] if part[2] in words else "", template)
-    words = Words({name: word.replace("`", r"\x60") for name, word in words.items()})
-    commands = Words({name: quoted(operand(word)) for name, word in words.items()})
+    shown = Words({name: word.replace("`", BACKTICK) for name, word in words.items()})
     parts = template.split("`")
     return "`".join(
-        part.format_map(commands if number % 2 else words) for number, part in enumerate(parts)
+        _command(part, words) if number % 2 else part.format_map(shown)
+        for number, part in enumerate(parts)
     ).rstrip()
+
+
+def _command(template: str, words: Mapping[str, str]) -> str:
+    """Return a command with its operands; the reason in place of one with a name that is none of its type."""
+    try:
+        operands = {
+            name: quoted((OPERANDS[name](words[name]),)) for name in PLACE.findall(template)
+        }
+    except OperandRefused:
+        return NO_COMMAND
+    if any("`" in each for each in operands.values()):
+        return NO_COMMAND
+    if operands.get("device", "").startswith(("-", "'-")):
+        operands["device"] = f"-- {operands['device']}"
+    return template.format_map(operands)
 
 
 def title(topology: Topology, name: str) -> str:

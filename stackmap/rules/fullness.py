@@ -29,7 +29,7 @@ _rule = partial(
     "SM311",
     sentence="The data space of thin pool {device} is {share} full ({used} of {total}). "
     "[Time to full: {to_full}.]",
-    advice="Extend it: `lvextend --size +SIZE {lv}`, or set thin_pool_autoextend_threshold. Run "
+    advice="Extend it: `lvextend --size +SIZE -- {lv}`, or set thin_pool_autoextend_threshold. Run "
     "`fstrim` on its file systems. A full pool holds writes for 60 s, then fails them.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used data blocks; lvmthin(7)",
 )
@@ -44,7 +44,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Found:
     "SM312",
     sentence="The metadata space of thin pool {device} is {share} full ({used} of {total}). "
     "[Time to full: {to_full}.]",
-    advice="Extend it: `lvextend --poolmetadatasize +SIZE {lv}`. A pool whose metadata is full "
+    advice="Extend it: `lvextend --poolmetadatasize +SIZE -- {lv}`. A pool whose metadata is full "
     "becomes read-only and needs `lvconvert --repair`.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used metadata blocks; lvmthin(7)",
 )
@@ -57,7 +57,7 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Found:
 @_rule(
     "SM313",
     sentence="Snapshot {device} is {share} full ({used} of {total}). [Time to full: {to_full}.]",
-    advice="Extend it: `lvextend --size +SIZE {lv}`, or remove it: `lvremove {lv}`. If it gets full, "
+    advice="Extend it: `lvextend --size +SIZE -- {lv}`, or remove it: `lvremove -- {lv}`. If it gets full, "
     "its content is lost.",
     source="Linux admin-guide/device-mapper/snapshot.rst, status; lvmsnapshot",
 )

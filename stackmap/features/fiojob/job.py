@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from stackmap.features.fiojob.load import JobLoad, Stream
 from stackmap.features.fiojob.sizes import SizeSource
+from stackmap.model.operand import AbsolutePath
 
 VARIABLE = "${TARGET}"  # fio takes it from the environment, and stops if it is not set
 MAX_RUNTIME = 3600  # seconds a job runs at most
@@ -48,12 +49,12 @@ class Job:
     """
     A job file.
 
-    ``target``: a path, "" if the user must set it; ``notes``: warnings about it.
+    ``target``: a path, None if the user must set it; ``notes``: warnings about it.
     ``every``: writes between two flushes, None if there are none, or if that is not known.
     """
 
     load: JobLoad
-    target: str
+    target: AbsolutePath | None
     runtime: int
     every: int | None
     options: Mapping[str, str]
@@ -67,7 +68,10 @@ class Job:
 
 
 def job_of(
-    load: JobLoad, target: str = "", runtime: int | None = None, notes: tuple[str, ...] = ()
+    load: JobLoad,
+    target: AbsolutePath | None = None,
+    runtime: int | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Job:
     """
     Return the job that repeats *load* on the path *target*, for *runtime* seconds or the measured time.
@@ -80,7 +84,7 @@ def job_of(
     options = {
         "ioengine": "libaio",
         "direct": "1",
-        "filename": target.replace(":", r"\:") or VARIABLE,
+        "filename": VARIABLE if target is None else target.replace(":", r"\:"),
         "time_based": "1",
         "runtime": str(seconds),
         "norandommap": "1",

@@ -66,7 +66,7 @@ def fiojob_json(job: Job) -> dict[str, object]:
         "device": load.device.name,
         "intervals": load.count,
         "seconds": load.seconds,
-        "target": job.target or None,
+        "target": job.target,
         "destructive": job.writes,
         "notes": list(job.notes),
         "runtime": job.runtime,

@@ -15,8 +15,8 @@ from stackmap.errors import InputError, NameNotFound, TargetRefused
 from stackmap.features.fiojob.target_use import HEAD, in_use, is_source, not_a_test_file, used_by
 from stackmap.features.plan.plan_context import path_of
 from stackmap.model.device import Use
+from stackmap.model.operand import AbsolutePath
 from stackmap.model.topology import NO_TOPOLOGY
-from stackmap.render.text import safe
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -32,13 +32,13 @@ WRITTEN = "{path} has {size} bytes of data, which the job overwrites"
 
 
 class Target(NamedTuple):
-    """A path for a job, "" for the user to set, and notes on it."""
+    """A path for a job, None for the user to set, and notes on it."""
 
-    path: str
+    path: AbsolutePath | None
     notes: tuple[str, ...] = ()
 
 
-NONE = Target("")
+NONE = Target(None)
 
 
 def target_of(session: Session, measured: Measurement, source: str, target: str) -> Target:
@@ -56,19 +56,19 @@ def target_of(session: Session, measured: Measurement, source: str, target: str)
     if not session.live or NO_TOPOLOGY in topology.unknown:
         machines.append(discover(here))
     paths = [_judged(machine, source, target, first=machine is topology) for machine in machines]
-    path = next(filter(None, paths), "")
+    path = next(filter(None, paths), None)
     found = Target(path) if path else _file(session.host, here, target)
-    if safe(found.path) != found.path or NOT_IN_A_JOB & {*found.path}:
-        raise TargetRefused(f"{safe(found.path)}: a job file cannot name it")
+    if found.path is not None and NOT_IN_A_JOB & {*found.path}:
+        raise TargetRefused(f"{found.path}: a job file cannot name it")
     return found
 
 
-def _judged(machine: Topology, source: str, target: str, *, first: bool) -> str:
+def _judged(machine: Topology, source: str, target: str, *, first: bool) -> AbsolutePath | None:
     found = find(machine, target)
     if len(found) > 1:
         raise click.UsageError(f"--target {target} matches {len(found)} devices: choose one")
     if not found:
-        return ""
+        return None
     (name,) = found
     if first and is_source(machine, source, name):
         raise TargetRefused(f"{target} is, or is part of, the measured volume")
@@ -93,7 +93,7 @@ def _file(there: Host, here: Host, target: str) -> Target:
     notes = [WRITTEN.format(path=path, size=status.st_size)] if written else []
     if not sees_all_processes(here):
         notes.append(UNSEEN.format(path=path))
-    return Target(os.path.abspath(target), tuple(notes))
+    return Target(AbsolutePath(os.path.abspath(target)), tuple(notes))
 
 
 def _uses(there: Host, here: Host, path: str) -> Iterator[Use]:

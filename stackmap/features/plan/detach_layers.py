@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan.lvm_steps import waiting
 from stackmap.features.plan.placement import place
 from stackmap.features.plan.plan_context import PlanContext
 from stackmap.features.plan.step import Step
-from stackmap.model.command_line import Command
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, words
 from stackmap.model.device import Kind
+from stackmap.model.operand import CACHE_MODES, LvmName, LvPath, PvPath, keyword
 from stackmap.model.volume_group import LogicalVolume
 
 _POOL = re.compile(r"(.+?)(?:_c(?:pool|vol))?")
@@ -77,12 +78,12 @@ def _pool_metadata(context: PlanContext, name: str) -> tuple[Step, ...]:
     room = metadata.extents + 1 + context.volume.extents
     present = [devices[path] for path in metadata.on if path in devices]
     (pv,) = place(replace(context, onto=()), 1, room, avoiding=present)
-    full = f"{context.group.name}/{name}"
+    full, path = LvPath(f"{context.group.name}/{name}"), PvPath(pv.path)
     mirroring = Step(
-        ("lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", full, pv.path),
+        words("lvconvert --yes --type raid1 --mirrors 1 --", full, path),
         "mirrors the pool's metadata to a second disk; without metadata all thin volumes are lost",
         "causes a little I/O",
-        (("lvconvert", "--yes", "--mirrors", "0", full, pv.path),),
+        (words("lvconvert --yes --mirrors 0 --", full, path),),
     )
     return mirroring, waiting(full, "raid1")
 
@@ -90,28 +91,30 @@ def _pool_metadata(context: PlanContext, name: str) -> tuple[Step, ...]:
 def _cached(context: PlanContext, name: str) -> DetachedLayers:
     """Detach a dm-cache, which writes its dirty blocks back."""
     cached = _visible(context, name, "cache")
-    pool, label = _split_name(cached.pool), f"{context.group.name}/{name}"
-    kind = "--cachevol" if cached.pool.endswith("_cvol") else "--cachepool"
+    pool, label = LvmName(_split_name(cached.pool)), LvPath(f"{context.group.name}/{name}")
+    kind = words("--cachevol" if cached.pool.endswith("_cvol") else "--cachepool", pool)
     modes = (d.facts.get("mode") for d in context.topology if d.label == label)
     mode = next((mode for mode in modes if mode is not None), None)
     if mode is None:
         raise PlanRefused(f"the mode of the cache on {label} is not known")
-    attach = ("lvconvert", "--yes", "--type", "cache", kind, pool, "--cachemode", mode, label)
+    chosen = words("--cachemode", keyword(mode, CACHE_MODES, "the cache mode"), *words("--", label))
+    attach = (*words("lvconvert --yes --type cache"), *kind, *chosen)
     unchecked = (WRITEBACK,) if mode == "writeback" else ()
-    return replace(_around_cache(context.group.name, name, attach, pool), unchecked=unchecked)
+    return replace(_around_cache(label, attach, pool), unchecked=unchecked)
 
 
 def _writecached(context: PlanContext, name: str) -> DetachedLayers:
-    pool = _split_name(_visible(context, name, "writecache").pool)
-    group = context.group.name
-    attach = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", pool, f"{group}/{name}")
-    return replace(_around_cache(group, name, attach, pool), unchecked=(WRITEBACK,))
+    pool = LvmName(_split_name(_visible(context, name, "writecache").pool))
+    full = LvPath(f"{context.group.name}/{name}")
+    attach = words("lvconvert --yes --type writecache --cachevol", pool, *words("--", full))
+    return replace(_around_cache(full, attach, pool), unchecked=(WRITEBACK,))
 
 
-def _around_cache(group: str, name: str, attach: Command, pool: str) -> DetachedLayers:
-    split = ("lvconvert", "--yes", "--splitcache", f"{group}/{name}")
+def _around_cache(full: LvPath, attach: Command, pool: LvmName) -> DetachedLayers:
+    name = full.name
+    split = words("lvconvert --yes --splitcache --", full)
     # LVM does not attach an active volume as a cache; a cache pool is never active.
-    deactivate = ("lvchange", "--activate", "n", f"{group}/{pool}")
+    deactivate = words("lvchange --activate n --", LvPath(f"{full.group}/{pool}"))
     on = (deactivate, attach) if "--cachevol" in attach else (attach,)
     before = Step(
         split,
@@ -154,10 +157,11 @@ def _checksummed(context: PlanContext, name: str) -> DetachedLayers:
     below = context.topology.with_all_below(context.target.name)
     if not any(context.topology[other].target == "integrity" for other in below):
         return DetachedLayers(name)
-    full = f"{context.group.name}/{name}"
+    full = LvPath(f"{context.group.name}/{name}")
     if context.request.level in NOT_REDUNDANT:
         raise PlanRefused(f"{full} has checksums; {context.request.level} cannot have them")
-    off, on = (("lvconvert", "--yes", "--raidintegrity", to, full) for to in "ny")
+    off = words("lvconvert --yes --raidintegrity n --", full)
+    on = words("lvconvert --yes --raidintegrity y --", full)
     remove = Step(
         off,
         "removes the members' checksums",

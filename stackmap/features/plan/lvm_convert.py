@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvconvert_paths import (
     NO_METADATA,
@@ -30,12 +29,13 @@ from stackmap.features.plan.step import (
     SYNC_LOAD,
     Plan,
     Step,
-    printable,
     unprotected,
 )
-from stackmap.model.command_line import Command
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, words
 from stackmap.model.device import Role
 from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
+from stackmap.model.operand import Keyword, LvPath, PvPath
 from stackmap.model.raid import Layout, layout
 from stackmap.model.volume_group import PhysicalVolume
 
@@ -64,7 +64,7 @@ def convert(context: PlanContext) -> Plan:
     layers = detach_layers(context)
     if layers.hidden or layers.after:
         _require_takeovers(conversions)
-    name = f"{context.group.name}/{layers.name}"
+    name = LvPath(f"{context.group.name}/{layers.name}")
     added = _place_added(context, conversions, data)
     require_room(context, _extra_room(context, conversions), "a reshape or a new bitmap")
     after = context.mark_unprotected(layers.after, result)
@@ -72,7 +72,7 @@ def convert(context: PlanContext) -> Plan:
     paths = ", ".join(pv.path for pvs in added.values() for pv in pvs)
     checked = [f"{context.target.label} is in sync and complete"]
     checked += [f"room for a member on each of {paths}, on disks without a member"] if paths else []
-    return Plan(printable(steps), result, tuple(checked), (*layers.unchecked, GEOMETRY))
+    return Plan(steps, result, tuple(checked), (*layers.unchecked, GEOMETRY))
 
 
 def _require_request(context: PlanContext, result: Layout, data: int) -> None:
@@ -228,15 +228,16 @@ def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
     return {pv: extents for pv, extents in room.items() if extents}
 
 
-def _steps(name: str, conversions: Path, data: int, added: Added) -> list[Step]:
+def _steps(name: LvPath, conversions: Path, data: int, added: Added) -> list[Step]:
     """Return each lvconvert, followed by the wait for its sync."""
     steps: list[Step] = []
     for number, each in enumerate(conversions):
         pvs = added.get(number, ())
-        words = ("lvconvert", "--yes", "--type", each.after, name, *(pv.path for pv in pvs))
+        paths = (PvPath(pv.path) for pv in pvs)
+        command = (*_converting(each.after, name), *paths)
         does = f"converts it to {each.after} with {members(each.after, data)} members"
         risks = _risks(each, conversions, adds=bool(pvs))
-        pair = [Step(words, does, risks, _undo(name, each), AFTER_SYNC)]
+        pair = [Step(command, does, risks, _undo(name, each), AFTER_SYNC)]
         if each.after not in STRIPED:
             pair.append(waiting(name, *names(each.after)))
         steps += unprotected(pair) if _lacks_redundancy(each, conversions) else pair
@@ -249,10 +250,14 @@ def _lacks_redundancy(conversion: Conversion, conversions: Path) -> bool:
     return conversions[0].before not in STRIPED and bool(striped)
 
 
-def _undo(name: str, conversion: Conversion) -> tuple[Command, ...]:
+def _undo(name: LvPath, conversion: Conversion) -> tuple[Command, ...]:
     """Return the commands back; several where a striped type needs raid0_meta in between."""
     types = (each.after for each in path(conversion.after, conversion.before) or ())
-    return tuple(("lvconvert", "--yes", "--type", each, name) for each in types)
+    return tuple(_converting(each, name) for each in types)
+
+
+def _converting(segtype: str, name: LvPath) -> Command:
+    return words("lvconvert --yes --type", Keyword(segtype), *words("--", name))
 
 
 def _risks(conversion: Conversion, conversions: Path, *, adds: bool) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvm_steps import removal, shape, waiting
 from stackmap.features.plan.placement import extent_words, metadata_extents, place
@@ -21,10 +20,11 @@ from stackmap.features.plan.step import (
     Plan,
     Step,
     copy_and_compare,
-    printable,
 )
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
-from stackmap.model.command_line import Command
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, words
+from stackmap.model.operand import LvPath, Number, PvPath
 from stackmap.model.raid import RAID_LEVELS, Layout
 from stackmap.model.volume_group import PhysicalVolume
 
@@ -47,15 +47,16 @@ def copy(context: PlanContext) -> Plan:
             )
     result = context.request.resolve(context.target.layout, lvm=True)
     stripes = result.data if RAID_LEVELS[result.level].stripes else 1
+    lv = LvPath(f"{group.name}/{name}")
     image = -(-context.volume.extents // stripes)  # LVM rounds up to whole stripes
     metadata = metadata_extents(group, image, None) if result.survivable_failures else 0
     pvs = place(context, result.members, image + metadata)
-    before, (switch, *after) = _exchange(context, name)
+    before, (switch, *after) = _exchange(context, lv)
     if context.loses_redundancy(result):
         switch = replace(switch, risks=f"{switch.risks}; {REQUESTED}")
-    remove = removal(f"{group.name}/{name}{OLD_SUFFIX}", "the old LV's space")
+    remove = removal(lv.with_suffix(OLD_SUFFIX), "the old LV's space")
     steps = (
-        *_create(group.name, name, image * stripes, result, pvs),
+        *_create(lv, image * stripes, result, pvs),
         *layers.before,
         *before,
         *context.mark_unprotected((switch, *after, *layers.after, remove), result),
@@ -70,57 +71,60 @@ def copy(context: PlanContext) -> Plan:
     untested = untested_users(context) if before else ()
     larger = enlarged(context) if image * stripes > context.volume.extents else ()
     unchecked = (*layers.unchecked, *untested, *larger, GEOMETRY)
-    return Plan(printable(steps), result, checked, unchecked)
+    return Plan(steps, result, checked, unchecked)
 
 
 def _create(
-    group: str, name: str, extents: int, result: Layout, pvs: tuple[PhysicalVolume, ...]
+    lv: LvPath, extents: int, result: Layout, pvs: tuple[PhysicalVolume, ...]
 ) -> list[Step]:
-    new = f"{group}/{name}{NEW_SUFFIX}"
-    words = (
-        "lvcreate", "--yes", *shape(result), "--extents", str(extents), "--name", name + NEW_SUFFIX,
-        group, *(pv.path for pv in pvs),
-    )  # fmt: skip
+    new = lv.with_suffix(NEW_SUFFIX)
+    named = (*words("--extents", Number(extents)), *words("--name", new.name))
+    paths = (PvPath(pv.path) for pv in pvs)
     create = Step(
-        words,
+        (*words("lvcreate --yes"), *shape(result), *named, *words("--", new.group), *paths),
         f"creates {new}: {result}, {'one member on each of these PVs' if len(pvs) > 1 else 'on this PV'}",
         SYNC if result.survivable_failures else NOTHING,
-        (("lvremove", "--yes", new),),
+        (words("lvremove --yes --", new),),
     )
     return [create, *([waiting(new)] if result.survivable_failures else [])]
 
 
-def _exchange(context: PlanContext, name: str) -> tuple[list[Step], list[Step]]:
+def _exchange(context: PlanContext, lv: LvPath) -> tuple[list[Step], list[Step]]:
     """Return the steps until the new LV takes the writes, and those from then on."""
-    group = context.group.name
-    old = f"/dev/{group}/{name}"
-    if moving := moving_btrfs(context, old, f"{old}{NEW_SUFFIX}"):
-        set_aside, restore = _renames(group, name, name + OLD_SUFFIX)
-        unname, give_name = _renames(group, name, name + NEW_SUFFIX)
+    if moving := moving_btrfs(context, lv.path, lv.with_suffix(NEW_SUFFIX).path):
+        set_aside, restore = _renames(lv, lv.with_suffix(OLD_SUFFIX))
+        unname, give_name = _renames(lv, lv.with_suffix(NEW_SUFFIX))
         return [], [
             moving,
             Step(set_aside, "renames the old LV", undo=(restore,)),
             Step(give_name, "gives the new LV its name", undo=(unname,)),
         ]
-    stop, start = stop_users(context, old)
-    *swap, renamed = _swap(group, name, context.volume.extents * context.group.extent)
+    stop, start = stop_users(context, lv.path)
+    *swap, renamed = _swap(lv, context.volume.extents * context.group.extent)
     return [*stop, *swap], [renamed, *start]
 
 
-def _swap(group: str, name: str, size: int) -> list[Step]:
+def _swap(old: LvPath, size: int) -> list[Step]:
     """Return the offline steps that copy the LV and give the copy its name."""
-    old, new = f"{group}/{name}", f"{group}/{name}{NEW_SUFFIX}"
-    activate, deactivate = (("lvchange", "--activate", to, old) for to in "yn")
-    protect, unprotect = (("lvchange", "--permission", to, old) for to in ("r", "rw"))
-    skip, activatable = (("lvchange", "--setactivationskip", to, old) for to in "yn")
-    set_aside, restore = _renames(group, name, name + OLD_SUFFIX)
-    unname, give_name = _renames(group, name, name + NEW_SUFFIX)
+    new = old.with_suffix(NEW_SUFFIX)
+    activate, deactivate = (
+        words("lvchange --activate y --", old),
+        words("lvchange --activate n --", old),
+    )
+    protect, unprotect = (
+        words("lvchange --permission r --", old),
+        words("lvchange --permission rw --", old),
+    )
+    skip = words("lvchange --setactivationskip y --", old)
+    activatable = words("lvchange --setactivationskip n --", old)
+    set_aside, restore = _renames(old, old.with_suffix(OLD_SUFFIX))
+    unname, give_name = _renames(old, new)
     return [
         Step(deactivate, "deactivates the LV; fails if it is in use, so stop its users first",
              undo=(activate,), online=False),
         Step(protect, "protects the old LV against writes", undo=(unprotect,), online=False),
         Step(activate, "activates it read-only", undo=(deactivate,), online=False),
-        *copy_and_compare(f"/dev/{old}", f"/dev/{new}", size),
+        *copy_and_compare(old.path, new.path, size),
         Step(deactivate, "deactivates the old LV to avoid duplicate file-system UUIDs",
              undo=(activate,), online=False),
         Step(skip, "keeps it inactive after a reboot, too", undo=(activatable,), online=False),
@@ -131,6 +135,7 @@ def _swap(group: str, name: str, size: int) -> list[Step]:
     ]  # fmt: skip
 
 
-def _renames(group: str, one: str, other: str) -> tuple[Command, Command]:
+def _renames(one: LvPath, other: LvPath) -> tuple[Command, Command]:
     """Return the commands that rename an LV, and rename it back."""
-    return ("lvrename", group, one, other), ("lvrename", group, other, one)
+    forth, back = (one.name, other.name), (other.name, one.name)
+    return words("lvrename --", one.group, *forth), words("lvrename --", one.group, *back)

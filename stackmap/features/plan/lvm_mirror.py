@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvm_convert import require_synced
 from stackmap.features.plan.lvm_steps import waiting
 from stackmap.features.plan.placement import metadata_extents, place, require_room
 from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import FEWER_FAILURES, REQUESTED, SYNC_LOAD, Plan, Step, printable
+from stackmap.features.plan.step import FEWER_FAILURES, REQUESTED, SYNC_LOAD, Plan, Step
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import words
+from stackmap.model.operand import LvPath, Number, PvPath
 from stackmap.model.raid import layout
 
 MIRRORED = frozenset({"linear", "raid1"})
@@ -23,12 +25,12 @@ def mirror(context: PlanContext) -> Plan:
     now, count = len(images), _requested(context)
     result = layout("raid1", count) if count > 1 else layout("linear", 1)
     layers = detach_layers(context)
-    name = f"{context.group.name}/{layers.name}"
+    name = LvPath(f"{context.group.name}/{layers.name}")
     steps, checked = (
         _add(context, name, images, count) if count > now else ([_remove(name, now, count)], ())
     )
     rest = context.mark_unprotected((*steps, *layers.after), result)
-    return Plan(printable((*layers.before, *rest)), result, checked, layers.unchecked)
+    return Plan((*layers.before, *rest), result, checked, layers.unchecked)
 
 
 def _requested(context: PlanContext) -> int:
@@ -50,7 +52,7 @@ def _images(context: PlanContext) -> list[frozenset[str]]:
 
 
 def _add(
-    context: PlanContext, name: str, images: list[frozenset[str]], count: int
+    context: PlanContext, name: LvPath, images: list[frozenset[str]], count: int
 ) -> tuple[list[Step], tuple[str, ...]]:
     group, extents = context.group, context.volume.extents
     metadata = metadata_extents(group, extents, context.volume.region)
@@ -62,24 +64,26 @@ def _add(
         free = {pv.path: pv.free for pv in group.pvs}
         roomiest = max(images[0], key=lambda path: free.get(path, 0))
         require_room(context, {roomiest: metadata}, "the first copy's metadata")
-    paths = tuple(pv.path for pv in pvs)
+    paths = tuple(PvPath(pv.path) for pv in pvs)
     more = count - len(images)
     convert = Step(
-        ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(count - 1), name, *paths),
+        words(
+            "lvconvert --yes --type raid1 --mirrors", Number(count - 1), *words("--", name), *paths
+        ),
         f"adds {more} mirror{'s' * (more > 1)} on {', '.join(paths)} and starts the sync",
         SYNC_LOAD,
-        (("lvconvert", "--yes", "--mirrors", str(len(images) - 1), name, *paths),),
+        (words("lvconvert --yes --mirrors", Number(len(images) - 1), *words("--", name), *paths),),
     )
     each, separate = ("each of ", ", on separate disks") if len(paths) > 1 else ("", "")
     room = f"{extents + metadata} free extents on {each}{', '.join(paths)}{separate}"
     return [convert, waiting(name, "raid1")], (room,)
 
 
-def _remove(name: str, now: int, count: int) -> Step:
+def _remove(name: LvPath, now: int, count: int) -> Step:
     return Step(
-        ("lvconvert", "--yes", "--mirrors", str(count - 1), name),
+        words("lvconvert --yes --mirrors", Number(count - 1), *words("--", name)),
         f"removes {now - count} of {now} copies",
         REQUESTED if count == 1 else FEWER_FAILURES,
-        (("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(now - 1), name),),
+        (words("lvconvert --yes --type raid1 --mirrors", Number(now - 1), *words("--", name)),),
         "this starts a sync",
     )

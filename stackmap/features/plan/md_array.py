@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan.md_changes import PARITY_LAST
 from stackmap.features.plan.mdadm_grow import ROTATIONS
 from stackmap.features.plan.placement import disks
 from stackmap.features.plan.plan_context import PlanContext, path_of
 from stackmap.features.plan.step import NO_WAY_BACK, Step
-from stackmap.model.command_line import script
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, script, words
 from stackmap.model.device import UNUSED, Device, Kind
+from stackmap.model.operand import (
+    BlockDevicePath,
+    Fixed,
+    MdName,
+    Number,
+    Pattern,
+    Script,
+    assigned,
+)
 from stackmap.model.raid import RAID_LEVELS, Layout
 
 SUITABLE = frozenset({Kind.DISK, Kind.PARTITION, Kind.MULTIPATH, Kind.CRYPT})
@@ -27,6 +36,12 @@ _REMOVE_LIMIT = (
     'free() { [ ! -e "$md/sync_max" ] || grep -qE "reshape|frozen" "$md/sync_action" || '
     'echo max > "$md/sync_max"; }; '
 )
+_BUSY = f'array=$1; busy() {{ mdadm --detail "$array" | grep -qE "{BUSY}"; }}; '
+_LOOP = f"while sleep {POLL_SECONDS}; busy || {{ sleep {POLL_SECONDS}; busy; }}; do :; done; "
+_FREE_LOOP = _LOOP.replace("; busy", "; free; busy")
+_PROOF = '[ "$(mdadm --detail "$array" | grep -cE "($2)$")" = "$3" ]'
+WAIT = Script(_BUSY + _LOOP + _PROOF)
+WAIT_FREE = Script(_REMOVE_LIMIT + _BUSY + _FREE_LOOP + _PROOF)
 _RAID10_LAYOUTS = {"near": "n", "far": "f", "offset": "o"}
 
 
@@ -78,41 +93,45 @@ def capacity(chosen: tuple[Device, ...], layout: Layout) -> int:
     return int(each * ((layout.members - layout.parity) / layout.copies if striped else 1))
 
 
-def _layout_option(layout: Layout) -> tuple[str, ...]:
+def _layout_option(layout: Layout) -> Command:
     """Return mdadm's --layout; () for the level's default."""
     if layout.level == "raid10":
-        return (f"--layout={_RAID10_LAYOUTS[layout.variant or 'near']}{layout.copies}",)
+        copies = Number(layout.copies)
+        return (assigned(f"--layout={_RAID10_LAYOUTS[layout.variant or 'near']}", copies),)
     if layout.level not in ("raid5", "raid6") or layout.variant in ("", "ls"):
         return ()
     if layout.level == "raid6":
         raise PlanRefused(f"mdadm's name for raid6 with the layout {layout.variant} is not known")
-    return (f"--layout={ROTATIONS[layout.variant]}",)
+    return (assigned("--layout=", Fixed(ROTATIONS[layout.variant])),)
 
 
-def create(path: str, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
+def create(path: BlockDevicePath, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
     """Return the steps that create an array at *path*, wait for its first sync, and empty it."""
-    chunk = (f"--chunk={(layout.chunk or 0) // 1024}",) if RAID_LEVELS[layout.level].stripes else ()
+    shape = words(
+        "--run",
+        assigned("--level=", Number(layout.level.removeprefix("raid"))),
+        assigned("--raid-devices=", Number(layout.members)),
+    )
+    if RAID_LEVELS[layout.level].stripes:
+        shape = (*shape, assigned("--chunk=", Number((layout.chunk or 0) // 1024)))
+    bitmap = words("--bitmap=internal") if layout.survivable_failures else ()
     names = tuple(path_of(device) for device in chosen)
     create = Step(
-        (
-            "mdadm", "--create", path, "--run", f"--level={layout.level.removeprefix('raid')}",
-            f"--raid-devices={layout.members}", *chunk, *_layout_option(layout),
-            *(("--bitmap=internal",) if layout.survivable_failures else ()), *names,
-        ),
+        (*words("mdadm --create", path), *shape, *_layout_option(layout), *bitmap, *names),
         f"creates {path}: {layout}",
         f"erases {', '.join(names)}; the first sync competes for I/O on these disks",
-        (("mdadm", "--stop", path), ("mdadm", "--zero-superblock", *names)),
-    )  # fmt: skip
+        (words("mdadm --stop", path), words("mdadm --zero-superblock", *names)),
+    )
     # Contents of an earlier array on these disks may reappear, and LVM activates what it finds.
     empty = Step(
-        ("wipefs", "--all", path),
+        words("wipefs --all --", path),
         "removes signatures of earlier contents; if it fails, they are in use: stop here",
         f"earlier contents of {path} can no longer be found",
     )
     return [create, *([waiting(path, layout)] if layout.survivable_failures else []), empty]
 
 
-def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
+def waiting(path: BlockDevicePath, after: Layout, *, reshaped: bool = False) -> Step:
     """
     Return the step that waits for a sync; it fails unless the array is healthy and laid out as *after*.
 
@@ -120,42 +139,36 @@ def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
     """
     # mdadm --wait fails if the sync has already ended. The loop wants two idle polls in a row:
     # a reshape ends before the sync after it begins, and before mdadm changes the level.
-    detail = 'mdadm --detail "$array"'
-    free = "free; " if reshaped else ""
-    loop = (
-        f"array=$1; busy() {{ {detail} | grep -qE '{BUSY}'; }}; "
-        f"while sleep {POLL_SECONDS}; {free}busy || {{ sleep {POLL_SECONDS}; {free}busy; }}; do :; done; "
-    )
     lines = ["State : [a-z-]+ ?", f"Raid Level : {after.level}", f"Raid Devices : {after.members}"]
     if (after.level, after.variant) == ("raid5", PARITY_LAST):
         lines.append(f"Layout : {ROTATIONS[PARITY_LAST]}")
     lines += [f"Chunk Size : {after.chunk // 1024}K"] if after.chunk else []
-    proof = f"""[ "$({detail} | grep -cE '({"|".join(lines)})$')" = {len(lines)} ]"""
+    text = WAIT_FREE if reshaped else WAIT
     return Step(
-        script((_REMOVE_LIMIT if reshaped else "") + loop + proof, path),
+        script(text, path, Pattern("|".join(lines)), Number(len(lines))),
         f"waits for the sync, then checks that it is a healthy {after.level}; stop here if it fails",
     )
 
 
-def new_name(context: PlanContext) -> str:
+def new_name(context: PlanContext) -> MdName:
     """Return an unused name for the new array."""
     base = context.target.facts.get("alias", context.target.name)
     name = f"{base}-new"
     if any(device.facts.get("alias") == name for device in context.topology):
         raise PlanRefused(f"the new array needs the name {name}, which is in use")
-    return name
+    return MdName(name)
 
 
-def show_config(path: str) -> Step:
+def show_config(path: BlockDevicePath) -> Step:
     """Return the step that prints the line of mdadm.conf for an array."""
     return Step(
-        ("mdadm", "--detail", "--brief", path),
+        words("mdadm --detail --brief", path),
         "prints the line for mdadm.conf; replace the old array's line with it and rebuild the "
         "initramfs (update-initramfs -u, dracut -f), or the array is missing after a reboot",
     )
 
 
-def member_paths(context: PlanContext) -> tuple[str, ...]:
+def member_paths(context: PlanContext) -> tuple[BlockDevicePath, ...]:
     """Return the paths of the target's members, its spares last."""
     edges = sorted(context.topology.below(context.target.name), key=lambda e: e.role in UNUSED)
     return tuple(path_of(context.topology[edge.below]) for edge in edges)
@@ -165,7 +178,7 @@ def remove(context: PlanContext) -> list[Step]:
     """Return the last steps, days later: stop the old array and erase its superblocks."""
     path, names = path_of(context.target), member_paths(context)
     return [
-        Step(("mdadm", "--stop", path), "stops the old array, days later",
-             undo=(("mdadm", "--assemble", path, *names),), later=True),
-        Step(("mdadm", "--zero-superblock", *names), "frees its disks", NO_WAY_BACK, later=True, final=True),
+        Step(words("mdadm --stop", path), "stops the old array, days later",
+             undo=(words("mdadm --assemble", path, *names),), later=True),
+        Step(words("mdadm --zero-superblock", *names), "frees its disks", NO_WAY_BACK, later=True, final=True),
     ]  # fmt: skip

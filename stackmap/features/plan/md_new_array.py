@@ -7,16 +7,17 @@ and vgreduce move the extents online.
 
 from __future__ import annotations
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan import md_array
-from stackmap.features.plan.plan_context import PlanContext, path_of, require_valid_names
-from stackmap.features.plan.step import GEOMETRY, Plan, Step, copy_and_compare, printable
+from stackmap.features.plan.plan_context import PlanContext, path_of
+from stackmap.features.plan.step import GEOMETRY, Plan, Step, copy_and_compare
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import words
 from stackmap.model.device import Kind
+from stackmap.model.operand import BlockDevicePath, LvmName, PvPath
 from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
 
 HEADER = 1024**2  # bytes before LVM's first extent at most, without special alignment
-PROGRESS = "10"  # seconds between two lines of pvmove
 
 
 def copy(context: PlanContext) -> Plan:
@@ -30,8 +31,8 @@ def copy(context: PlanContext) -> Plan:
         raise PlanRefused(
             f"{context.target.title} has {size} bytes; {layout} on these disks holds {room}"
         )
-    old, new = path_of(context.target), f"/dev/md/{md_array.new_name(context)}"
-    assemble = ("mdadm", "--assemble", "--readonly", old, *md_array.member_paths(context))
+    old, new = path_of(context.target), md_array.new_name(context).path
+    assemble = words("mdadm --assemble --readonly", old, *md_array.member_paths(context))
     begin = (*md_array.create(new, layout, chosen), md_array.show_config(new))
     if moving := moving_btrfs(context, old, new):
         steps = (*begin, *context.mark_unprotected((moving, *md_array.remove(context)), layout))
@@ -40,10 +41,10 @@ def copy(context: PlanContext) -> Plan:
         steps = (
             *begin,
             *stop,
-            Step(("mdadm", "--readonly", old), "protects the old array; fails if it is being written to",
-                 undo=(("mdadm", "--readwrite", old),), online=False),
+            Step(words("mdadm --readonly", old), "protects the old array; fails if it is being written to",
+                 undo=(words("mdadm --readwrite", old),), online=False),
             *copy_and_compare(old, new, size),
-            Step(("mdadm", "--stop", old), "stops the old array to avoid duplicate file-system UUIDs",
+            Step(words("mdadm --stop", old), "stops the old array to avoid duplicate file-system UUIDs",
                  "a reboot may assemble it again; until its superblocks are erased, mount by path, not by UUID",
                  undo=(assemble,), online=False),
             *context.mark_unprotected((*start, *md_array.remove(context)[1:]), layout),
@@ -56,7 +57,7 @@ def copy(context: PlanContext) -> Plan:
     unchecked = (
         *md_array.unknown_contents(context), *untested, by_path, *enlarged(context), GEOMETRY,
     )  # fmt: skip
-    return Plan(printable(steps), layout, checked, unchecked)
+    return Plan(steps, layout, checked, unchecked)
 
 
 def move(context: PlanContext) -> Plan:
@@ -74,8 +75,8 @@ def move(context: PlanContext) -> Plan:
         raise PlanRefused(
             f"{old.path} has {used} extents in use; {layout} on these disks has at least {room}"
         )
-    path = f"/dev/md/{md_array.new_name(context)}"
-    begin, *moves = _move(group.name, old.path, path)
+    path = md_array.new_name(context).path
+    begin, *moves = _move(LvmName(group.name), PvPath(old.path), path)
     steps = (
         *md_array.create(path, layout, chosen),
         md_array.show_config(path),
@@ -86,7 +87,7 @@ def move(context: PlanContext) -> Plan:
         f"{used} extents in use on {old.path}, room for at least {room} on the new array",
         f"nothing uses {', '.join(path_of(device) for device in chosen)}; they share no disk",
     )
-    return Plan(printable(steps), layout, checked, (*md_array.unknown_contents(context), GEOMETRY))
+    return Plan(steps, layout, checked, (*md_array.unknown_contents(context), GEOMETRY))
 
 
 def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
@@ -95,7 +96,6 @@ def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
         raise PlanRefused(f"whether it is a PV is not known: {context.reason}")
     for group in context.groups.values():
         if pv := group.pv_of(context.target.name):
-            require_valid_names(group)
             if group.shared:
                 raise PlanRefused(
                     f"{group.name} is shared by several hosts; pvmove there was not tested"
@@ -106,17 +106,20 @@ def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
     raise PlanRefused(f"{context.target.title} is not a PV")
 
 
-def _move(group: str, old: str, new: str) -> list[Step]:
+def _move(group: LvmName, old: PvPath, path: BlockDevicePath) -> list[Step]:
+    new = PvPath(path)
     return [
-        Step(("pvcreate", "--yes", new), "makes the new array a PV", undo=(("pvremove", new),)),
-        Step(("vgextend", group, new), f"adds it to {group}",
-             undo=(("vgreduce", group, new),)),
-        Step(("pvmove", "--interval", PROGRESS, old, new),
+        Step(words("pvcreate --yes --", new), "makes the new array a PV",
+             undo=(words("pvremove --", new),)),
+        Step(words("vgextend --", group, new), f"adds it to {group}",
+             undo=(words("vgreduce --", group, new),)),
+        Step(words("pvmove --interval 10 --", old, new),
              "moves all LVs online; each is mirrored until its copy is complete",
              "competes for I/O; after a crash, pvmove without arguments continues",
-             (("pvmove", new, old),), "while it runs, stop it with pvmove --abort instead"),
-        Step(("vgreduce", group, old), "removes the old array from the VG",
-             undo=(("vgextend", group, old),)),
-        Step(("pvremove", old), "removes the PV label from the old array", undo=(("pvcreate", old),),
+             (words("pvmove --", new, old),), "while it runs, stop it with pvmove --abort instead"),
+        Step(words("vgreduce --", group, old), "removes the old array from the VG",
+             undo=(words("vgextend --", group, old),)),
+        Step(words("pvremove --", old), "removes the PV label from the old array",
+             undo=(words("pvcreate --", old),),
              later=True),
     ]  # fmt: skip

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan import md_array
 from stackmap.features.plan.md_changes import changes
-from stackmap.features.plan.mdadm_grow import BACKUP, Change, risks, undo, words
+from stackmap.features.plan.mdadm_grow import BACKUP, Change, grow_command, risks, undo
 from stackmap.features.plan.placement import disks
 from stackmap.features.plan.plan_context import PlanContext, path_of
-from stackmap.features.plan.step import GEOMETRY, Plan, Step, printable, unprotected
+from stackmap.features.plan.step import GEOMETRY, Plan, Step, unprotected
 from stackmap.features.plan.users import enlarged
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import words
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.operand import BlockDevicePath
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
@@ -42,7 +44,7 @@ def grow(context: PlanContext) -> Plan:
     steps += context.mark_unprotected([md_array.show_config(path)], result)
     larger = enlarged(context) if result.data > present.data else ()
     unchecked = (*md_array.unknown_contents(context), *larger, GEOMETRY)
-    return Plan(printable(tuple(steps)), result, tuple(checked), unchecked)
+    return Plan(tuple(steps), result, tuple(checked), unchecked)
 
 
 def _present_layout(context: PlanContext) -> Layout:
@@ -125,14 +127,14 @@ def _take(fresh: list[Device], count: int) -> tuple[Device, ...]:
     return chosen
 
 
-def _steps(path: str, change: Change, present: Layout, result: Layout) -> list[Step]:
+def _steps(path: BlockDevicePath, change: Change, present: Layout, result: Layout) -> list[Step]:
     """
     Return the --grow, before it the step that adds spares, and after it the wait.
 
     *present* and *result*: the first and the last layout of the plan.
     """
     grow = Step(
-        words(path, change),
+        grow_command(path, change),
         f"{change.does}, in the background",
         risks(change, passing="raid0" not in (present.level, result.level)),
         *undo(path, change),
@@ -144,18 +146,18 @@ def _steps(path: str, change: Change, present: Layout, result: Layout) -> list[S
     return unprotected(steps) if present.survivable_failures and change.lacks_redundancy else steps
 
 
-def _add_spares(path: str, names: tuple[str, ...]) -> Step:
+def _add_spares(path: BlockDevicePath, names: tuple[BlockDevicePath, ...]) -> Step:
     return Step(
-        ("mdadm", path, "--add", *names),
+        words("mdadm", path, *words("--add", *names)),
         f"adds {', '.join(names)} as spares",
         f"erases {', '.join(names)}",
-        (("mdadm", path, "--remove", *names),),
+        (words("mdadm", path, *words("--remove", *names)),),
     )
 
 
-def _bitmap(path: str) -> Step:
+def _bitmap(path: BlockDevicePath) -> Step:
     return Step(
-        ("mdadm", "--grow", path, "--bitmap=internal"),
+        words("mdadm --grow", path, *words("--bitmap=internal")),
         "adds a write-intent bitmap, so that a crash does not cause a full sync",
-        undo=(("mdadm", "--grow", path, "--bitmap=none"),),
+        undo=(words("mdadm --grow", path, *words("--bitmap=none")),),
     )

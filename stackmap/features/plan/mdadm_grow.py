@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from stackmap.features.plan.md_changes import PARITY_LAST
 from stackmap.features.plan.step import AFTER_SYNC, FEWER_FAILURES, REQUESTED, SYNC_LOAD
-from stackmap.model.command_line import Command
+from stackmap.model.command_line import Command, words
+from stackmap.model.operand import AbsolutePath, BlockDevicePath, Fixed, Number, Word, assigned
 from stackmap.model.raid import Layout
 
 BACKUP = "/var/tmp"  # noqa: S108 - the reshape's backup must survive a reboot
@@ -37,7 +38,7 @@ class Change:
 
     before: Layout
     after: Layout
-    added: tuple[str, ...] = ()
+    added: tuple[BlockDevicePath, ...] = ()
 
     @property
     def restripes(self) -> bool:
@@ -58,29 +59,30 @@ class Change:
         return "raid0" in (self.before.level, self.after.level)
 
 
-def words(path: str, change: Change) -> Command:
+def grow_command(path: BlockDevicePath, change: Change) -> Command:
     """
     Return the command.
 
     >>> from stackmap.model.raid import layout
-    >>> " ".join(words("/dev/md0", Change(layout("raid1", 2), layout("raid5", 2, 65536))))
+    >>> change = Change(layout("raid1", 2), layout("raid5", 2, 65536))
+    >>> " ".join(grow_command(BlockDevicePath("/dev/md0"), change))
     'mdadm --grow /dev/md0 --level=5'
     """
     before, after = change.before, change.after
-    found = ["mdadm", "--grow", path]
+    found: list[Word] = [*words("mdadm --grow", path)]
     if after.level != before.level:
-        found.append(f"--level={after.level.removeprefix('raid')}")
+        found.append(assigned("--level=", Number(after.level.removeprefix("raid"))))
     if after.level != "raid0" and after.members != before.members:
-        found.append(f"--raid-devices={after.members}")
+        found.append(assigned("--raid-devices=", Number(after.members)))
     if after.level == before.level and after.variant != before.variant:
-        found.append(f"--layout={ROTATIONS[after.variant]}")
+        found.append(assigned("--layout=", Fixed(ROTATIONS[after.variant])))
     if after.level == before.level and after.chunk != before.chunk:
-        found.append(f"--chunk={(after.chunk or 0) // 1024}")
+        found.append(assigned("--chunk=", Number((after.chunk or 0) // 1024)))
     if change.added and before.level == "raid0":  # a raid0 has no spares
-        found += ["--add", *change.added]
+        found += words("--add", *change.added)
     if change.restripes:
         name = f"{path.rpartition('/')[2]}-{after.level}-{after.members}"
-        found.append(f"--backup-file={BACKUP}/{name}.mdadm")
+        found.append(assigned("--backup-file=", AbsolutePath(f"{BACKUP}/{name}.mdadm")))
     return tuple(found)
 
 
@@ -96,16 +98,17 @@ def risks(change: Change, *, passing: bool) -> str:
     return f"{RESTRIPE}; {FEWER_FAILURES}" if fewer else RESTRIPE
 
 
-def undo(path: str, change: Change) -> tuple[tuple[Command, ...], str]:
+def undo(path: BlockDevicePath, change: Change) -> tuple[tuple[Command, ...], str]:
     """Return the commands back, () for none, and a remark."""
     before, after = change.before, change.after
     if after.level == "raid0":
         return (), DISKS_DROPPED.format(level=before.level)
     added = after.members - before.members
-    back = words(path, Change(after, before))
+    back = grow_command(path, Change(after, before))
     # Which of an array's own spares md took is not known.
     if before.level == after.level == "raid1" and len(change.added) == added:
-        off = ("mdadm", path, "--fail", *change.added, "--remove", *change.added)
+        fail = words("mdadm", path, *words("--fail", *change.added))
+        off = (*fail, *words("--remove", *change.added))
         return (off, back), WITH_DISKS
     if before.level == after.level and added:
         return (), NOT_IN_PLACE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,13 +9,13 @@ from stackmap.errors import PlanRefused
 from stackmap.features.plan.step import Step, unprotected
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.operand import BlockDevicePath, LvPath, MdName
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.model.volume_group import LogicalVolume, VolumeGroup
 
 # Besides letters and digits, device-mapper leaves these as they are in node names (dmsetup(8)).
 _UNMANGLED = "#+-.:=@_"
-_LVM_NAME = re.compile(r"[A-Za-z0-9+_.][A-Za-z0-9+_.-]*")
 # Roles on the data path, and kinds of devices that have a layout.
 DATA_ROLES = frozenset({Role.DATA, Role.ORIGIN})
 WITH_LAYOUT = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.ARRAY})
@@ -81,7 +80,6 @@ class PlanContext:
         name = self.target.label.partition("/")[0]
         if name not in self.groups:
             raise PlanRefused(f"LVM does not report the VG {name}")
-        require_valid_names(self.groups[name])
         return self.groups[name]
 
     @property
@@ -91,13 +89,6 @@ class PlanContext:
         if name not in self.group.volumes:
             raise PlanRefused(f"LVM does not report the LV {self.target.label}")
         return self.group.volumes[name]
-
-
-def require_valid_names(group: VolumeGroup) -> None:
-    """Refuse a VG with a name that LVM does not allow (lvm(8)): it could pass for an option."""
-    for name in (group.name, *group.volumes):
-        if not _LVM_NAME.fullmatch(name):
-            raise PlanRefused(f"LVM does not allow the name {name}")
 
 
 def target(topology: Topology, names: list[str]) -> Device:
@@ -130,14 +121,16 @@ def target(topology: Topology, names: list[str]) -> Device:
     return lowest
 
 
-def path_of(device: Device) -> str:
+def path_of(device: Device) -> BlockDevicePath:
     """Return the path of *device* in /dev, by a persistent name where it has one."""
     if device.uuid.startswith("LVM-") and "/" in device.label:
-        return f"/dev/{device.label}"
+        return LvPath(device.label).path
     if device.dm_name:
-        return f"/dev/mapper/{mangled(device.dm_name)}"
+        return BlockDevicePath(f"/dev/mapper/{mangled(device.dm_name)}")
     alias = device.facts.get("alias", "")
-    return f"/dev/md/{alias}" if alias and device.kind is Kind.ARRAY else f"/dev/{device.name}"
+    if alias and device.kind is Kind.ARRAY:
+        return MdName(alias).path
+    return BlockDevicePath(f"/dev/{device.name}")
 
 
 def mangled(name: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from stackmap.errors import PlanRefused
-from stackmap.model.command_line import Command, quoted
+from stackmap.model.command_line import Command, quoted, words
+from stackmap.model.operand import BlockDevicePath, Number, assigned
 from stackmap.model.raid import Layout
 
 NOTHING = "nothing"
@@ -80,21 +80,12 @@ def unprotected(steps: Iterable[Step]) -> list[Step]:
     return [replace(step, redundant=False) for step in steps]
 
 
-def printable(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return *steps*; refused if a name has unprintable characters, because names are untrusted."""
-    commands = (command for step in steps for command in (step.command, *step.undo))
-    for command in commands:
-        if not "".join(command).isprintable():
-            raise PlanRefused("a name has unprintable characters, so commands cannot be pasted")
-    return steps
-
-
-def copy_and_compare(old: str, new: str, size: int) -> list[Step]:
+def copy_and_compare(old: BlockDevicePath, new: BlockDevicePath, size: int) -> list[Step]:
     """Return the offline steps that copy *size* bytes from path *old* to *new* and compare them."""
-    words = ("dd", f"if={old}", f"of={new}", "bs=4M", "iflag=direct", "oflag=direct", "conv=fsync",
-             "status=progress")  # fmt: skip
+    dd = words("dd", assigned("if=", old), assigned("of=", new))
+    copy = (*dd, *words("bs=4M iflag=direct oflag=direct conv=fsync status=progress"))
     return [
-        Step(words, "copies the data", f"overwrites {new}, which must be new and empty", online=False),
-        Step(("cmp", f"--bytes={size}", old, new),
+        Step(copy, "copies the data", f"overwrites {new}, which must be new and empty", online=False),
+        Step(words("cmp", assigned("--bytes=", Number(size)), *words("--", old, new)),
              "compares every byte; continue only if it prints nothing", online=False),
     ]  # fmt: skip

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from stackmap.errors import PlanRefused
 from stackmap.features.plan.plan_context import PlanContext, path_of
 from stackmap.features.plan.step import NOTHING, Step
-from stackmap.model.command_line import Command, operand
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, words
 from stackmap.model.device import Device, Kind, Use
+from stackmap.model.operand import (
+    MOUNT_TYPES,
+    BlockDevicePath,
+    GuestName,
+    MapName,
+    MountPoint,
+    Number,
+    assigned,
+    keyword,
+    mount_options,
+)
 
 INTERRUPTED = "its users are interrupted from here on"
 # What tests/lab stopped and started again, and what continued there through online steps: kinds of
@@ -19,9 +30,9 @@ CONTINUED = frozenset({"ext4", "xfs", "btrfs", "swap", "vm"})
 ROOTS = frozenset({"/", "/usr"})
 
 # Read-only file-system checks, by the type in mountinfo.
-CHECKS = {"ext2": ("e2fsck", "-fn"), "ext3": ("e2fsck", "-fn"), "ext4": ("e2fsck", "-fn")} | {
-    "xfs": ("xfs_repair", "-n"),
-    "vfat": ("fsck.fat", "-n"),
+CHECKS = dict.fromkeys(("ext2", "ext3", "ext4"), words("e2fsck -fn --")) | {
+    "xfs": words("xfs_repair -n --"),
+    "vfat": words("fsck.fat -n --"),
 }
 
 # How a file system takes the space of a larger volume.
@@ -35,7 +46,7 @@ LARGER = {
 StopAndStart = tuple[list[Step], list[Step]]
 
 
-def stop_users(context: PlanContext, place: str) -> StopAndStart:
+def stop_users(context: PlanContext, place: BlockDevicePath) -> StopAndStart:
     """
     Return the steps that stop all users of the target, and those that start them on *place*, a path.
 
@@ -60,7 +71,7 @@ def stop_users(context: PlanContext, place: str) -> StopAndStart:
     return stop, start
 
 
-def moving_btrfs(context: PlanContext, old: str, new: str) -> Step | None:
+def moving_btrfs(context: PlanContext, old: BlockDevicePath, new: BlockDevicePath) -> Step | None:
     """
     Return the step that moves a mounted btrfs from path *old* to *new*; None if the target has other users.
 
@@ -73,13 +84,12 @@ def moving_btrfs(context: PlanContext, old: str, new: str) -> Step | None:
         return None
     if any(path_of(device) != old for device in above):  # LVM's cache has the LV's path
         return None
-    forth, back = (("btrfs", "replace", "start", "-B", *pair) for pair in ((old, new), (new, old)))
-    point = users[0][0].name
+    point = MountPoint(users[0][0].name)
     return Step(
-        (*forth, point),
+        words("btrfs replace start -B --", old, new, point),
         "moves the btrfs to the new device while it is mounted; checksums are verified",
         f"competes for I/O; erases the btrfs signature of {old}",
-        ((*back, point),),
+        (words("btrfs replace start -B --", new, old, point),),
     )
 
 
@@ -144,7 +154,7 @@ def _pair(
     )
 
 
-def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAndStart:
+def _mount(context: PlanContext, use: Use, device: Device, path: BlockDevicePath) -> StopAndStart:
     mount = context.mounts.get(use.name)
     if mount is None or mount.root != "/":
         raise PlanRefused(
@@ -158,11 +168,17 @@ def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAnd
             f"`btrfs replace` moves it only if nothing else uses {context.target.title}"
         )
 
-    def mounting(place: str) -> Command:
-        return ("mount", "-t", mount.kind, "-o", mount.options, place, use.name)
+    point = MountPoint(use.name)
+    kind, options = (
+        keyword(mount.kind, MOUNT_TYPES, "the file system"),
+        mount_options(mount.options),
+    )
+
+    def mounting(place: BlockDevicePath) -> Command:
+        return (*words("mount -t", kind), *words("-o", options), *words("--", place, point))
 
     stop, start = _pair(
-        (("umount", use.name), f"unmounts {use.name}; first stop programs with open files there", INTERRUPTED),
+        (words("umount --", point), f"unmounts {use.name}; first stop programs with open files there", INTERRUPTED),
         (mounting(path), f"mounts {use.name} again", NOTHING),
         mounting(path_of(device)),
     )  # fmt: skip
@@ -171,59 +187,61 @@ def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAnd
     return stop, start
 
 
-def _swap(context: PlanContext, _: Use, device: Device, path: str) -> StopAndStart:
+def _swap(context: PlanContext, _: Use, device: Device, path: BlockDevicePath) -> StopAndStart:
     old = path_of(device)
     known = (context.priorities.get(each) for each in (f"/dev/{device.name}", old))
     chosen = next((each for each in known if each is not None and each >= 0), None)
-    swapon = ("swapon", *(() if chosen is None else ("--priority", str(chosen))))
+    priority = () if chosen is None else words("--priority", Number(chosen))
+    swapon = (*words("swapon"), *priority, *words("--"))
     stop, start = _pair(
-        (("swapoff", old), "stops swapping to it", "the swapped data must fit in memory"),
+        (words("swapoff --", old), "stops swapping to it", "the swapped data must fit in memory"),
         ((*swapon, path), "swaps to it again", NOTHING),
         (*swapon, old),
     )
-    return stop, [replace(step, undo=(("swapoff", path),)) for step in start]
+    return stop, [replace(step, undo=(words("swapoff --", path),)) for step in start]
 
 
-def _guest(_: PlanContext, use: Use, device: Device, __: str) -> StopAndStart:
+def _guest(_: PlanContext, use: Use, device: Device, __: BlockDevicePath) -> StopAndStart:
     """Return the commands for a guest of libvirt or Proxmox, by the path of its configuration file."""
     number = use.source.rpartition("/")[2].removesuffix(".conf")
     if "/pve/" in use.source and not number.isdecimal():
         raise PlanRefused(f"{use.source} is not the configuration of a guest")
     if "/libvirt/" in use.source:
-        tool, guest = "virsh", f"--domain={use.name}"
+        guest = assigned("--domain=", GuestName(use.name))
+        stop, start = words("virsh shutdown", guest), words("virsh start", guest)
     elif use.source.startswith("/etc/pve/qemu-server/"):
-        tool, guest = "qm", number
+        stop, start = words("qm shutdown", Number(number)), words("qm start", Number(number))
     elif use.source.startswith("/etc/pve/lxc/"):
-        tool, guest = "pct", number
+        stop, start = words("pct shutdown", Number(number)), words("pct start", Number(number))
     else:
         raise PlanRefused(
             f"the VM {use.name} uses {device.title}; stackmap cannot tell how to stop it: shut it "
             "down yourself, or use an online method"
         )
     return _pair(
-        ((tool, "shutdown", guest), f"shuts down the VM {use.name}; wait until it is off", INTERRUPTED),
-        ((tool, "start", guest), f"starts the VM {use.name} again", NOTHING),
-        (tool, "start", guest),
+        (stop, f"shuts down the VM {use.name}; wait until it is off", INTERRUPTED),
+        (start, f"starts the VM {use.name} again", NOTHING),
+        start,
     )  # fmt: skip
 
 
-def _crypt(context: PlanContext, device: Device, place: str) -> StopAndStart:
+def _crypt(context: PlanContext, device: Device, place: BlockDevicePath) -> StopAndStart:
     below = [edge.below for edge in context.topology.below(device.name)]
     if below != [context.target.name] or not device.uuid.startswith("CRYPT-LUKS"):
         raise PlanRefused(
             f"{device.title} is not LUKS on {context.target.title}, so no passphrase can reopen it"
         )
-    open_, name = ("cryptsetup", "open", "--type", "luks"), device.dm_name
-    options = operand(name)[:-1]
+    name = MapName(device.dm_name)
+    open_ = words("cryptsetup open --type luks --")
     return _pair(
-        (("cryptsetup", "close", *operand(name)), "closes the LUKS mapping", INTERRUPTED),
-        ((*open_, *options, place, name), "opens LUKS again; asks for the passphrase",
+        (words("cryptsetup close --", name), "closes the LUKS mapping", INTERRUPTED),
+        ((*open_, place, name), "opens LUKS again; asks for the passphrase",
          "the LUKS header was copied with the data"),
-        (*open_, *options, path_of(context.target), name),
+        (*open_, path_of(context.target), name),
     )  # fmt: skip
 
 
-USERS: dict[str, Callable[[PlanContext, Use, Device, str], StopAndStart]] = {
+USERS: dict[str, Callable[[PlanContext, Use, Device, BlockDevicePath], StopAndStart]] = {
     "mount": _mount,
     "swap": _swap,
     "vm": _guest,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from stackmap.model.cgroup_io import CgroupLoad
-from stackmap.model.command_line import operand, quoted
-from stackmap.model.device import Use
 from stackmap.rules.rule import Finding
+from stackmap.errors import OperandRefused
+from stackmap.model.cgroup_io import CgroupLoad
+from stackmap.model.command_line import NO_COMMAND, quoted, stackmap_command
+from stackmap.model.device import Use
+from stackmap.model.operand import DeviceTitle, Fixed
 
 
 class Event(NamedTuple):
@@ -64,9 +66,12 @@ class Row(NamedTuple):
     @property
     def command(self) -> str:
         """The command line for this row alone."""
-        name = operand(self.title) if self.title else ()
-        interval = () if self.shows in ("explain", "tree") else ("1",)
-        return quoted(("stackmap", *self.shows.split(), *name, *interval))
+        interval = () if self.shows in ("explain", "tree") else (Fixed("1"),)
+        try:
+            names = (DeviceTitle(self.title),) if self.title else ()
+        except OperandRefused:
+            return NO_COMMAND
+        return quoted((*stackmap_command(self.shows, *names), *interval))
 
     @property
     def depth(self) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 
-from stackmap.document.units import KIB, change_percent, size
-from stackmap.document.wording import change, paragraph, plural, short
 from stackmap.features.whatif.projection import DeviceLoad, Projection
 from stackmap.features.whatif.quantities import Band
+from stackmap.document.templates import filled
+from stackmap.document.units import KIB, change_percent, size
+from stackmap.document.wording import change, paragraph, plural, short
 
 WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
 VISIBLE = 0.02  # of the high end; a smaller difference needs no range in a sentence
@@ -160,8 +161,14 @@ def room(projection: Projection) -> str:
     return (
         f"A copy on the new layout needs {size(found.member_bytes)} on {where}. By their sizes, the "
         f"{plural(len(found.free), 'PV')} of the volume {have} at most {free} free{each}.{short_of} For LVM's free "
-        f"space, run `stackmap plan {projection.device.title} --to {_request(projection)}` as root."
+        f"space, run {_plan(projection)} as root."
     )
+
+
+def _plan(projection: Projection) -> str:
+    """Return the command of the plan, in backticks."""
+    command = f"`stackmap plan --to {_request(projection)} {{device}}`"
+    return filled(command, {"device": projection.device.title})
 
 
 def _request(projection: Projection) -> str:

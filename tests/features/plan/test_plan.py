@@ -82,7 +82,7 @@ def test_only_raid0_meta_goes_up():
     assert {"raid0_meta"} == {a for a, _ in ups}
     steps = plan(lv_context("striped", 3, "raid10"), "convert").steps
     assert [("raid0_meta", 0), ("raid10", 3)] == [
-        (s.command[3], len(s.command[5:])) for s in steps if s.command[0] == "lvconvert"
+        (s.command[3], len(s.command[6:])) for s in steps if s.command[0] == "lvconvert"
     ]
 
 
@@ -99,7 +99,7 @@ def test_what_is_printed_to_go_back_leads_back(segtype, members, wanted):
         began, here = here, step.command[3]
         there = here
         for words in step.undo:
-            assert ("lvconvert", "--yes", "--type", "vg/lv") == (*words[:3], words[4])
+            assert ("lvconvert", "--yes", "--type", "--", "vg/lv") == (*words[:3], *words[4:])
             assert (there, words[3]) in lvconvert_paths.TAKEOVERS | lvconvert_paths.RESHAPES
             there = words[3]
         assert there == began
@@ -116,8 +116,8 @@ def test_raid5_to_raid10_by_lvconvert():
     conversions = [step for step in steps if step.command[0] == "lvconvert"]
 
     assert ["raid5_n", "raid0_meta", "raid10"] == [step.command[3] for step in conversions]
-    assert 3 == len(conversions[-1].command[5:])
-    assert not {"/dev/sda", "/dev/sdb", "/dev/sdc"} & set(conversions[-1].command[5:])
+    assert 3 == len(conversions[-1].command[6:])
+    assert not {"/dev/sda", "/dev/sdb", "/dev/sdc"} & set(conversions[-1].command[6:])
     # From the takeover to raid0 until the end of the sync that follows the last step.
     bare = [step.redundant for step in steps]
     first = steps.index(conversions[1])
@@ -130,7 +130,7 @@ def test_the_disk_of_dropped_parity_is_used_again():
     steps = plan(lv_context("raid5", 4, "raid10", count=6), "convert").steps
     (last,) = (step for step in steps if step.command[3:4] == ("raid10",))
 
-    assert {"/dev/sdd", "/dev/sde", "/dev/sdf"} == set(last.command[5:])
+    assert {"/dev/sdd", "/dev/sde", "/dev/sdf"} == set(last.command[6:])
 
 
 def test_the_second_of_each_pair_is_used_again():
@@ -138,7 +138,7 @@ def test_the_second_of_each_pair_is_used_again():
     steps = plan(lv_context("raid10", 4, "raid5", count=4), "convert").steps
     (parity,) = (s for s in steps if s.command[3:4] == ("raid5_n",))
 
-    assert ("/dev/sdb",) == parity.command[5:]
+    assert ("/dev/sdb",) == parity.command[6:]
 
 
 def test_five_disks_are_too_few_for_three_more():
@@ -202,7 +202,7 @@ def test_linear_to_raid1():
     found = plan(lv_context("linear", 1, "raid1"), "mirror")
 
     assert found.steps[0].command == (
-        "lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", "vg/lv", "/dev/sdb"
+        "lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", "--", "vg/lv", "/dev/sdb"
     )  # fmt: skip
     assert (2, True, True) == (found.result.copies, found.online, found.redundant)
 
@@ -210,7 +210,7 @@ def test_linear_to_raid1():
 def test_dropping_copies_says_what_is_lost():
     (step,) = plan(lv_context("raid1", 3, "linear"), "mirror").steps
 
-    assert ("lvconvert", "--yes", "--mirrors", "0", "vg/lv") == step.command
+    assert ("lvconvert", "--yes", "--mirrors", "0", "--", "vg/lv") == step.command
     assert step.does == "removes 2 of 3 copies"
     assert "NO REDUNDANCY" in step.risks
 
@@ -276,7 +276,7 @@ def test_a_copy_in_order():
     offline = [step.online for step in steps]
     assert [True] * 2 + [False] * 12 + [True] == offline
     assert [False] * 14 + [True] == [step.later for step in steps]
-    assert "mount -t ext4 -o rw,noatime /dev/vg/lv /srv" == steps[-2].line
+    assert "mount -t ext4 -o rw,noatime -- /dev/vg/lv /srv" == steps[-2].line
 
 
 def test_a_copy_has_room_for_every_byte():
@@ -311,7 +311,7 @@ def test_names_are_quoted_for_a_shell():
     uses = (Use("mount", point, ""),)
     context = lv_context("raid5", 4, "raid10", uses=uses, mounts={point: Mount("xfs", "rw")})
 
-    assert "umount '/srv/it'\"'\"'s a disk; rm -rf'" in lines(context, "copy")
+    assert "umount -- '/srv/it'\"'\"'s a disk; rm -rf'" in lines(context, "copy")
 
 
 @pytest.mark.parametrize("letter", ["\n", "\x1b", "\u202e"])
@@ -354,10 +354,10 @@ def test_a_btrfs_moves_while_it_is_mounted():
     moving = found.steps[2]
 
     assert found.online
-    assert moving.line == "btrfs replace start -B /dev/vg/lv /dev/vg/lv_new /srv"
-    assert moving.undo_lines == ("btrfs replace start -B /dev/vg/lv_new /dev/vg/lv /srv",)
-    assert [s.command[:4] for s in found.steps[3:5]] == [
-        ("lvrename", "vg", "lv", "lv_old"), ("lvrename", "vg", "lv_new", "lv"),
+    assert moving.line == "btrfs replace start -B -- /dev/vg/lv /dev/vg/lv_new /srv"
+    assert moving.undo_lines == ("btrfs replace start -B -- /dev/vg/lv_new /dev/vg/lv /srv",)
+    assert [s.command for s in found.steps[3:5]] == [
+        ("lvrename", "--", "vg", "lv", "lv_old"), ("lvrename", "--", "vg", "lv_new", "lv"),
     ]  # fmt: skip
     more = lv_context("raid5", 4, "raid10", uses=(*uses, Use("swap", "[SWAP]", "")), mounts=mounts)
     with pytest.raises(PlanRefused):
@@ -423,28 +423,30 @@ def test_a_guest_is_shut_down_and_started():
     assert "virsh start '--domain=build box'" in found
 
 
-@pytest.mark.parametrize(("kind", "check"), [("ext4", "e2fsck -fn"), ("xfs", "xfs_repair -n")])
+@pytest.mark.parametrize(
+    ("kind", "check"), [("ext4", "e2fsck -fn --"), ("xfs", "xfs_repair -n --")]
+)
 def test_several_mounts_of_one_file_system(kind, check):
     """The later one, which may be below the earlier one, goes first; a check after a mount would fail."""
     uses = (Use("mount", "/srv", ""), Use("mount", "/srv/b", ""))
     mounts = {use.name: Mount(kind, "rw") for use in uses}
     found = lines(lv_context("raid5", 4, "raid10", uses=uses, mounts=mounts), "copy")
     before = [line for line in found if line.startswith("umount")]
-    after = found[found.index("lvrename vg lv_new lv") + 1 : -1]
+    after = found[found.index("lvrename -- vg lv_new lv") + 1 : -1]
 
-    assert before == ["umount /srv/b", "umount /srv"]
+    assert before == ["umount -- /srv/b", "umount -- /srv"]
     assert after == [
         f"{check} /dev/vg/lv",
-        f"mount -t {kind} -o rw /dev/vg/lv /srv",
-        f"mount -t {kind} -o rw /dev/vg/lv /srv/b",
+        f"mount -t {kind} -o rw -- /dev/vg/lv /srv",
+        f"mount -t {kind} -o rw -- /dev/vg/lv /srv/b",
     ]
 
 
 @pytest.mark.parametrize(
     ("path", "priority", "words"),
     [
-        ("/dev/dm-9", 10, "--priority 10 /dev/vg/lv"), ("/dev/dm-9", -2, "/dev/vg/lv"),
-        ("/dev/dm-8", 10, "/dev/vg/lv"), ("/dev/vg/lv", 0, "--priority 0 /dev/vg/lv"),
+        ("/dev/dm-9", 10, "--priority 10 -- /dev/vg/lv"), ("/dev/dm-9", -2, "-- /dev/vg/lv"),
+        ("/dev/dm-8", 10, "-- /dev/vg/lv"), ("/dev/vg/lv", 0, "--priority 0 -- /dev/vg/lv"),
     ],
 )  # fmt: skip
 def test_swap_keeps_the_priority_that_was_chosen(path, priority, words):
@@ -463,9 +465,9 @@ def test_luks_is_closed_after_its_mount_and_opened_before():
     more = ([crypt], [Edge("dm-20", "dm-9", Role.DATA)])
     found = lines(lv_context("raid5", 4, "raid10", more=more, mounts=MOUNTED), "copy")
     inner = [found.index(word) for word in (
-        "umount /srv", "cryptsetup close safe", "lvchange --activate n vg/lv",
-        "cryptsetup open --type luks /dev/vg/lv safe", "e2fsck -fn /dev/mapper/safe",
-        "mount -t ext4 -o rw,noatime /dev/mapper/safe /srv",
+        "umount -- /srv", "cryptsetup close -- safe", "lvchange --activate n -- vg/lv",
+        "cryptsetup open --type luks -- /dev/vg/lv safe", "e2fsck -fn -- /dev/mapper/safe",
+        "mount -t ext4 -o rw,noatime -- /dev/mapper/safe /srv",
     )]  # fmt: skip
 
     assert sorted(inner) == inner
@@ -567,7 +569,7 @@ def test_a_pools_metadata_goes_along():
     steps = plan(pool_context("raid1"), "mirror").steps
 
     assert ["vg/pool_tdata", "vg/pool_tmeta"] == [
-        s.command[6] for s in steps if s.command[0] != "sh"
+        s.command[7] for s in steps if s.command[0] != "sh"
     ]
     assert "/dev/sda" not in steps[2].command
     with pytest.raises(PlanRefused, match="part of another LV"):
@@ -582,8 +584,8 @@ def test_a_cache_comes_off_first_and_on_last(segtype, pool, option):
     """Its mode is kept; the LV keeps its name."""
     steps = plan(cached_context("raid6:layout=ls_6", segtype, pool), "convert").steps
 
-    assert "lvconvert --yes --splitcache vg/lv" == steps[0].line
-    assert {"vg/lv"} == {step.command[4] for step in steps[1:-1] if step.command[0] == "lvconvert"}
+    assert "lvconvert --yes --splitcache -- vg/lv" == steps[0].line
+    assert {"vg/lv"} == {step.command[5] for step in steps[1:-1] if step.command[0] == "lvconvert"}
     assert ["--type", segtype, *option] == list(steps[-1].command[2:6])
     assert ("writeback" in steps[-1].command) == (segtype == "cache")
 

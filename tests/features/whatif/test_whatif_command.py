@@ -115,7 +115,7 @@ def test_a_text_without_separate_reads_and_writes_gives_a_range():
     assert "each byte written costs 2.00 disk bytes instead of 3.12" in said
     assert "`iostat -dxy 1 60`" in said
     assert "at most 2.8 TiB free each" in said
-    assert "run `stackmap plan vghdd/vm-disk1 --to raid10` as root" in said
+    assert "run `stackmap plan --to raid10 vghdd/vm-disk1` as root" in said
 
 
 def test_the_headline_comes_before_the_table_unless_headings_are_off():
