@@ -67,6 +67,9 @@ class DrawnHost:
     def arrays(self):
         raise SourceMissing("libblockdev: not drawn")
 
+    def machine_id(self):
+        raise SourceMissing("/etc/machine-id: not drawn")
+
     def uevents(self):
         if self.events is None:
             raise SourceMissing("uevents: nobody listens")

@@ -67,6 +67,9 @@ class Host(Protocol):
     def arrays(self) -> list[dict[str, Json]]:
         """Return md's arrays as libblockdev reports them."""
 
+    def machine_id(self) -> str:
+        """Return a salted SHA-256 of the machine-id, which is confidential itself (machine-id(5))."""
+
     def uevents(self) -> list[dict[str, str]]:
         """
         Return the kernel's events of block devices since the previous call.

@@ -33,7 +33,13 @@ from stackmap.errors import (
 )
 from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
-from stackmap.host.capture_paths import Refusal, command_file, parse_udev, udev_file
+from stackmap.host.capture_paths import (
+    MACHINE_ID_HASH,
+    Refusal,
+    command_file,
+    parse_udev,
+    udev_file,
+)
 from stackmap.host.file_tree import open_tree
 from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.memories import Memories
@@ -161,6 +167,10 @@ class CapturedHost:
     def arrays(self) -> list[dict[str, Json]]:
         """Return libblockdev's records of md."""
         return self._records("arrays")
+
+    def machine_id(self) -> str:
+        """Return the recorded hash."""
+        return self._required_answer("machine-id", MACHINE_ID_HASH).strip()
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events between the previous frame and this one."""

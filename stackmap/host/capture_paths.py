@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+MACHINE_ID_HASH = "/machine-id.sha256"
 TRACE = "/cmd/stackmap-trace.json"  # what ``record --trace`` adds
 
 

@@ -31,6 +31,7 @@ T = TypeVar("T")
 DEFAULT_TIMEOUT = 5.0  # seconds; dmsetup answers in 0.01 s, or never on a dead path
 # lvm reads the labels of all PVs with direct I/O, queued behind the load under investigation.
 COMMAND_TIMEOUTS = {"lvm": 60.0}
+MACHINE_ID = "/etc/machine-id"
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536
 TRACEFS = "/sys/kernel/tracing/"  # its files are longer than a page, unlike those of sysfs
@@ -145,6 +146,15 @@ class LiveHost:
 
         names = [name for name in self.names_in("/sys/block") if name.startswith("md")]
         return blockdev.arrays(names)
+
+    def machine_id(self) -> str:
+        """Return the salted hash; a plan's guard makes the same one (analysis/plan/guard.py)."""
+        import hashlib
+
+        found = self.read(MACHINE_ID).strip()
+        if not found or found == "uninitialized":  # as in an image, machine-id(5)
+            raise SourceMissing(f"{MACHINE_ID}: has no id")
+        return hashlib.sha256(f"stackmap {found}".encode()).hexdigest()
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events since the previous call, from pyudev's monitor of the kernel."""

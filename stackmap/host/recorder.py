@@ -9,7 +9,7 @@ from typing import Generic, NoReturn, TypeVar
 from stackmap.errors import SourceDenied, SourceError
 from stackmap.host import Answer, Host, Json
 from stackmap.host.capture import LISTING, REFUSALS
-from stackmap.host.capture_paths import Refusal, command_file, udev_file
+from stackmap.host.capture_paths import MACHINE_ID_HASH, Refusal, command_file, udev_file
 
 T = TypeVar("T")
 
@@ -67,6 +67,10 @@ class InterceptingHost:
     def arrays(self) -> list[dict[str, Json]]:
         """Return md's records."""
         return self._ask("arrays", "/arrays.json", self._host.arrays, as_json)
+
+    def machine_id(self) -> str:
+        """Return the salted hash."""
+        return self._ask("machine-id", MACHINE_ID_HASH, self._host.machine_id, str)
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events, unrecorded: ``RecordingHost`` keeps them per frame."""

@@ -81,6 +81,18 @@ class Script(Word):
         return "" if text.isprintable() else "has unprintable characters"
 
 
+class ShellText(Word):
+    """Lines for a shell in which every operand is quoted already."""
+
+    __slots__ = ()
+    what: ClassVar[str] = "text for a shell"
+
+    @classmethod
+    def flaw(cls, text: str) -> str:
+        """Allow lines."""
+        return super().flaw(text.replace("\n", " "))
+
+
 class AbsolutePath(Word):
     """A path from the root on, without ``..``."""
 

@@ -49,6 +49,9 @@ class Pretender:
     def arrays(self):
         return []
 
+    def machine_id(self):
+        return "5" * 64
+
     def uevents(self):
         return [{"ACTION": "add", "DEVNAME": f"dm-{self.ticked}"}] if self.ticked == 2 else []
 

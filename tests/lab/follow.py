@@ -154,7 +154,14 @@ def asked(state: str) -> str:
     return done.stdout.strip()
 
 
-def follow(steps: list[dict], writers: Writers, state: str, words: str) -> list[dict[str, object]]:
+def pasted(function: str, line: str) -> list[str]:
+    """Return the command of a shell that has the guard's *function*, as after step 1."""
+    return ["bash", "-c", f"{function}\n{line}"]
+
+
+def follow(
+    steps: list[dict], function: str, writers: Writers, state: str, words: str
+) -> list[dict[str, object]]:
     """Go the steps; the first that fails is the last."""
     told: list[dict[str, object]] = []
     for step in steps:
@@ -163,7 +170,7 @@ def follow(steps: list[dict], writers: Writers, state: str, words: str) -> list[
         else:
             writers.stop()
         before = writers.writer.written
-        entry = {"line": step["line"], **ran(step["command"], words)}
+        entry = {"line": step["line"], **ran(pasted(function, step["line"]), words)}
         entry["written"] = writers.writer.written - before
         entry["after"] = asked(state)
         told.append(entry)
@@ -172,11 +179,11 @@ def follow(steps: list[dict], writers: Writers, state: str, words: str) -> list[
     return told
 
 
-def go_back(steps: list[dict], state: str) -> list[dict[str, object]]:
+def go_back(steps: list[dict], function: str, state: str) -> list[dict[str, object]]:
     """Undo *steps*, the last first; the first command that fails is the last."""
     told: list[dict[str, object]] = []
-    for command in (each for step in reversed(steps) for each in step["undo_commands"]):
-        entry = {"line": shlex.join(command), **ran(command, YES)}
+    for line in (each for step in reversed(steps) for each in step["undo_lines"]):
+        entry = {"line": line, **ran(pasted(function, line), YES)}
         in_sync()
         told.append(entry | {"after": asked(state)})
         if entry["status"]:
@@ -264,8 +271,9 @@ def main() -> None:
     writers.start()
     time.sleep(1)
     last = given.back or len(way["steps"])
-    steps = follow(way["steps"][:last], writers, given.state, given.key)
-    back = go_back(way["steps"][:last], given.state) if given.back else []
+    function = way["guard"]["function"]
+    steps = follow(way["steps"][:last], function, writers, given.state, given.key)
+    back = go_back(way["steps"][:last], function, given.state) if given.back else []
     writers.start()
     time.sleep(1)
     writers.stop()

@@ -42,7 +42,7 @@ def made(name: str, way: str, asked: str) -> dict[str, object]:
             failed[step["line"]] = said
             break
     state = ran("sh", "-c", STATES[way])[1]
-    for command in told["steps"][0]["undo_commands"]:
+    for command in told["steps"][1]["undo_commands"]:
         status, said = ran(*command)
         if status:
             failed[" ".join(command)] = said

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stackmap.features.plan.announced import announced
+from stackmap.features.plan.plan_context import Origin, PlanContext
+from stackmap.features.plan.step import NOTHING, Plan, Step
+from stackmap.features.plan.strategies import Outcome, refusals
 from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
 from stackmap.document.describe import layout as described
+from stackmap.document.interval import instant
 from stackmap.document.templates import title
 from stackmap.document.wording import listed, plural
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.announced import announced
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import NOTHING, Plan, Step
-from stackmap.features.plan.strategies import Outcome, refusals
 from stackmap.model.raid import Layout
 
 ROLL_BACK = (
@@ -37,6 +38,7 @@ def blocks(
     plan = chosen.plan
     if plan is None:
         return
+    yield Listing(tuple(_origin(context.origin)))
     yield Paragraph(_headline(plan, context))
     yield Paragraph(f"{chosen.strategy.summary}.", f"Method {chosen.strategy.name}:")
     yield Listing(
@@ -56,6 +58,22 @@ def blocks(
             for each in others
         )
         yield Folded("Other methods", (Listing(tuple(ways)),))
+
+
+def _origin(origin: Origin) -> Iterator[str]:
+    """Yield which host the plan is for, and where and when its input was read."""
+    date = instant(origin.time) or "unknown time"
+    source = (
+        f"from the capture {origin.source} of {date}" if origin.source else f"made on it, {date}"
+    )
+    yield f"For host {origin.host or '(unknown)'}, {source}."
+    if origin.source:
+        yield (
+            "NOT MADE ON THE HOST: the capture may be false or outdated. Make the plan again there; "
+            "step 1 fails on any other host."
+        )
+    if origin.is_old:
+        yield "OLD: the input is older than a day, or of unknown time; the stack may have changed since."
 
 
 def unchanged(context: PlanContext) -> str:
@@ -134,7 +152,7 @@ def numbers(marked: Sequence[bool]) -> str:
 def _card(step: Step, number: int, key: str) -> Card:
     """Return a step: what it does, the risk and the way back; each command alone on a line."""
     blocks: list[Block] = [Paragraph(each, "May print:") for each in announced(step.command)]
-    blocks.append(Command(step.line))
+    blocks += [Command(line) for line in step.line.split("\n")]
     if step.risks != NOTHING:
         blocks.append(Paragraph(step.risks, "Risk:"))
     if step.undo or step.undo_remark:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING
 
-from stackmap.discover.find import find_one_name
+from stackmap.features.plan.plan_context import Mount, Origin, PlanContext, target
+from stackmap.document.interval import is_instant
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.features.plan.plan_context import Mount, PlanContext, target
+from stackmap.discover.find import find_one_name
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, swaps, udev
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from stackmap.host import Host
     from stackmap.model.device import Device
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
     from stackmap.model.volume_group import VolumeGroup
 
+DAY = 86_400  # seconds after which the input of a plan is old
+PV_TYPE = "LVM2_member"
 NO_LVM_REPORT = "the capture lacks LVM's report (lvm fullreport); record again as root"
 
 
@@ -42,15 +47,49 @@ def plan_context(
         component_sizes=_component_sizes(host, topology),
         onto=named,
         contents={name: _contents(host, topology[name]) for name in named},
+        pv_uuids=_pv_uuids(host, topology, groups or {}),
+        origin=_origin(host, topology),
     )
 
 
 def ask(host: Host, topology: Topology) -> None:
     """Ask all that ``plan_context`` asks, of every device, so that a recorder keeps it."""
-    _groups(host, topology)
+    groups, _ = _groups(host, topology)
+    _pv_uuids(host, topology, groups or {})
+    _machine_id(host)
     mountinfo.read(host)
     swaps.priorities(host)
     _component_sizes(host, topology)
+
+
+def _origin(host: Host, topology: Topology) -> Origin:
+    """Return where and when the input was read."""
+    machine_id, name, now = _machine_id(host), topology.machine.host, time.time()
+    if not isinstance(host, CapturedHost):
+        return Origin(name, float(int(now)), machine_id=machine_id)
+    span, since = host.span(), host.window.since
+    begun = None if span is None else max(span[0], since or span[0])
+    begun = float(int(begun)) if begun is not None and is_instant(begun) else None
+    source = os.path.basename(os.path.abspath(host.path))
+    return Origin(name, begun, source, begun is None or begun < now - DAY, machine_id)
+
+
+def _machine_id(host: Host) -> str:
+    try:
+        return host.machine_id()
+    except SourceError:
+        return ""
+
+
+def _pv_uuids(host: Host, topology: Topology, groups: Mapping[str, VolumeGroup]) -> dict[str, str]:
+    """Return the UUID of each PV that udev reports, by path."""
+    pvs = [pv for group in groups.values() for pv in group.pvs if pv.device in topology]
+    records = {pv.path: udev.properties(host, topology[pv.device].number) for pv in pvs}
+    return {
+        path: record["ID_FS_UUID"]
+        for path, record in records.items()
+        if record.get("ID_FS_TYPE") == PV_TYPE and "ID_FS_UUID" in record
+    }
 
 
 def _contents(host: Host, device: Device) -> str | None:

@@ -51,7 +51,7 @@ def copy(context: PlanContext) -> Plan:
     image = -(-context.volume.extents // stripes)  # LVM rounds up to whole stripes
     metadata = metadata_extents(group, image, None) if result.survivable_failures else 0
     pvs = place(context, result.members, image + metadata)
-    before, (switch, *after) = _exchange(context, lv)
+    before, (switch, *after) = _exchange(context, lv, image * stripes * group.extent)
     if context.loses_redundancy(result):
         switch = replace(switch, risks=f"{switch.risks}; {REQUESTED}")
     remove = removal(lv.with_suffix(OLD_SUFFIX), "the old LV's space")
@@ -89,22 +89,22 @@ def _create(
     return [create, *([waiting(new)] if result.survivable_failures else [])]
 
 
-def _exchange(context: PlanContext, lv: LvPath) -> tuple[list[Step], list[Step]]:
-    """Return the steps until the new LV takes the writes, and those from then on."""
+def _exchange(context: PlanContext, lv: LvPath, room: int) -> tuple[list[Step], list[Step]]:
+    """Return the steps until the new LV, of *room* bytes, takes the writes, and those from then on."""
     if moving := moving_btrfs(context, lv.path, lv.with_suffix(NEW_SUFFIX).path):
         set_aside, restore = _renames(lv, lv.with_suffix(OLD_SUFFIX))
         unname, give_name = _renames(lv, lv.with_suffix(NEW_SUFFIX))
         return [], [
-            moving,
+            replace(moving, fills=(lv.with_suffix(NEW_SUFFIX).path, room)),
             Step(set_aside, "renames the old LV", undo=(restore,)),
             Step(give_name, "gives the new LV its name", undo=(unname,)),
         ]
     stop, start = stop_users(context, lv.path)
-    *swap, renamed = _swap(lv, context.volume.extents * context.group.extent)
+    *swap, renamed = _swap(lv, context.volume.extents * context.group.extent, room)
     return [*stop, *swap], [renamed, *start]
 
 
-def _swap(old: LvPath, size: int) -> list[Step]:
+def _swap(old: LvPath, size: int, room: int) -> list[Step]:
     """Return the offline steps that copy the LV and give the copy its name."""
     new = old.with_suffix(NEW_SUFFIX)
     activate, deactivate = (
@@ -124,7 +124,7 @@ def _swap(old: LvPath, size: int) -> list[Step]:
              undo=(activate,), online=False),
         Step(protect, "protects the old LV against writes", undo=(unprotect,), online=False),
         Step(activate, "activates it read-only", undo=(deactivate,), online=False),
-        *copy_and_compare(old.path, new.path, size),
+        *copy_and_compare(old.path, new.path, size, room),
         Step(deactivate, "deactivates the old LV to avoid duplicate file-system UUIDs",
              undo=(activate,), online=False),
         Step(skip, "keeps it inactive after a reboot, too", undo=(activatable,), online=False),

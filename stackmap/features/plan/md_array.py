@@ -17,6 +17,7 @@ from stackmap.model.operand import (
     Number,
     Pattern,
     Script,
+    Uuid,
     assigned,
 )
 from stackmap.model.raid import RAID_LEVELS, Layout
@@ -105,10 +106,13 @@ def _layout_option(layout: Layout) -> Command:
     return (assigned("--layout=", Fixed(ROTATIONS[layout.variant])),)
 
 
-def create(path: BlockDevicePath, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
+def create(
+    path: BlockDevicePath, uuid: Uuid, layout: Layout, chosen: tuple[Device, ...]
+) -> list[Step]:
     """Return the steps that create an array at *path*, wait for its first sync, and empty it."""
     shape = words(
         "--run",
+        assigned("--uuid=", uuid),
         assigned("--level=", Number(layout.level.removeprefix("raid"))),
         assigned("--raid-devices=", Number(layout.members)),
     )
@@ -127,6 +131,7 @@ def create(path: BlockDevicePath, layout: Layout, chosen: tuple[Device, ...]) ->
         words("wipefs --all --", path),
         "removes signatures of earlier contents; if it fails, they are in use: stop here",
         f"earlier contents of {path} can no longer be found",
+        fills=(path, 0),
     )
     return [create, *([waiting(path, layout)] if layout.survivable_failures else []), empty]
 

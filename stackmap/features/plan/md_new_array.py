@@ -7,7 +7,10 @@ and vgreduce move the extents online.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stackmap.features.plan import md_array
+from stackmap.features.plan.identity import new_array_uuid
 from stackmap.features.plan.plan_context import PlanContext, path_of
 from stackmap.features.plan.step import GEOMETRY, Plan, Step, copy_and_compare
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
@@ -33,9 +36,17 @@ def copy(context: PlanContext) -> Plan:
         )
     old, new = path_of(context.target), md_array.new_name(context).path
     assemble = words("mdadm --assemble --readonly", old, *md_array.member_paths(context))
-    begin = (*md_array.create(new, layout, chosen), md_array.show_config(new))
+    begin = (
+        *md_array.create(new, new_array_uuid(context), layout, chosen),
+        md_array.show_config(new),
+    )
     if moving := moving_btrfs(context, old, new):
-        steps = (*begin, *context.mark_unprotected((moving, *md_array.remove(context)), layout))
+        steps = (
+            *begin,
+            *context.mark_unprotected(
+                (replace(moving, fills=(new, room)), *md_array.remove(context)), layout
+            ),
+        )
     else:
         stop, start = stop_users(context, new)
         steps = (
@@ -43,7 +54,7 @@ def copy(context: PlanContext) -> Plan:
             *stop,
             Step(words("mdadm --readonly", old), "protects the old array; fails if it is being written to",
                  undo=(words("mdadm --readwrite", old),), online=False),
-            *copy_and_compare(old, new, size),
+            *copy_and_compare(old, new, size, room),
             Step(words("mdadm --stop", old), "stops the old array to avoid duplicate file-system UUIDs",
                  "a reboot may assemble it again; until its superblocks are erased, mount by path, not by UUID",
                  undo=(assemble,), online=False),
@@ -78,7 +89,7 @@ def move(context: PlanContext) -> Plan:
     path = md_array.new_name(context).path
     begin, *moves = _move(LvmName(group.name), PvPath(old.path), path)
     steps = (
-        *md_array.create(path, layout, chosen),
+        *md_array.create(path, new_array_uuid(context), layout, chosen),
         md_array.show_config(path),
         begin,
         *context.mark_unprotected((*moves, *md_array.remove(context)), layout),
@@ -110,7 +121,7 @@ def _move(group: LvmName, old: PvPath, path: BlockDevicePath) -> list[Step]:
     new = PvPath(path)
     return [
         Step(words("pvcreate --yes --", new), "makes the new array a PV",
-             undo=(words("pvremove --", new),)),
+             undo=(words("pvremove --", new),), fills=(path, 0)),
         Step(words("vgextend --", group, new), f"adds it to {group}",
              undo=(words("vgreduce --", group, new),)),
         Step(words("pvmove --interval 10 --", old, new),

@@ -31,6 +31,23 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """
+    Where and when the input of a plan was read.
+
+    ``host``: its name. ``time``: seconds since the epoch, None if unknown. ``source``: the name of a capture, ""
+    for the running host. ``is_old``: whether the input is older than a day. ``machine_id``: the salted hash of
+    the machine-id, "" if unknown.
+    """
+
+    host: str = ""
+    time: float | None = None
+    source: str = ""
+    is_old: bool = False
+    machine_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PlanContext:
     """
     What every strategy reads.
@@ -40,7 +57,8 @@ class PlanContext:
     ``priorities``: of swap devices, by path; the kernel chose the negative ones.
     ``component_sizes``: bytes that md uses of each member, by array.
     ``onto``: devices for the new layout, () for any. ``contents``: what is on
-    each of them, "" for nothing known, None if udev did not report.
+    each of them, "" for nothing known, None if udev did not report. ``pv_uuids``: by PV path, as
+    far as udev reports them.
     """
 
     topology: Topology
@@ -53,6 +71,8 @@ class PlanContext:
     component_sizes: Mapping[str, int | None] = field(default_factory=dict)
     onto: tuple[str, ...] = ()
     contents: Mapping[str, str | None] = field(default_factory=dict)
+    pv_uuids: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = Origin()
 
     @property
     def is_lvm(self) -> bool:

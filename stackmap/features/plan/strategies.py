@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import lvm_convert, lvm_copy, lvm_mirror, md_new_array, md_reshape
 from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.followed import remarked
+from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.plan_context import PlanContext
 from stackmap.features.plan.step import Plan
+from stackmap.errors import LayoutError, PlanRefused
 
 # Target layouts that no strategy supports, and why.
 UNSUPPORTED = {
@@ -111,8 +112,8 @@ def _require_usable_group(context: PlanContext) -> None:
 
 def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
     try:
-        plan = strategy.plan(context)
-        return Outcome(strategy, remarked(plan, strategy.name, context))
+        plan = remarked(strategy.plan(context), strategy.name, context)
+        return Outcome(strategy, guarded(context, plan))
     except (PlanRefused, LayoutError) as refusal:
         return Outcome(strategy, None, str(refusal))
 

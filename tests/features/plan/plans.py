@@ -16,6 +16,14 @@ EXTENT = 4 * MIB
 CHUNK = 65536
 
 
+ARRAY_UUID = "0a0b0c0d:01020304:05060708:090a0b0c"
+
+
+def dm_uuid(name: str) -> str:
+    """The uuid of an LV of the VG."""
+    return f"LVM-{'v' * 32}{(name * 32).replace('_', '0')[:32]}"
+
+
 def disk_names(count: int) -> list[str]:
     return [f"sd{chr(97 + place)}" for place in range(count)]
 
@@ -48,7 +56,7 @@ def lv_context(
     how = None if level == "linear" else layout(level, members, CHUNK if level != "raid1" else None)
     top = Device(
         "dm-9", Kind.VOLUME, "254:9", size=extents * EXTENT, label=f"vg/{name}", state=state,
-        dm_name=f"vg-{name}", target="raid" if how and not plain else level, uuid="LVM-x",
+        dm_name=f"vg-{name}", target="raid" if how and not plain else level, uuid=dm_uuid(name),
         layout=how, uses=uses,
     )  # fmt: skip
     devices, edges = [*disks(count), top, *more[0]], [*more[1]]
@@ -79,6 +87,8 @@ def pool_context(wanted, segtype="linear", members=1):
     """A thin pool: its data an LV of its own kind, its metadata one extent on sda."""
     context = lv_context(segtype, members, wanted, name="pool_tdata")
     tdata = context.target._replace(kind=Kind.MEMBER)
+    meta = Device("dm-11", Kind.MEMBER, "", size=EXTENT, label="vg/pool_tmeta", state="active",
+                  uuid=dm_uuid("pool_tmeta") + "-tmeta")  # fmt: skip
     pool = Device(
         "dm-10", Kind.THIN_POOL, "", label="vg/pool-tpool", target="thin-pool", state="active"
     )
@@ -86,7 +96,7 @@ def pool_context(wanted, segtype="linear", members=1):
     edges = [*context.topology.edges, Edge("dm-10", "dm-9", Role.DATA)]
     tmeta = LogicalVolume("pool_tmeta", ("linear",), 1, "ewi-ao----", on={"/dev/sda": 1})
     group = replace(context.group, volumes={**context.group.volumes, "pool_tmeta": tmeta})
-    return replace(context, topology=Topology([*devices, tdata, pool], edges), target=tdata,
+    return replace(context, topology=Topology([*devices, tdata, meta, pool], edges), target=tdata,
                    groups={"vg": group})  # fmt: skip
 
 
@@ -96,7 +106,7 @@ def cached_context(wanted, segtype, pool):
     context = lv_context("raid5", 4, wanted, name=f"lv{ending}")
     origin = context.target._replace(kind=Kind.MEMBER)
     top = Device("dm-10", Kind.CACHE, "", label="vg/lv", target=segtype, state="active",
-                 facts={"mode": "writeback"})  # fmt: skip
+                 uuid=dm_uuid("lv"), facts={"mode": "writeback"})  # fmt: skip
     devices = [d for d in context.topology.devices.values() if d.name != "dm-9"]
     topology = Topology(
         [*devices, origin, top], [*context.topology.edges, Edge("dm-10", "dm-9", Role.ORIGIN)]
@@ -120,7 +130,7 @@ def md_context(
     how = layout(level, members, CHUNK if level != "raid1" else None,
                  variant={"raid5": "ls", "raid6": "ls", "raid10": "near"}.get(level, ""))  # fmt: skip
     top = Device("md0", Kind.ARRAY, "9:0", size=how.data * 64 * MIB, state=state, layout=how,
-                 facts={"metadata": "1.2"}, uses=uses)  # fmt: skip
+                 uuid=ARRAY_UUID, facts={"metadata": "1.2"}, uses=uses)  # fmt: skip
     edges = [Edge("md0", name, Role.DATA) for name in disk_names(members)]
     return PlanContext(
         Topology([*disks(count), top], edges), top, parse(wanted), groups={},

@@ -127,13 +127,23 @@ def plans_of(name, wanted):
 
 def printed(context, outcome):
     """The commands of a plan as they are printed: each alone on its line, and whole."""
-    commands = [command for step in outcome.plan.steps for command in (step.command, *step.undo)]
     lines = [
         line.strip() for line in render_text(document.document(context, outcome, [])).splitlines()
     ]
-    wanted = [quoted(command) for command in commands]
+    guard, *steps = outcome.plan.steps
+    wanted = [line for step in steps for line in (step.line, *step.undo_lines)]
     assert [line for line in lines if line in set(wanted)] == wanted
-    return list(zip(map(list, commands), wanted, strict=True))
+    assert set(guard.line.split("\n")) <= {*lines, *(f"  {line}" for line in lines),
+                                           *(f"    {line}" for line in lines)}  # fmt: skip
+    checks = {check for step in steps for check in (*step.guard, *step.undo_guard)}
+    commands = [
+        *checks,
+        *outcome.plan.guard,
+        *(command for step in steps for command in (step.command, *step.undo)),
+    ]
+    for step in steps:
+        assert step.line == " && ".join(map(quoted, (*step.guard, step.command)))
+    return [(list(command), quoted(command)) for command in commands]
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +177,7 @@ def test_every_program_is_tried(pasted):
 
     assert programs == {
         "cmp", "cryptsetup", "dd", "e2fsck", "lvchange", "lvconvert", "lvcreate", "lvremove", "lvrename",
-        "mdadm", "mount", "pct", "pvcreate", "pvmove", "pvremove", "qm", "sh", "swapoff", "swapon",
+        "mdadm", "mount", "pct", "planned", "pvcreate", "pvmove", "pvremove", "qm", "sh", "swapoff", "swapon",
         "umount", "vgextend", "vgreduce", "virsh", "wipefs",
     }  # fmt: skip
 
@@ -185,7 +195,7 @@ def test_what_cannot_be_printed_has_no_plan(letter):
     """Not even where only the way back has the name."""
     assert list(plans_of("plain", "raid10:members=4"))
     for _, outcome in plans_of(f"a{letter}b", "raid10:members=4"):
-        words = "".join(w for s in outcome.plan.steps for c in (s.command, *s.undo) for w in c)
+        words = "".join(w for s in outcome.plan.steps[1:] for c in (s.command, *s.undo) for w in c)
         assert letter not in words
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
+import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.errors import PlanRefused
-from tests.paths import ROOT
+from stackmap.host import live
+from stackmap.host.capture import CapturedHost
+from stackmap.host.recording import RecordingHost
 
-SAMPLES = ROOT / "sample_topologies"
+SAMPLES = Path(__file__).parent.parent.parent / "sample_topologies"
 VGHDD = str(SAMPLES / "vghdd")
 REFUSED = 3
 
@@ -34,7 +39,7 @@ def test_a_plan_for_the_article():
     result = said("vm-disk1", "--to", "raid10", "-J")
     plan = json.loads(result.stdout)
     way = plan["ways"][0]
-    command = way["steps"][0]["command"]
+    command = way["steps"][1]["command"]
 
     assert 0 == result.exit_code
     assert ("stackmap.plan/1", "copy", False, True) == (
@@ -51,11 +56,13 @@ def test_a_line_is_its_words():
     steps = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)["ways"][0]["steps"]
     text = [line.strip() for line in said("vm-disk1", "--to", "raid10").stdout.splitlines()]
 
-    assert [step["command"] for step in steps] == [shlex.split(step["line"]) for step in steps]
+    for step in steps[1:]:
+        behind_guard = [word for check in step["guard"] for word in (*check, "&&")]
+        assert [*behind_guard, *step["command"]] == shlex.split(step["line"])
     undo = [command for step in steps for command in step["undo_commands"]]
-    lines = [line for step in steps if step["undo"] for line in step["undo"].split(" && ")]
-    assert undo == [shlex.split(line) for line in lines]
-    assert Counter(step["line"] for step in steps) + Counter(lines) <= Counter(text)
+    lines = [line for step in steps for line in step["undo_lines"]]
+    assert undo == [shlex.split(line.rpartition(" && ")[2]) for line in lines]
+    assert Counter(step["line"] for step in steps[1:]) + Counter(lines) <= Counter(text)
 
 
 def test_each_step_says_what_it_does():
@@ -66,10 +73,10 @@ def test_each_step_says_what_it_does():
 
     place = 0
     for number, step in enumerate(steps, 1):
-        place = text.index(step["line"], place + 1)
+        place = text.index(step["line"].partition("\n")[0], place + 1)
         assert any(line.startswith(f"{number}. ") for line in text[place - 3 : place])
-    commands = {step["line"] for step in steps} | {
-        shlex.join(command) for step in steps for command in step["undo_commands"]
+    commands = {line.strip() for step in steps for line in step["line"].split("\n")} | {
+        line for step in steps for line in step["undo_lines"]
     }
     assert max(len(line) for line in lines if line.strip() not in commands) <= 80
 
@@ -133,4 +140,45 @@ def test_a_capture_of_ours_holds_what_a_plan_needs(tmp_path):
 
     assert 0 == recorded.exit_code, recorded.output
     words = ("vm-disk1", "--to", "raid10", "-J")
-    assert said(*words).stdout == said(*words, sample=again).stdout
+    first, second = (json.loads(said(*words, sample=each).stdout) for each in (VGHDD, again))
+    assert ("vghdd", "again") == (first["for"].pop("source"), second["for"].pop("source"))
+    assert first == second
+
+
+def test_a_plan_begins_with_its_host_time_and_source():
+    """A capture is named loudly, and an old one as such; JSON has the same facts."""
+    words = ("vm-disk1", "--to", "raid10")
+    text = " ".join(said(*words).stdout.split())
+    plan = json.loads(said(*words, "-J").stdout)
+
+    assert "For host lab, from the capture vghdd of 2026-11-21 10:39:02 UTC." in text
+    assert "NOT MADE ON THE HOST:" in text
+    assert "OLD: the input is older than a day" in text
+    assert {"host", "machine_id", "time", "source", "old"} == {*plan["for"]}
+    assert ("lab", None, "vghdd") == tuple(plan["for"][k] for k in ("host", "machine_id", "source"))
+    guard = plan["ways"][0]["guard"]
+    assert guard["function"] in plan["ways"][0]["steps"][0]["line"]
+    assert ["planned", "lv", "vghdd/vm-disk1"] == guard["checks"][0][:3]
+
+
+def test_a_capture_holds_a_hash_and_not_the_machine_id(tmp_path, monkeypatch):
+    """The id is confidential: machine-id(5). The hash is the one that the guard makes in a shell."""
+    machine_id = "4a1c0c0f5cdb4a29a9c3f8a1ef6d5b77"
+    (tmp_path / "machine-id").write_text(f"{machine_id}\n")
+    monkeypatch.setattr(live, "MACHINE_ID", str(tmp_path / "machine-id"))
+    out = tmp_path / "out"
+    with RecordingHost(live.LiveHost(), str(out)) as host:
+        host.machine_id()
+        for _ in host.ticks(0.01, 1):
+            host.machine_id()
+    kept = b"".join(
+        gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for path in out.rglob("*")
+        if path.is_file()
+    )
+
+    assert machine_id.encode() not in kept
+    shell = f"printf 'stackmap %s' {machine_id} | sha256sum | cut -c 1-64"
+    digest = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)
+    assert digest.stdout.strip().encode() in kept
+    assert digest.stdout.strip() == CapturedHost(str(out)).machine_id()

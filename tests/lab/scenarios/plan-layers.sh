@@ -40,9 +40,9 @@ pooled() {
 thin-raid1() { lvcreate -q -y -Wn -L 24M -n pool vg /dev/sda; pooled raid1; }
 thin-raid6() { raid5 pool; pooled raid6:layout=ls_6; }
 
-cache-raid6-back() { given_up 1; cache-raid6; }
-writecache-raid6-back() { given_up 1; writecache-raid6; }
-integrity-raid1-back() { given_up 1; integrity-raid1; }
+cache-raid6-back() { given_up 2; cache-raid6; }
+writecache-raid6-back() { given_up 2; writecache-raid6; }
+integrity-raid1-back() { given_up 2; integrity-raid1; }
 
 # shellcheck disable=SC2086 # several
 cases $CASE

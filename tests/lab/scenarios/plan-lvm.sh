@@ -24,10 +24,10 @@ raid5-raid10() { anew --type raid5 -i 3 -I 64k -L 24M; lv raid10 --way convert; 
 raid10-raid5() { anew --type raid10 -i 2 -m 1 -I 64k -L 24M; lv raid5 --way convert; }
 raid10-striped() { anew --type raid10 -i 2 -m 1 -I 64k -L 24M; lv striped --way convert; }
 
-linear-raid1-back() { given_up 1; anew -L 24M; lv raid1; }
-raid5-raid10-copy-back() { given_up 10; raid5-raid10-copy; }
-raid5-raid6-back() { given_up 3; raid5-raid6; }
-raid10-striped-back() { given_up 1; raid10-striped; }
+linear-raid1-back() { given_up 2; anew -L 24M; lv raid1; }
+raid5-raid10-copy-back() { given_up 11; raid5-raid10-copy; }
+raid5-raid6-back() { given_up 4; raid5-raid6; }
+raid10-striped-back() { given_up 2; raid10-striped; }
 
 # shellcheck disable=SC2086 # several
 cases $CASE

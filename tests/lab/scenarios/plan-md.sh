@@ -45,12 +45,12 @@ md-crypt-copy() {
     copy /dev/mapper/safe
 }
 
-md-raid5-raid6-back() { given_up 3; md-raid5-raid6; }
-md-chunk-back() { given_up 2; md-chunk; }
-md-raid1-raid5-back() { given_up 2; md-raid1-raid5; }
-md-raid0-raid10-back() { given_up 2; md-raid0-raid10; }
-md-move-back() { given_up 8; md-move; }
-md-copy-back() { given_up 9; array 5 3 --bitmap=internal; parted; copy /dev/md/x; }
+md-raid5-raid6-back() { given_up 4; md-raid5-raid6; }
+md-chunk-back() { given_up 3; md-chunk; }
+md-raid1-raid5-back() { given_up 3; md-raid1-raid5; }
+md-raid0-raid10-back() { given_up 3; md-raid0-raid10; }
+md-move-back() { given_up 9; md-move; }
+md-copy-back() { given_up 10; array 5 3 --bitmap=internal; parted; copy /dev/md/x; }
 
 # shellcheck disable=SC2086 # several
 cases $CASE

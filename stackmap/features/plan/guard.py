@@ -1,0 +1,194 @@
+"""
+The guard of a plan: shell commands that fail on another host, or where what a step changes is not what was planned for.
+
+Step 1 defines one function and checks everything with it. Each later step that changes something checks the target
+again, and what else it writes to. In a shell without the function such a step fails, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from stackmap.features.plan.detach_layers import detach_layers
+from stackmap.features.plan.identity import array_uuid, lv_identity, new_array_uuid, size_of
+from stackmap.features.plan.plan_context import PlanContext, path_of
+from stackmap.features.plan.step import Plan, Step
+from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, quoted, words
+from stackmap.model.device import Device
+from stackmap.model.operand import Digest, LvPath, Number, PvPath, ShellText, Uuid, Word
+
+# What `planned KIND NAME VALUE...` compares. The machine-id is confidential (machine-id(5)), so a salted hash stands
+# for it; stackmap/host/live.py makes the same one.
+FUNCTION = """\
+planned() (
+  kind=$1 name=$2; shift 2
+  here=$(case $kind in
+    (machine) printf 'stackmap %s' "$(cat /etc/machine-id)" | sha256sum | cut -c 1-64 ;;
+    (lv) lvs --all --noheadings --units b --nosuffix -o vg_uuid,lv_uuid,lv_size -- "$name" ;;
+    (pv) pvs --noheadings --units b --nosuffix -o vg_uuid,dev_size -- "$name" ;;
+    (pv-uuid) pvs --noheadings -o pv_uuid -- "$name" ;;
+    (array) mdadm --detail --export "$name" | sed -n 's/^MD_UUID=//p' ;;
+    (member) mdadm --examine --export "$name" | sed -n 's/^MD_UUID=//p' ;;
+    (size) blockdev --getsize64 "$name" ;;
+    (empty) blockdev --getsize64 "$name"; wipefs --noheadings -- "$name" ;;
+  esac | xargs)
+  [ "$here" = "$*" ] && exit 0
+  echo "STOP: $kind $name is '$here' here; the plan is for '$*'" >&2
+  exit 1
+)"""
+OLD = (
+    '[ $(($(date +%s) - {})) -lt 86400 ] || echo "This plan is older than a day: make it again" >&2'
+)
+# Commands that change nothing.
+READING = (
+    words("sh -c"),
+    words("mdadm --detail"),
+    words("cmp"),
+    words("e2fsck -fn"),
+    words("xfs_repair -n"),
+    words("fsck.fat -n"),
+)
+NO_MACHINE = "the machine: the capture has no hash of its machine-id"
+NO_PV_UUIDS = "the UUIDs of the PVs: udev's record of them is not known"
+
+
+def guarded(context: PlanContext, plan: Plan) -> Plan:
+    """Return *plan* with its guard as the first step; refused if an identity is not known."""
+    target = _Target(context)
+    steps = []
+    for step in plan.steps:
+        before = () if _reads(step.command) else (*target.checks(), *_written(context, step))
+        target.follow(step.command)
+        steps.append(
+            replace(step, guard=before, undo_guard=(*target.checks(), *_unwritten(context, step)))
+        )
+    checks = tuple(dict.fromkeys(_first_checks(context, plan)))
+    missing = [] if context.origin.machine_id else [NO_MACHINE]
+    missing += [NO_PV_UUIDS] if context.is_lvm and not context.pv_uuids else []
+    return replace(
+        plan,
+        steps=(_first_step(context, checks), *steps),
+        unchecked=(*missing, *plan.unchecked),
+        guard=checks,
+    )
+
+
+def _first_step(context: PlanContext, checks: tuple[Command, ...]) -> Step:
+    lines = [FUNCTION]
+    if context.origin.time is not None:
+        lines.append(OLD.format(int(context.origin.time)))
+    lines.append(" &&\n".join(map(quoted, checks)))
+    text = ShellText("\n".join(lines))
+    return Step(
+        (*words("sh -c"), text),
+        "checks that host and stack are those of the plan; stop here if it prints STOP",
+        pasted=text,
+    )
+
+
+def _first_checks(context: PlanContext, plan: Plan) -> Iterator[Command]:
+    """Yield all that can be checked before the first change."""
+    if context.origin.machine_id:
+        yield words("planned machine machine-id", Digest(context.origin.machine_id))
+    yield from _Target(context).checks()
+    if context.is_lvm:
+        below = {path for volume in context.group.volumes.values() for path in volume.on}
+        used = {word for step in plan.steps for word in step.command if isinstance(word, PvPath)}
+        for pv in context.group.pvs:
+            if pv.path in used or (pv.path in below and _is_below(context, pv.device)):
+                yield from _pv(context, PvPath(pv.path))
+        return
+    yield words("planned size", path_of(context.target), size_of(context.target))
+    uuid = array_uuid(context)
+    for edge in context.topology.below(context.target.name):
+        yield _member(path_of(context.topology[edge.below]), uuid)
+    for name in context.onto:
+        yield _empty(context.topology[name])
+
+
+def _is_below(context: PlanContext, device: str) -> bool:
+    return device in context.topology.with_all_below(context.target.name)
+
+
+class _Target:
+    """The LV or array that a plan changes, under the name that it has at a step."""
+
+    def __init__(self, context: PlanContext) -> None:
+        self._context = context
+        self._stopped = False
+        self._lv: LvPath | None = None
+        if context.is_lvm:
+            self._lv = LvPath(f"{context.group.name}/{detach_layers(context).name}")
+            self._values = lv_identity(context, self._lv)
+
+    def checks(self) -> tuple[Command, ...]:
+        """Return the check of its identity."""
+        if self._lv is not None:
+            return (words("planned lv", self._lv, *self._values),)
+        uuid = array_uuid(self._context)
+        if not self._stopped:
+            return (words("planned array", path_of(self._context.target), uuid),)
+        first = self._context.topology.below(self._context.target.name)[0]
+        return (_member(path_of(self._context.topology[first.below]), uuid),)
+
+    def follow(self, command: Command) -> None:
+        """Follow its name through *command*."""
+        if self._lv is not None:
+            if command[:1] == ("lvrename",) and command[-2] == self._lv.name:
+                self._lv = LvPath(f"{self._lv.group}/{command[-1]}")
+        elif command[:3] == ("mdadm", "--stop", path_of(self._context.target)):
+            self._stopped = True
+
+
+def _reads(command: Command) -> bool:
+    return any(command[: len(each)] == each for each in READING)
+
+
+def _written(context: PlanContext, step: Step) -> Iterator[Command]:
+    """Yield the checks of what *step* writes to besides the target."""
+    command = step.command
+    for word in command:
+        if isinstance(word, PvPath) and command[0] in ("lvcreate", "lvconvert"):
+            yield from _pv(context, word)
+    if command[0] == "mdadm" and ({"--create", "--add"} & {*command}):
+        yield from map(_empty, _added(context, command))
+    if command[:2] == ("mdadm", "--zero-superblock"):
+        yield from (_member(path, array_uuid(context)) for path in command[2:])
+    if step.fills is not None and not context.is_lvm:
+        yield words("planned array", step.fills[0], new_array_uuid(context))
+    elif step.fills is not None:
+        yield words("planned empty", step.fills[0], Number(step.fills[1]))
+
+
+def _unwritten(context: PlanContext, step: Step) -> Iterator[Command]:
+    """Yield the checks of what the roll-back of *step* erases besides the target."""
+    for command in step.undo:
+        if command[:2] == ("mdadm", "--zero-superblock"):
+            yield from (_member(path, new_array_uuid(context)) for path in command[2:])
+
+
+def _added(context: PlanContext, command: Command) -> Iterator[Device]:
+    """Yield the disks of ``onto`` that *command* has."""
+    devices = (context.topology[name] for name in context.onto)
+    yield from (device for device in devices if path_of(device) in command)
+
+
+def _pv(context: PlanContext, path: PvPath) -> Iterator[Command]:
+    """Yield the checks of a PV: its VG and its bytes, and its UUID where that is known."""
+    pv = next(each for each in context.group.pvs if each.path == path)
+    if pv.device not in context.topology:
+        raise PlanRefused(f"the size of {path} is not known: its device is missing")
+    group = lv_identity(context, LvPath(f"{context.group.name}/{detach_layers(context).name}"))[0]
+    yield words("planned pv", path, group, size_of(context.topology[pv.device]))
+    if uuid := context.pv_uuids.get(path):
+        yield words("planned pv-uuid", path, Uuid(uuid))
+
+
+def _member(path: Word, uuid: Uuid) -> Command:
+    return words("planned member", path, uuid)
+
+
+def _empty(device: Device) -> Command:
+    return words("planned empty", path_of(device), size_of(device))
