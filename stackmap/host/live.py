@@ -148,7 +148,7 @@ class LiveHost:
         return blockdev.arrays(names)
 
     def machine_id(self) -> str:
-        """Return the salted hash; a plan's guard makes the same one (analysis/plan/guard.py)."""
+        """Return the salted hash; a plan's guard makes the same one (features/plan/guard.py)."""
         import hashlib
 
         found = self.read(MACHINE_ID).strip()

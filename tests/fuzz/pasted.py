@@ -19,16 +19,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from stackmap.document.templates import filled
+from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.plan_context import Mount, PlanContext, mangled
 from stackmap.features.plan.strategies import STRATEGIES
-from stackmap.document.templates import filled
-from stackmap.errors import LayoutError, PlanRefused
 from stackmap.model.command_line import NO_COMMAND
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.topology import Edge, Topology
-from tests.fuzz.running import Tally
 from tests.features.plan.plans import ARRAY_UUID, cached_context, dm_uuid, lv_context, md_context
+from tests.fuzz.running import Tally
 
 VALUES = 50  # of a case
 PARTS = (
@@ -253,7 +253,7 @@ def _advice_faults(name: str, value: str) -> Iterator[str]:
         yield f"{line}: not as it is"
     if "/../" in line and name == "kernel_name":
         yield f"{line}: leaves its root"
-    if value.startswith("-") and "--" not in words[: words.index(value)]:
+    if value.startswith("-") and words[-2:] != ["--", value]:
         yield f"{line}: an option"
 
 

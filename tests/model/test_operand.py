@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import stackmap
+from stackmap.errors import OperandRefused
 from stackmap.features.plan.plan_context import Mount, path_of
 from stackmap.features.plan.strategies import outcomes
-from stackmap.errors import OperandRefused
 from stackmap.model import operand
 from stackmap.model.command_line import quoted, words
 from stackmap.model.device import Device, Kind, Use

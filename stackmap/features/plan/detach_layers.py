@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from stackmap.errors import PlanRefused
 from stackmap.features.plan.lvm_steps import waiting
 from stackmap.features.plan.placement import place
 from stackmap.features.plan.plan_context import PlanContext
 from stackmap.features.plan.step import Step
-from stackmap.errors import PlanRefused
 from stackmap.model.command_line import Command, words
 from stackmap.model.device import Kind
 from stackmap.model.operand import CACHE_MODES, LvmName, LvPath, PvPath, keyword

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stackmap.features.plan.announced import announced
-from stackmap.features.plan.plan_context import Origin, PlanContext
-from stackmap.features.plan.step import NOTHING, Plan, Step
-from stackmap.features.plan.strategies import Outcome, refusals
 from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
 from stackmap.document.describe import layout as described
 from stackmap.document.interval import instant
 from stackmap.document.templates import title
 from stackmap.document.wording import listed, plural
 from stackmap.errors import PlanRefused
+from stackmap.features.plan.announced import announced
+from stackmap.features.plan.plan_context import Origin, PlanContext
+from stackmap.features.plan.step import NOTHING, Plan, Step
+from stackmap.features.plan.strategies import Outcome, refusals
 from stackmap.model.raid import Layout
 
 ROLL_BACK = (

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.identity import array_uuid, lv_identity, new_array_uuid, size_of
 from stackmap.features.plan.plan_context import PlanContext, path_of
 from stackmap.features.plan.step import Plan, Step
-from stackmap.errors import PlanRefused
 from stackmap.model.command_line import Command, quoted, words
 from stackmap.model.device import Device
 from stackmap.model.operand import Digest, LvPath, Number, PvPath, ShellText, Uuid, Word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from stackmap.features.plan.plan_context import PlanContext
 from stackmap.errors import PlanRefused
+from stackmap.features.plan.plan_context import PlanContext
 from stackmap.model.device import Device
 from stackmap.model.operand import LvPath, Number, Uuid, Word
 

@@ -6,10 +6,10 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from stackmap.features.plan.plan_context import Mount, Origin, PlanContext, target
+from stackmap.discover.find import find_one_name
 from stackmap.document.interval import is_instant
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.discover.find import find_one_name
+from stackmap.features.plan.plan_context import Mount, Origin, PlanContext, target
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, swaps, udev

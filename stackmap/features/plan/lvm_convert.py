@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvconvert_paths import (
     NO_METADATA,
@@ -31,7 +32,6 @@ from stackmap.features.plan.step import (
     Step,
     unprotected,
 )
-from stackmap.errors import PlanRefused
 from stackmap.model.command_line import Command, words
 from stackmap.model.device import Role
 from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS

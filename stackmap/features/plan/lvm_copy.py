@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvm_steps import removal, shape, waiting
 from stackmap.features.plan.placement import extent_words, metadata_extents, place
@@ -22,7 +23,6 @@ from stackmap.features.plan.step import (
     copy_and_compare,
 )
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
-from stackmap.errors import PlanRefused
 from stackmap.model.command_line import Command, words
 from stackmap.model.operand import LvPath, Number, PvPath
 from stackmap.model.raid import RAID_LEVELS, Layout

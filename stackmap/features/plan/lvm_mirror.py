@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvm_convert import require_synced
 from stackmap.features.plan.lvm_steps import waiting
 from stackmap.features.plan.placement import metadata_extents, place, require_room
 from stackmap.features.plan.plan_context import PlanContext
 from stackmap.features.plan.step import FEWER_FAILURES, REQUESTED, SYNC_LOAD, Plan, Step
-from stackmap.errors import PlanRefused
 from stackmap.model.command_line import words
 from stackmap.model.operand import LvPath, Number, PvPath
 from stackmap.model.raid import layout

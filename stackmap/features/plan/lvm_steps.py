@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stackmap.features.plan.step import NO_WAY_BACK, Step
 from stackmap.errors import PlanRefused
+from stackmap.features.plan.step import NO_WAY_BACK, Step
 from stackmap.model.command_line import Command, script, words
 from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.operand import Keyword, Kibibytes, LvPath, Number, Pattern, Script, Word

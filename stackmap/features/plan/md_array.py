@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from stackmap.errors import PlanRefused
 from stackmap.features.plan.md_changes import PARITY_LAST
 from stackmap.features.plan.mdadm_grow import ROTATIONS
 from stackmap.features.plan.placement import disks
 from stackmap.features.plan.plan_context import PlanContext, path_of
 from stackmap.features.plan.step import NO_WAY_BACK, Step
-from stackmap.errors import PlanRefused
 from stackmap.model.command_line import Command, script, words
 from stackmap.model.device import UNUSED, Device, Kind
 from stackmap.model.operand import (

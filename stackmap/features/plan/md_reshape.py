@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stackmap.errors import PlanRefused
 from stackmap.features.plan import md_array
 from stackmap.features.plan.md_changes import changes
 from stackmap.features.plan.mdadm_grow import BACKUP, Change, grow_command, risks, undo
@@ -17,7 +18,6 @@ from stackmap.features.plan.placement import disks
 from stackmap.features.plan.plan_context import PlanContext, path_of
 from stackmap.features.plan.step import GEOMETRY, Plan, Step, unprotected
 from stackmap.features.plan.users import enlarged
-from stackmap.errors import PlanRefused
 from stackmap.model.command_line import words
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.operand import BlockDevicePath

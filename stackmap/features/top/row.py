@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from stackmap.rules.rule import Finding
 from stackmap.errors import OperandRefused
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.command_line import NO_COMMAND, quoted, stackmap_command
 from stackmap.model.device import Use
 from stackmap.model.operand import DeviceTitle, Fixed
+from stackmap.rules.rule import Finding
 
 
 class Event(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 
-from stackmap.features.whatif.projection import DeviceLoad, Projection
-from stackmap.features.whatif.quantities import Band
 from stackmap.document.templates import filled
 from stackmap.document.units import KIB, change_percent, size
 from stackmap.document.wording import change, paragraph, plural, short
+from stackmap.features.whatif.projection import DeviceLoad, Projection
+from stackmap.features.whatif.quantities import Band
 
 WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
 VISIBLE = 0.02  # of the high end; a smaller difference needs no range in a sentence

@@ -12,19 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stackmap.rules.table import RULES
-from stackmap.features.plan import lvm_steps, md_array
-from stackmap.features.plan.plan_context import Mount
-from stackmap.features.plan.strategies import STRATEGIES, outcomes
-from stackmap.document import plan as document
 from stackmap.document.templates import filled
 from stackmap.errors import LayoutError, PlanRefused
+from stackmap.features.plan import document, lvm_steps, md_array
+from stackmap.features.plan.plan_context import Mount
+from stackmap.features.plan.strategies import STRATEGIES, outcomes
 from stackmap.model.command_line import NO_COMMAND, quoted
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.operand import Composed, LvPath, MdName
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.terminal import render_text
+from stackmap.rules.table import RULES
 from tests.features.plan.plans import cached_context, lv_context, md_context, pool_context
 from tests.shells import NASTY, SHELLS, parametrized, told
 

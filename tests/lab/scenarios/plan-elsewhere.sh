@@ -17,15 +17,17 @@ declare -A plans=(
     [move]="/dev/md/x --to raid10:members=4 --way move --onto sde --onto sdf --onto sdg --onto sdh"
 )
 
-# state: all that a step could change: UUIDs, layouts, what is active, and the first MiB of every disk and device
+# state: all that a step could change: UUIDs, layouts, what is active, the signatures and the data
 state() {
     udevadm settle
     lvs -a --noheadings -o lv_full_name,lv_uuid,lv_attr,segtype,devices 2> /dev/null
     pvs --noheadings -o pv_name,pv_uuid,vg_name,pv_used 2> /dev/null
     for array in /dev/md/*; do [ ! -e "$array" ] || mdadm --detail "$array" | grep -v 'Update Time'; done
     dmsetup table
-    for disk in /dev/sd? /dev/mapper/vg-*; do
-        [ ! -b "$disk" ] || echo "$disk $(dd if="$disk" bs=1M count=1 iflag=direct status=none | sha256sum)"
+    # The kernel itself writes to superblocks and bitmaps, which are before the data or on LVs of their own.
+    for disk in /dev/sd? /dev/mapper/vg-* /dev/md/x; do
+        [ ! -b "$disk" ] || [[ "$disk" = *_rmeta_* ]] || echo "$disk $(wipefs --noheadings "$disk" | tr '\n' ' ')" \
+            "$(dd if="$disk" bs=1M skip=4 count=16 iflag=direct status=none | sha256sum)"
     done
 }
 

@@ -13,7 +13,14 @@ from stackmap.features.plan.guard import FUNCTION
 from stackmap.features.plan.plan_context import Origin
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
 from stackmap.model.topology import Topology
-from tests.features.plan.plans import ARRAY_UUID, EXTENT, cached_context, lv_context, md_context, pool_context
+from tests.features.plan.plans import (
+    ARRAY_UUID,
+    EXTENT,
+    cached_context,
+    lv_context,
+    md_context,
+    pool_context,
+)
 from tests.shells import SHELLS, parametrized
 
 MACHINE_ID = "4a1c0c0f5cdb4a29a9c3f8a1ef6d5b77"
