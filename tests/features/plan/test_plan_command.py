@@ -7,7 +7,6 @@ import json
 import shlex
 import subprocess
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -17,8 +16,9 @@ from stackmap.errors import PlanRefused
 from stackmap.host import live
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
+from tests.paths import ROOT
 
-SAMPLES = Path(__file__).parent.parent.parent / "sample_topologies"
+SAMPLES = ROOT / "sample_topologies"
 VGHDD = str(SAMPLES / "vghdd")
 REFUSED = 3
 
