@@ -262,8 +262,9 @@ COMPLAINTS = re.compile(
     r"(un(recogni[sz]ed|known|expected) (option|argument|operand)|invalid option|bad usage|Usage:|usage:)"
 )
 TOOLS = ("lvm", "mdadm", "umount", "mount", "dd", "wipefs", "cryptsetup", "swapoff", "cmp")
+MARK = "@ran@"  # no value has it
 NAMESPACE = """
-mount --make-rprivate / && mount -t tmpfs none /dev && mkdir /dev/shm && mount -t tmpfs none /etc/lvm/archive
+mount --make-rprivate / && mount -t tmpfs none /dev || exit
 : > /dev/null
 """
 
@@ -286,7 +287,7 @@ def parsed_by_tools(lines: list[str], folder: Path) -> list[str]:
         if command[0] not in ("sh", "planned", "qm", "pct", "virsh") and shutil.which(command[0])
     }
     script = NAMESPACE + "".join(
-        f"echo ':: '{shlex.quote(command)}\ntimeout 20 {command} 2>&1 < /dev/null\n"
+        f"printf '%s\\n' {MARK}{shlex.quote(command)}\ntimeout 20 {command} 2>&1 < /dev/null\n"
         for command in sorted(commands)
     )
     file = folder / "pasted.sh"
@@ -295,10 +296,11 @@ def parsed_by_tools(lines: list[str], folder: Path) -> list[str]:
         ["unshare", "--mount", "sh", str(file)],
         capture_output=True,
         text=True,
+        errors="replace",
         check=False,
         cwd=folder,
     )
-    answers = done.stdout.split(":: ")[1:]
+    answers = done.stdout.split(MARK)[1:]
     assert len(answers) == len(commands), done.stderr[-500:]
     return [answer for answer in answers if COMPLAINTS.search(answer.partition("\n")[2])]
 
