@@ -168,7 +168,9 @@ def test_columns_of_a_layer_are_told(metric):
     assert metric.title in entries(section(page(), "COLUMNS").partition(".SS Of a layer")[2])
 
 
-@pytest.mark.parametrize("heading", sorted({*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS}))
+@pytest.mark.parametrize(
+    "heading", sorted({column.heading for column in blame.DISK_COLUMNS + blame.VOLUME_COLUMNS})
+)
 def test_columns_of_blame_are_told(heading):
     """COLUMNS of stackmap-blame(8) has each heading of its two tables."""
     assert on_one_line(heading) in entries(section(page("blame"), "COLUMNS"))

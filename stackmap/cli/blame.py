@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from stackmap.cli.options import (
     columns_option,
+    csv_option,
     json_option,
     legend_option,
     max_overhead_option,
@@ -19,7 +20,7 @@ from stackmap.cli.options import (
     sort_option,
     why_option,
 )
-from stackmap.cli.output import as_text, tell
+from stackmap.cli.output import print_blocks, tell
 from stackmap.discover.find import find_existing
 from stackmap.document.arrangement import Arrangement
 from stackmap.document.blame import disk_blocks, group_blocks, headline, volume_blocks
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @click.command()
 @measuring
 @json_option
+@csv_option
 @no_heading_option
 @columns_option
 @sort_option
@@ -112,7 +114,7 @@ def command(
                 if sample.stopped:
                     tell(sample.stopped)
             shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
-            click.echo(as_text(shown, heading=not no_heading))
+            print_blocks(shown, heading=not no_heading, after="\n")
 
 
 def _traced(session: Session, options: MeasuringOptions, max_overhead: float) -> OwnerTrace:

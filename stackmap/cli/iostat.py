@@ -11,6 +11,7 @@ import click
 
 from stackmap.cli.options import (
     columns_option,
+    csv_option,
     json_option,
     legend_option,
     measuring,
@@ -18,7 +19,8 @@ from stackmap.cli.options import (
     sort_option,
     why_option,
 )
-from stackmap.cli.output import print_text
+from stackmap.cli.output import print_blocks
+from stackmap.cli.usage import one_form
 from stackmap.discover.find import find_existing
 from stackmap.document.arrangement import Arrangement
 from stackmap.ledger.corrections import corrected
@@ -36,6 +38,14 @@ Looks = dict[str, bool]  # the flags of the command, by name
 Show = Callable[["Interval"], None]
 
 
+def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | None:
+    """Return *form*; ``-o JSON`` means ``--json``, which is one form of output."""
+    if form is not None:
+        (json_form,) = (param for param in ctx.command.params if param.name == "as_json")
+        one_form(ctx, json_form, wanted=True)
+    return form
+
+
 @click.command()
 @measuring
 @click.option("-l", "--per-layer", is_flag=True, help="Show one row per layer and its ratios.")
@@ -45,6 +55,7 @@ Show = Callable[["Interval"], None]
 @click.option("-z", "--skip-idle", is_flag=True, help="Skip idle devices and stacks.")
 @click.option("-t", "--time", is_flag=True, help="Print the time of each report, ISO 8601.")
 @json_option
+@csv_option
 @no_heading_option
 @click.option("--totals", is_flag=True, help="Add totals at the tops and at the disks.")
 @columns_option
@@ -52,7 +63,13 @@ Show = Callable[["Interval"], None]
 @legend_option
 @why_option
 @click.option("--prove", is_flag=True, help="With --why: test doubled counters by dm-stats.")
-@click.option("-o", "form", type=click.Choice(["JSON"], case_sensitive=False), help="Same as -J.")
+@click.option(
+    "-o",
+    "form",
+    type=click.Choice(["JSON"], case_sensitive=False),
+    callback=_as_json,
+    help="Same as -J.",
+)
 @click.option(
     *("-d", "-k", "-m", "-p", "-y", "-H", "-N", "ignored"),
     is_flag=True,
@@ -109,7 +126,7 @@ def _show(
 
         with proving(prover, measured.topology, measured.devices) as found:
             _show(measured, options, looks, table)
-        print_text(proof_sentences(found))
+        print_blocks(proof_sentences(found))
         return
     printer = _layers if looks["per_layer"] else _devices
     last: Topology | None = None
@@ -137,8 +154,7 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangem
         blocks = layers_document(
             report.stacks, report.interval, time=looks["time"], why=looks["why"]
         )
-        print_text(table.of(blocks), heading=not looks["no_heading"])
-        click.echo()
+        print_blocks(table.of(blocks), heading=not looks["no_heading"], after="\n")
 
     return show
 
@@ -170,7 +186,6 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrange
         from stackmap.document.iostat import iostat_document
 
         blocks = iostat_document(rows, right, sums, **options)
-        print_text(table.of(blocks), heading=not looks["no_heading"])
-        click.echo()
+        print_blocks(table.of(blocks), heading=not looks["no_heading"], after="\n")
 
     return show

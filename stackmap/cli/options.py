@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
+from stackmap.cli.output import CSV
 from stackmap.cli.usage import missing, one_form
 
 if TYPE_CHECKING:
@@ -124,6 +125,13 @@ OPTIONS = (
 
 json_option = click.option(
     "-J", "--json", "as_json", is_flag=True, callback=one_form, help="Print JSON."
+)
+csv_option = click.option(  # print_blocks looks for it
+    CSV,
+    is_flag=True,
+    expose_value=False,
+    callback=one_form,
+    help="Print the tables as CSV, with raw numbers.",
 )
 no_heading_option = click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
 markdown_option = click.option(

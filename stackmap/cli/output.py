@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 STDOUT = "standard output"
 LINES_AT_ONCE = 10_000
+FORM = "stackmap.form"  # in click's meta: the option that chose the form of the output
+CSV = "--csv"
+WRITER = "stackmap.csv"  # in click's meta: the writer of CSV, which knows what it wrote before
 CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
 
@@ -55,11 +58,24 @@ def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:
     return render_text(blocks, _style(heading=heading))
 
 
-def print_text(blocks: Iterable[Block], *, heading: bool = True) -> None:
-    """Print *blocks* as ``as_text`` returns them; a long text is not held in memory."""
-    from stackmap.render.terminal import rendered
+def print_blocks(
+    blocks: Iterable[Block], *, heading: bool = True, before: str = "", after: str = ""
+) -> None:
+    """
+    Print *blocks* as text, one at a time, or with ``--csv`` their tables as CSV.
 
-    lines = rendered(blocks, _style(heading=heading))
+    *before* and *after*: what separates the text from that of other calls.
+    """
+    context = click.get_current_context(silent=True)
+    if context is not None and context.meta.get(FORM) == CSV:
+        from stackmap.render.csv import CsvWriter
+
+        writer = context.meta.setdefault(WRITER, CsvWriter(heading=heading))
+        lines = writer.lines(blocks)
+    else:
+        from stackmap.render.terminal import rendered
+
+        lines = chain([before], rendered(blocks, _style(heading=heading)), [after])
     while part := "".join(islice(lines, LINES_AT_ONCE)):
         click.echo(part, nl=False)
 

@@ -76,6 +76,7 @@ def _form(*names: str, help: str) -> Callable[[Command], Command]:
 @_form("-J", "--json", help="Print a JSON object.")
 @_form("-P", "--pairs", help='Print lines of NAME="value" pairs.')
 @_form("-r", "--raw", help="Print space-separated values.")
+@_form("--csv", help="Print the devices as CSV, with raw numbers.")
 @_form("--dot", help="Print a diagram for Graphviz.")
 @_form("--mermaid", help="Print a diagram for Mermaid.")
 @_form("--svg", help="Print a diagram as SVG.")
@@ -163,12 +164,16 @@ def _formatted(form: str, topology: Topology, columns: list[Column], looks: Look
         from stackmap.render.json import tree_json
 
         return json.dumps(tree_json(topology)) + "\n"
-    if form in ("pairs", "raw"):
+    if form in ("pairs", "raw", "csv"):
         from stackmap.render.columns import choose, render_pairs, render_raw
 
         columns = columns or choose("")
         if form == "pairs":
             return render_pairs(topology, columns, exact=looks["exact"])
+        if form == "csv":
+            from stackmap.render.csv import devices_csv
+
+            return devices_csv(topology, columns, heading=not looks["no_heading"])
         return render_raw(topology, columns, heading=not looks["no_heading"], exact=looks["exact"])
     from stackmap.document.picture import picture
     from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid

@@ -6,6 +6,8 @@ import re
 
 import click
 
+from stackmap.cli.output import FORM
+
 # What a missing argument or option is asked for with.
 QUESTIONS = {
     "NAME": "which volume?",
@@ -17,7 +19,6 @@ QUESTIONS = {
 }
 EXTRA = r"Got unexpected extra arguments? \((.*)\)"
 NO_NUMBER = r"'(.*)' is not a valid (?:float|integer|int)\b"
-FORM = "stackmap.form"  # in click's meta: the option that chose the form of the output
 
 
 def missing(word: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.document.blocks import Block, Rows, Table
+from stackmap.document.blocks import Block, Cell, Row, Rows, Table, Value, with_columns
 from stackmap.errors import UsageError
 from stackmap.model.metrics import on_one_line
 
@@ -30,7 +30,7 @@ class Arrangement(NamedTuple):
     def of(self, blocks: Iterable[Block]) -> Iterable[Block]:
         """Return *blocks* with arranged tables; ``UsageError`` for a column that no table has."""
         if not self:  # one at a time: a report of many stacks is not held in memory
-            return (self._chosen(each) if isinstance(each, Table) else each for each in blocks)
+            return blocks
         blocks = list(blocks)
         tables = [block for block in blocks if isinstance(block, Table)]
         for name in filter(None, (*self.columns, self.sort)):
@@ -46,29 +46,13 @@ class Arrangement(NamedTuple):
         places = self._places(table, self.sort) if self.sort else []
         if not places:
             return table
-        place = places[0]
-        if place < table.words:
-            groups = [Rows(_by_word(group.rows, place), group.title) for group in table.groups]
-        else:
-            groups = [Rows(_by_number(group.rows, place), group.title) for group in table.groups]
+        ordered = _by_word if table.columns[places[0]].is_text else _by_number
+        groups = (group._replace(rows=ordered(group, places[0])) for group in table.groups)
         return table._replace(groups=tuple(groups))
 
     def _chosen(self, table: Table) -> Table:
-        found = [place for name in self.columns for place in self._places(table, name)]
-        if self.columns and not found:
-            return table
-        places = list(dict.fromkeys([0, *found])) if found else _filled(table)
-        if not found and len(places) == len(table.headings):
-            return table
-        groups = (
-            Rows(tuple(tuple(row[p] for p in places if p < len(row)) for row in g.rows), g.title)
-            for g in table.groups
-        )
-        return table._replace(
-            headings=tuple(table.headings[place] for place in places),
-            groups=tuple(groups),
-            words=sum(place < table.words for place in places),
-        )
+        places = [place for name in self.columns for place in self._places(table, name)]
+        return with_columns(table, list(dict.fromkeys([0, *places]))) if places else table
 
     def _places(self, table: Table, name: str) -> list[int]:
         """Return where *table* has the column *name*; several for a word of several headings."""
@@ -78,33 +62,16 @@ class Arrangement(NamedTuple):
         return exact or [p for p, heading in enumerate(headings) if wanted in heading.split()]
 
 
-def _filled(table: Table) -> list[int]:
-    """Return the places of the columns, without those of words that no row has."""
-    rows = [row for group in table.groups for row in group.rows]
-    return [
-        place
-        for place in range(len(table.headings))
-        if not 0 < place < table.words or any("".join(row[place : place + 1]) for row in rows)
-    ]
+def _by_word(group: Rows, place: int) -> tuple[Row, ...]:
+    return tuple(sorted(group.rows, key=lambda row: str(row[place])))
 
 
-def _by_word(rows: Sequence[tuple[str, ...]], place: int) -> tuple[tuple[str, ...], ...]:
-    return tuple(sorted(rows, key=lambda row: row[place]))
+def _by_number(group: Rows, place: int) -> tuple[Row, ...]:
+    """Return the rows of *group* with the largest figure of a column first, unknown ones last."""
+    return tuple(sorted(group.rows, key=lambda row: _figure(row[place]), reverse=True))
 
 
-def _by_number(rows: Sequence[tuple[str, ...]], place: int) -> tuple[tuple[str, ...], ...]:
-    """Return *rows* with the largest figure of a column first, unknown ones last."""
-    return tuple(sorted(rows, key=lambda row: _figure(row[place]), reverse=True))
-
-
-def _figure(cell: str) -> float:
-    """
-    Return the figure in a cell; below every figure if it is unknown.
-
-    >>> _figure("~1,204.5"), _figure("3.1 %"), _figure("-")
-    (1204.5, 3.1, -inf)
-    """
-    try:
-        return float(cell.strip("~ %").replace(",", ""))
-    except ValueError:
-        return float("-inf")
+def _figure(cell: Cell) -> float:
+    """Return the figure in a cell; below every figure if it is unknown."""
+    number = cell.number if isinstance(cell, Value) else None
+    return float("-inf") if number is None else number

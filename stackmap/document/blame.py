@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from stackmap.document.blocks import Block, Headline, Paragraph, Rows, Table
+from stackmap.document.blocks import (
+    ESTIMATE,
+    RANGE,
+    Block,
+    Column,
+    Headline,
+    Label,
+    Paragraph,
+    Rows,
+    Table,
+    Value,
+)
 from stackmap.document.interval import span
 from stackmap.document.units import kib, number, percent, rate
 from stackmap.document.wording import listed, plural, sentence
+from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.model.cgroup_io import CgroupLoad
+from stackmap.model.device import Device
 from stackmap.model.interval import Interval
+from stackmap.model.load import total_of
 from stackmap.model.topology import Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
 NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
-DISK_COLUMNS = ("SOURCE", "USED BY", "sent/s", "KiB/s", "% of\nrequests", "% of\nbytes")
-GROUP_COLUMNS = ("CONTROL GROUP", "DEVICE", "sent/s", "KiB/s")
-VOLUME_COLUMNS = ("DISK", "sent/s", "KiB/s", "% of the volume's\nrequests", "% of the disk's\nrequests")  # fmt: skip
+SENT = Column("sent/s", "sent_per_s", ESTIMATE)
+MOVED = Column("KiB/s", "bytes_per_s", RANGE)
+DISK_COLUMNS = (
+    Column("SOURCE", "source", is_text=True),
+    Column("USED BY", "used_by", is_text=True),
+    SENT,
+    MOVED,
+    Column("% of\nrequests", "request_share"),
+    Column("% of\nbytes", "byte_share"),
+)
+GROUP_COLUMNS = (
+    Column("CONTROL GROUP", "group", is_text=True),
+    Column("DEVICE", "device", ("device_label",), is_text=True),
+    SENT._replace(beside=()),
+    MOVED._replace(beside=()),
+)
+VOLUME_COLUMNS = (
+    Column("DISK", "disk", ("disk_label",), is_text=True),
+    SENT,
+    MOVED,
+    Column("% of the volume's\nrequests", "share_of_volume"),
+    Column("% of the disk's\nrequests", "share_of_disk"),
+)
 
 Owner = tuple[tuple[str, ...], str, bool]  # tops, what they share, whether the source is unknown
 
@@ -99,10 +133,9 @@ def disk_blocks(topology: Topology, blame: Blame, interval: Interval) -> list[Bl
         (
             source_name(topology, each, blame.unseen),
             ", ".join(users(topology, each)),
-            _mark(each) + rate(each.arrivals),
-            kib(each.bytes),
-            percent(blame.share(each)),
-            percent(blame.byte_share(each)),
+            *_sent(each.parts.values()),
+            Value(blame.share(each), percent),
+            Value(blame.byte_share(each), percent),
         )
         for each in blame.loaders
         if each.tops or each.arrivals
@@ -110,7 +143,7 @@ def disk_blocks(topology: Topology, blame: Blame, interval: Interval) -> list[Bl
     accounted = f"{number(blame.accounted, 3)} (requests arriving at {device.title} ÷ requests sent from above)"
     return [
         Headline((device.title, span(interval))),
-        Table(f"blame-{device.name}", DISK_COLUMNS, (Rows(rows),), words=2),
+        Table(f"blame-{device.name}", DISK_COLUMNS, (Rows(rows),), about=_about(device)),
         *([Paragraph(accounted, "accounted:")] if blame.accounted is not None else []),
     ]
 
@@ -121,17 +154,16 @@ def volume_blocks(
     """Return the disks that the volume *top* loads, the most loaded first."""
     rows = tuple(
         (
-            topology[each.device].title,
-            _mark(each) + rate(each.part.arrivals),
-            kib(each.part.bytes),
-            percent(each.of_volume),
-            percent(each.of_device),
+            Label(topology[each.device].title, (each.device, topology[each.device].title)),
+            *_sent([each.part]),
+            Value(each.of_volume, percent),
+            Value(each.of_device, percent),
         )
         for each in targets
     )
     return [
         Headline((topology[top].title, span(interval))),
-        Table(f"blame-{top}", VOLUME_COLUMNS, (Rows(rows),)),
+        Table(f"blame-{top}", VOLUME_COLUMNS, (Rows(rows),), about=_about(topology[top])),
     ]
 
 
@@ -140,13 +172,16 @@ def group_blocks(
 ) -> list[Block]:
     """Return what control groups sent to *names* and the devices above them, [] for nothing."""
     above = {each for name in names for each in topology.with_all_above(name)}
-    titles = {topology[name].number: topology[name].title for name in above}
+    labels = {
+        topology[name].number: Label(topology[name].title, (name, topology[name].title))
+        for name in above
+    }
     rows = tuple(
-        (each.group, titles[each.number], rate(each.ios), kib(each.bytes))
+        (each.group, labels[each.number], Value(each.ios, rate), Value(each.bytes, kib))
         for each in groups
-        if each.number in titles
+        if each.number in labels
     )
-    return [Table("groups", GROUP_COLUMNS, (Rows(rows),), words=2)] if rows else []
+    return [Table("groups", GROUP_COLUMNS, (Rows(rows),))] if rows else []
 
 
 def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = ()) -> str:
@@ -169,5 +204,19 @@ def users(topology: Topology, loader: Loader) -> list[str]:
     return [use.name for top in loader.tops for use in topology[top].uses]
 
 
-def _mark(each: Loader | Target) -> str:
-    return "~" if each.estimated else ""
+def _about(device: Device) -> tuple[tuple[str, str], ...]:
+    return (("name", device.name), ("label", device.title))
+
+
+def _sent(parts: Collection[Traffic]) -> tuple[Value, Value]:
+    """Return the requests and the bytes of all *parts*, with their range if one is an estimate."""
+    requests = Value(total_of(part.arrivals for part in parts), rate)
+    moved = Value(total_of(part.bytes for part in parts), kib)
+    if not any(part.is_range for part in parts):
+        return requests, moved
+    ends = [[part.bounds[end] for part in parts] for end in (0, 1)]
+    low, high = (total_of(amount.arrivals for amount in amounts) for amounts in ends)
+    least, most = (total_of(amount.bytes for amount in amounts) for amounts in ends)
+    return requests._replace(low=low, high=high, estimated=True), moved._replace(
+        low=least, high=most
+    )

@@ -7,7 +7,7 @@ chart means unknown and leaves a gap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -56,29 +56,109 @@ class Terms(NamedTuple):
     pairs: tuple[tuple[str, str], ...]
 
 
-class Rows(NamedTuple):
-    """Rows of a table that belong together, with their heading."""
+class Value(NamedTuple):
+    """
+    A figure in a cell: its ``number`` in the unit of JSON, None if unknown, and how a table writes it.
 
-    rows: tuple[tuple[str, ...], ...]
+    ``low`` and ``high``: the range it lies in, None without one. ``estimated``: marked with ~. ``tone``: the
+    severity in whose colour it is shown.
+    """
+
+    number: float | None
+    write: Callable[[float | None], str]
+    low: float | None = None
+    high: float | None = None
+    estimated: bool = False
+    tone: str = ""
+
+    def __str__(self) -> str:
+        """Return the figure as tables show it."""
+        return f"{'~' if self.estimated else ''}{self.write(self.number)}"
+
+
+class Label(NamedTuple):
+    """A text in a cell, which may lean on the rows around it, and what CSV has instead, in columns of its own."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the text as tables show it."""
+        return self.text
+
+
+Cell = str | Value | Label
+Row = tuple[Cell, ...]
+RANGE = ("low", "high")
+ESTIMATE = (*RANGE, "estimated")
+
+
+class Column(NamedTuple):
+    """
+    A column: its heading, where a line break splits it into two lines on a terminal.
+
+    ``key``: its name in CSV with the unit, "" if CSV leaves it out. ``beside``: the names of further columns
+    of CSV: of the names of a ``Label``, or of ``low``, ``high`` and ``estimated`` of a figure. ``is_text``:
+    aligned to the left. ``minor``: left out on a phone.
+    """
+
+    heading: str
+    key: str = ""
+    beside: tuple[str, ...] = ()
+    is_text: bool = False
+    minor: bool = False
+
+
+def plain_columns(headings: Iterable[str], words: int = 1) -> tuple[Column, ...]:
+    """Return the columns of a table that no command prints as CSV; the first *words* are text."""
+    return tuple(Column(text, is_text=place < words) for place, text in enumerate(headings))
+
+
+class Rows(NamedTuple):
+    """Rows of a table that belong together, with their heading; ``name``: of the group in CSV."""
+
+    rows: tuple[Row, ...]
     title: str = ""
+    name: str = ""
 
 
 class Table(NamedTuple):
     """
-    A table. ``headings``: a line break splits one into two lines on a terminal.
+    A table. A row whose first cell begins with a space details the row before it.
 
-    The first ``words`` columns are text, the others numbers. A row whose first
-    cell begins with a space details the row before it. ``legend`` explains the
-    headings in one paragraph. ``minor``: columns that a phone leaves out.
+    ``legend`` explains the headings in one paragraph. ``about``: names and values that CSV has in every row,
+    as it has no headlines; ``group``: its column for the names of the groups, "" without them.
     """
 
     key: str
-    headings: tuple[str, ...]
+    columns: tuple[Column, ...]
     groups: tuple[Rows, ...]
-    words: int = 1
     caption: str = ""
     legend: str = ""
-    minor: frozenset[int] = frozenset()
+    about: tuple[tuple[str, str | None], ...] = ()
+    group: str = ""
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of the columns."""
+        return tuple(column.heading for column in self.columns)
+
+    @property
+    def words(self) -> int:
+        """The number of columns of text, which are the first ones."""
+        places = (n for n, column in enumerate(self.columns) if not column.is_text)
+        return next(places, len(self.columns))
+
+
+def with_columns(table: Table, places: Sequence[int]) -> Table:
+    """Return *table* with the columns at *places*, in their order; a row may end early."""
+    groups = tuple(
+        group._replace(
+            rows=tuple(tuple(row[n] for n in places if n < len(row)) for row in group.rows)
+        )
+        for group in table.groups
+    )
+    return table._replace(columns=tuple(table.columns[n] for n in places), groups=groups)
 
 
 class Code(NamedTuple):

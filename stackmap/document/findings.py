@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -244,14 +245,13 @@ def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
         (
             evidence_label(name, finding.rule.id),
             title(topology, it.device),
-            figure(it.value, it.unit),
+            doc.Value(it.value, partial(figure, unit=it.unit)),
         )
         for name, it in finding.observed.evidence.items()
     )
     return doc.Table(
         f"evidence-{number}",
-        ("evidence", "device", "value"),
+        doc.plain_columns(("evidence", "device", "value"), 2),
         (doc.Rows(rows),),
-        words=2,
         caption=f"Source of the rule: {finding.rule.source}",
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
 
-from stackmap.document.blocks import Block, Paragraph
+from stackmap.document.blocks import Block, Paragraph, Table
 from stackmap.model.interval import Interval
 
 LAST_INSTANT = 253402300800.0  # 10000-01-01, beyond which there is no datetime
@@ -54,8 +54,15 @@ def dated(
     tables: Iterable[Block], interval: Interval, *, time: bool = False, why: bool = False
 ) -> Iterator[Block]:
     """Yield *tables* between the end of *interval*, if *time*, and its corrections, events and notes."""
-    above = [Paragraph(end_time(interval) or "-")] if time else []
-    return chain(above, tables, corrections(interval, why=why), notes(interval))
+    end = end_time(interval)
+    above = [Paragraph(end or "-")] if time else []
+    blocks = (_stamped(block, end) if isinstance(block, Table) else block for block in tables)
+    return chain(above, blocks, corrections(interval, why=why), notes(interval))
+
+
+def _stamped(table: Table, end: str | None) -> Table:
+    """Return *table* with the time in each row of CSV: reports repeat."""
+    return table._replace(about=(("time", end), *table.about))
 
 
 def corrections(interval: Interval, *, why: bool = False) -> list[Paragraph]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stackmap.document.blocks import Block, Paragraph, Rows, Table
+from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value
 from stackmap.document.interval import dated, span
-from stackmap.document.tone import Toned, worst
-from stackmap.document.units import rate
+from stackmap.document.units import divided
 from stackmap.document.wording import plural
 from stackmap.ledger.totals import Total
 from stackmap.model.device import Device, Kind
@@ -17,6 +16,10 @@ from stackmap.model.metrics import METRICS, Metric
 
 INDENT = " "
 JUDGED = {"read_await", "write_await", "await", "aqu"}  # metrics whose worst value is in colour
+STANDS_OUT = 2.0  # times the median of its column
+MIN_ROWS = 3  # with a figure, for a median that means something
+DEVICE = Column("DEVICE", "name", ("label",), is_text=True)
+UNITS = {"requests/s": "_per_s", "bytes/s": "_per_s", "bytes": "_bytes", "ms": "_ms", "share": "_share"}  # fmt: skip
 # A metric of reads and writes together, and the metrics that it replaces where only it is known.
 COMBINED = {"tps": ("reads", "writes"), "await": ("read_await", "write_await")}
 
@@ -38,36 +41,54 @@ def iostat_document(
     with the end of the interval. *why*: with the reasons of corrections.
     """
     named = [
-        (INDENT * depth + name, load)
+        (Label(INDENT * depth + name, (device.name, device.title)), load)
         for (device, depth), name in zip(rows, names(rows), strict=True)
         if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
     ]
     summed = [
-        (f"sum of {plural(len(total.devices), total.cut.removesuffix('s'))}", total.load)
+        (Label(name, ("", name)), total.load)
         for total in sums
+        for name in [f"sum of {plural(len(total.devices), total.cut.removesuffix('s'))}"]
     ]
     metrics = _metrics([load for _, load in (*named, *summed)], extended=extended)
     groups = (Rows(_rows(named, metrics)), Rows(_rows(summed, metrics)))
-    table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), groups)
+    table = Table("devices", (DEVICE, *map(column, metrics)), groups)
     when = span(interval)
     blocks: list[Block] = [Paragraph(when), table] if when else [table]
     return list(dated(blocks, interval, time=time, why=why))
 
 
-def _rows(
-    named: Sequence[tuple[str, Load]], metrics: Sequence[Metric]
-) -> tuple[tuple[str, ...], ...]:
+def column(metric: Metric) -> Column:
+    """Return the column of a metric; in CSV its key in JSON, with the unit."""
+    unit = "" if metric.key == "tps" else UNITS.get(metric.unit, "")
+    return Column(metric.heading, metric.key + unit)
+
+
+def _rows(named: Sequence[tuple[Label, Load]], metrics: Sequence[Metric]) -> tuple[Row, ...]:
     """Return the rows of a table; an await or a queue depth that stands out in its column is marked."""
-    columns = [_column([load for _, load in named], metric) for metric in metrics]
+    columns = [_cells([load for _, load in named], metric) for metric in metrics]
     return tuple((name, *cells) for (name, _), *cells in zip(named, *columns, strict=True))
 
 
-def _column(loads: Sequence[Load], metric: Metric) -> list[str]:
+def _cells(loads: Sequence[Load], metric: Metric) -> list[Value]:
     cells = [cell(metric, load) for load in loads]
-    place = worst([metric.value(load) for load in loads]) if metric.key in JUDGED else None
+    place = worst([value.number for value in cells]) if metric.key in JUDGED else None
     if place is not None:
-        cells[place] = Toned(cells[place], "warning")
+        cells[place] = cells[place]._replace(tone="warning")
     return cells
+
+
+def worst(values: Sequence[float | None]) -> int | None:
+    """
+    Return the place of the highest value if it stands out from the others, else None.
+
+    >>> worst([3.1, 70.0, 3.0, None]), worst([3.1, 3.0, 3.2]), worst([70.0, 3.0])
+    (1, None, None)
+    """
+    known = sorted(value for value in values if value is not None)
+    if len(known) < MIN_ROWS or known[-1] < STANDS_OUT * known[len(known) // 2]:
+        return None
+    return values.index(known[-1])
 
 
 def _metrics(loads: Sequence[Load], *, extended: bool) -> list[Metric]:
@@ -98,7 +119,6 @@ def names(rows: Sequence[tuple[Device, int]]) -> list[str]:
     return names
 
 
-def cell(metric: Metric, load: Load) -> str:
-    """Return a figure of *load* in the unit of its heading."""
-    value = metric.value(load)
-    return rate(None if value is None else value / metric.divisor)
+def cell(metric: Metric, load: Load) -> Value:
+    """Return a figure of *load*, shown in the unit of its heading."""
+    return Value(metric.value(load), divided(metric.divisor))

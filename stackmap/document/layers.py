@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
+from stackmap.document.blocks import (
+    RANGE,
+    Block,
+    Column,
+    Headline,
+    Label,
+    Listing,
+    Paragraph,
+    Row,
+    Rows,
+    Table,
+    Value,
+)
 from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
 from stackmap.document.stack_sentences import sentences
-from stackmap.document.units import kib, number, rate
+from stackmap.document.units import divided, kib, rate
 from stackmap.document.wording import await_directions, known_directions
 from stackmap.ledger.amplification import LayerFigures, StackFigures
-from stackmap.ledger.layer_metrics import COLUMNS, LayerMetric
+from stackmap.ledger.layer_metrics import COLUMNS
 from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
 
+NAME = Column("", "layer", ("devices",), is_text=True)
+FIGURES = [Column(metric.heading, metric.key) for metric in COLUMNS]
+FIGURES[0] = FIGURES[0]._replace(beside=("estimated",))
+FIGURES[1] = FIGURES[1]._replace(beside=RANGE)  # bytes, which a table may divide over several disks
 TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
 LEGEND = (
     "IOPS × top: requests arriving here (before merging) ÷ requests at the top; shrink: request "
@@ -68,12 +84,19 @@ def _is_known(stack: StackFigures) -> bool:
 def layers_table(stack: StackFigures) -> Table | None:
     """Return the table of *stack*, reads and writes in groups; None if nothing moved."""
     groups = [
-        Rows(rows, _title(stack, direction))
+        Rows(rows, _title(stack, direction), direction)
         for direction in _directions(stack)
         if (rows := _rows(stack, direction))
     ]
-    headings = ("", *(metric.heading for metric in COLUMNS))
-    return Table(f"layers-{stack.top.name}", headings, tuple(groups)) if groups else None
+    if not groups:
+        return None
+    return Table(
+        f"layers-{stack.top.name}",
+        (NAME, *FIGURES),
+        tuple(groups),
+        about=(("stack", stack.top.title), ("device", stack.top.name)),
+        group="direction",
+    )
 
 
 def _title(stack: StackFigures, direction: str) -> str:
@@ -89,35 +112,41 @@ def _directions(stack: StackFigures) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*known_directions(head), *await_directions(head))))
 
 
-def _rows(stack: StackFigures, direction: str) -> tuple[tuple[str, ...], ...]:
+def _rows(stack: StackFigures, direction: str) -> tuple[Row, ...]:
     """Return a row per layer and one per layer's metadata, () if nothing moved."""
     parts = [figures.share.part(direction) for figures in stack.layers]
     if not any(part.arrivals or part.bytes for part in parts):
         return ()
-    rows: list[tuple[str, ...]] = []
+    rows: list[Row] = []
     for figures in stack.layers:
         rows.append(_row(figures, direction))
-        if figures.layer.metadata and figures.metadata[direction].ios:
-            flow, count = figures.metadata[direction], len(figures.layer.metadata)
-            cells = (rate(flow.ios), kib(flow.bytes), kib(flow.size), rate(flow.await_ms))
-            rows.append((f" {count} metadata", *cells, *[""] * 5))
+        metadata = figures.layer.metadata
+        if metadata and figures.metadata[direction].ios:
+            flow = figures.metadata[direction]
+            names = (f"{figures.layer.role} metadata", " ".join(metadata))
+            cells = (
+                Value(flow.ios, rate),
+                Value(flow.bytes, kib),
+                Value(flow.size, kib),
+                Value(flow.await_ms, rate),
+            )
+            rows.append((Label(f" {len(metadata)} metadata", names), *cells, *[""] * 5))
     return tuple(rows)
 
 
-def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
-    flow = figures.share.part(direction)
-    first, *others = (_cell(metric, metric.value(figures, direction)) for metric in COLUMNS)
-    estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
-    return (
-        counted(len(figures.layer.devices), figures.layer.word),
-        ("~" if estimated else "") + first,
-        *others,
+def _row(figures: LayerFigures, direction: str) -> Row:
+    flow, layer = figures.share.part(direction), figures.layer
+    name = counted(len(layer.devices), layer.word)
+    requests, moved, *others = (
+        Value(metric.value(figures, direction), divided(metric.divisor, metric.digits))
+        for metric in COLUMNS
     )
-
-
-def _cell(metric: LayerMetric, value: float | None) -> str:
-    shown = None if value is None else value / metric.divisor
-    return rate(shown) if metric.digits is None else number(shown, metric.digits)
+    estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
+    if flow.is_range:
+        low, high = flow.bounds
+        moved = moved._replace(low=low.bytes, high=high.bytes)
+    label = Label(name, (layer.role, " ".join(layer.devices)))
+    return (label, requests._replace(estimated=estimated), moved, *others)
 
 
 def layout_words(shape: Layout | None) -> str:

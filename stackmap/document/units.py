@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 
 UNKNOWN = "-"
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -85,6 +86,22 @@ def rate(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:.{2 if value < 100 else 1 if value < 10000 else 0}f}"
+
+
+@cache  # a column of a table has one
+def divided(divisor: float, digits: int | None = None) -> Callable[[float | None], str]:
+    """
+    Return a function that writes a number in units of *divisor*; without *digits* as a rate.
+
+    >>> divided(1024)(2048), divided(0.01, 1)(0.5), divided(1024)(None)
+    ('2.00', '50.0', '-')
+    """
+
+    def write(value: float | None) -> str:
+        shown = None if value is None else value / divisor
+        return rate(shown) if digits is None else number(shown, digits)
+
+    return write
 
 
 def duration(seconds: float) -> str:

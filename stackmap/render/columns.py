@@ -17,6 +17,7 @@ from stackmap.model.device import Device, Role
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 
+SIZES = {"SIZE", "CHUNK", "STRIPE", "LOG-SEC", "PHY-SEC", "MIN-IO", "OPT-IO"}  # in bytes
 _NO_NAME = r"[^A-Z0-9]"
 _UNQUOTED = r'["\\$`]'
 
@@ -46,6 +47,12 @@ class Column(NamedTuple):
     geometry: bool = False
     counters: bool = False
     unknown: str = ""
+
+    @property
+    def csv_name(self) -> str:
+        """The name in CSV, with the unit."""
+        name = re.sub(_NO_NAME, "_", self.name).lower()
+        return f"{name}_bytes" if self.name in SIZES else name
 
     def of_device(self, device: Device, *, exact: bool) -> str:
         """Return the value as text, "" if unknown."""

@@ -97,7 +97,7 @@ def _table(block: doc.Table, _: int) -> list[str]:
         if group.title:
             cells = [f"**{_text(group.title)}**", *[""] * (len(block.headings) - 1)]
             lines.append(f"| {' | '.join(cells)} |")
-        lines += map(_row, group.rows)
+        lines += (_row(map(str, row)) for row in group.rows)
     caption = [_text(block.caption)] if block.caption else []
     legend = [_text(block.legend)] if block.legend else []
     return [*caption, "\n".join(lines), *legend]
@@ -174,7 +174,8 @@ def _checklist(block: doc.Checklist, level: int) -> list[str]:
             found.append(((device, card.label, card.title), texts))
     rows = tuple((*first, *(texts.get(lead, "") for lead in leads)) for first, texts in found)
     headings = ("device", "", "is", *(lead.removesuffix(":") for lead in leads))
-    return _table(doc.Table("", headings, (doc.Rows(rows),), words=len(headings)), level)
+    columns = doc.plain_columns(headings, len(headings))
+    return _table(doc.Table("", columns, (doc.Rows(rows),)), level)
 
 
 @_written.register(doc.Part)

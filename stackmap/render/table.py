@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Self
 
-from stackmap.document.tone import Toned
 from stackmap.render.text import RESET, shortened
 from stackmap.render.text import width as columns_of
 
@@ -15,6 +15,19 @@ GAP, NARROW_GAP = "  ", " "
 MIN_NAME = 14  # columns for a shortened text
 
 
+class Coloured(str):
+    """A cell that is shown in ``colour``; its width is that of the text."""
+
+    __slots__ = ("colour",)
+    colour: str
+
+    def __new__(cls, text: str, colour: str) -> Self:
+        """Return *text* in *colour*."""
+        cell = super().__new__(cls, text)
+        cell.colour = colour
+        return cell
+
+
 def aligned(
     rows: Sequence[Sequence[str]],
     *,
@@ -22,7 +35,6 @@ def aligned(
     columns: int,
     width: int,
     whole: bool = False,
-    colours: Mapping[str, str] | None = None,
 ) -> list[str]:
     """
     Return *rows* of at most *columns* cells as aligned lines.
@@ -32,15 +44,14 @@ def aligned(
     title, which widens no column. Where a line would exceed *width*, columns are
     one space apart instead of two; then, unless *whole*, texts are shortened in
     the middle, and at last the columns are divided over several tables.
-    *colours*: by tone, for figures that have one.
     """
     widths = _widths([row for row in rows if len(row) > 1], columns)
     widest_title = max((columns_of(row[0]) for row in rows if len(row) == 1), default=0)
     for gap in (GAP, NARROW_GAP):
         needed = max(sum(widths) + len(gap) * (len(widths) - 1), widest_title)
         if needed <= width or columns == 1 or (whole and gap == NARROW_GAP):
-            return _coloured(_aligned(rows, words, columns, gap), rows, colours or {})
-    return _narrowed(rows, words, widths, width, colours or {})
+            return _coloured(_aligned(rows, words, columns, gap), rows)
+    return _narrowed(rows, words, widths, width)
 
 
 def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
@@ -57,34 +68,29 @@ def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
     return widths
 
 
-def _coloured(
-    lines: list[str], rows: Sequence[Sequence[str]], colours: Mapping[str, str]
-) -> list[str]:
-    """Return *lines*, one per row, with the colour of each figure that has a tone."""
-    if not colours:
-        return lines
-    return [_row_coloured(line, row, colours) for line, row in zip(lines, rows, strict=True)]
+def _coloured(lines: list[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return *lines*, one per row, with the colours of the cells."""
+    return [
+        _row_coloured(line, row) if any(isinstance(cell, Coloured) for cell in row) else line
+        for line, row in zip(lines, rows, strict=True)
+    ]
 
 
-def _row_coloured(line: str, row: Sequence[str], colours: Mapping[str, str]) -> str:
+def _row_coloured(line: str, row: Sequence[str]) -> str:
     """Return *line* with coloured figures; cells are looked up from the right, where figures are."""
     end = len(line)
     for cell in reversed(row):
         if not cell.strip():
             continue
         start = line.rindex(cell, 0, end)
-        if isinstance(cell, Toned) and cell.tone in colours:
-            line = f"{line[:start]}{colours[cell.tone]}{cell}{RESET}{line[start + len(cell) :]}"
+        if isinstance(cell, Coloured):
+            line = f"{line[:start]}{cell.colour}{cell}{RESET}{line[start + len(cell) :]}"
         end = start
     return line
 
 
 def _narrowed(
-    rows: Sequence[Sequence[str]],
-    words: int,
-    widths: list[int],
-    width: int,
-    colours: Mapping[str, str],
+    rows: Sequence[Sequence[str]], words: int, widths: list[int], width: int
 ) -> list[str]:
     """Return *rows* with shortened texts, in several tables if the figures alone are too wide."""
     texts, figures = widths[:words], widths[words:]
@@ -103,8 +109,7 @@ def _narrowed(
             for row in rows
         ]
         lines += [""] * bool(lines)
-        drawn = _aligned(part, words, words + end - start, NARROW_GAP)
-        lines += _coloured(drawn, part, colours)
+        lines += _coloured(_aligned(part, words, words + end - start, NARROW_GAP), part)
     return lines
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from stackmap.document import blocks as doc
-from stackmap.render.table import aligned
+from stackmap.render.table import Coloured, aligned
 from stackmap.render.text import BOLD, RED, RESET, WIDTH, YELLOW, code_spans, padded_to, safe
 from stackmap.render.text import width as columns_of
 
@@ -144,6 +144,7 @@ def _terms(block: doc.Terms, style: Style) -> list[str]:
 
 @_lines_of.register(doc.Table)
 def _table(block: doc.Table, style: Style) -> list[str]:
+    block = _without_empty(block)
     headings = [heading.split("\n") for heading in block.headings]
     deep = max(map(len, headings), default=1)
     rows = [
@@ -153,19 +154,34 @@ def _table(block: doc.Table, style: Style) -> list[str]:
     rows = rows if style.headings else []
     for group in block.groups:
         rows += [[safe(group.title)]] if group.title else []
-        rows += [[safe(cell) for cell in row] for row in group.rows]
+        rows += [[_cell(cell, style) for cell in row] for row in group.rows]
     caption = _wrapped(block.caption, style) if block.caption else []
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
-    colours = COLOURS if style.colour else {}
     text = aligned(
         rows,
         words=block.words,
         columns=len(headings),
         width=style.width,
         whole=style.whole_rows,
-        colours=colours,
     )
     return [*caption, *text, *legend]
+
+
+def _without_empty(table: doc.Table) -> doc.Table:
+    """Return *table* without the columns of text, except the first, that no row has."""
+    rows = [row for group in table.groups for row in group.rows]
+    texts = range(1, table.words)
+    empty = {n for n in texts if not any(str(cell) for row in rows for cell in row[n : n + 1])}
+    if not empty:
+        return table
+    return doc.with_columns(table, [n for n in range(len(table.columns)) if n not in empty])
+
+
+def _cell(cell: doc.Cell, style: Style) -> str:
+    text = safe(str(cell))
+    if isinstance(cell, doc.Value) and style.colour and cell.tone in COLOURS:
+        return Coloured(text, COLOURS[cell.tone])
+    return text
 
 
 @_lines_of.register(doc.Card)

@@ -82,7 +82,8 @@ def test_an_unknown_column(words):
 HEADINGS = {
     "iostat": [*(m.heading for m in METRICS), *(m.title for m in COLUMNS)],
     "blame": [
-        *map(on_one_line, (*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS, *blame.GROUP_COLUMNS))
+        on_one_line(column.heading)
+        for column in (*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS, *blame.GROUP_COLUMNS)
     ],
     "whatif": ["members", "disks"],
     "compare": ["change", "95 % interval"],

@@ -16,6 +16,7 @@ from stackmap.document.blocks import (
     Rows,
     Table,
     Terms,
+    plain_columns,
 )
 from stackmap.render.html.draw import draw_all
 from stackmap.render.markdown import render_blocks
@@ -25,7 +26,7 @@ WORDS = "stackmap reads the counters of each device " * 6
 HOSTILE = "vg/\x1b[2Jlv\n\u202e"
 TABLE = Table(
     "t",
-    ("", "IOPS\n× top", "accounted"),
+    plain_columns(("", "IOPS\n× top", "accounted")),
     (Rows((("volume", "1.00", "-"), (" metadata", "", "")), "READS"), Rows((("disk", "22.5", "1.000"),))),
     legend="IOPS × top: requests per request at the top",
 )  # fmt: skip
@@ -72,7 +73,7 @@ def test_nothing_from_the_system_controls_the_terminal():
         Command(HOSTILE),
         Listing((HOSTILE,)),
         Terms(((HOSTILE, HOSTILE),)),
-        Table("t", ("name",), (Rows(((HOSTILE,),)),)),
+        Table("t", plain_columns(("name",)), (Rows(((HOSTILE,),)),)),
         Card("info", HOSTILE, (Paragraph(HOSTILE),), label=HOSTILE),
         Checklist(((HOSTILE, (Card("info", HOSTILE, (), label=HOSTILE),)),)),
         Part(HOSTILE, (Paragraph(HOSTILE),)),

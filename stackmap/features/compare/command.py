@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.options import json_option, legend_option, no_heading_option
-from stackmap.cli.output import as_text, tell
+from stackmap.cli.options import csv_option, json_option, legend_option, no_heading_option
+from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.progress import Progress
 from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.discover.find import find, not_found
@@ -70,6 +70,7 @@ class Side:
     help="Compare a renamed volume: OLD=NEW (repeatable).",
 )
 @json_option
+@csv_option
 @no_heading_option
 @legend_option
 @click.pass_obj
@@ -116,7 +117,7 @@ def command(
 
         click.echo(json.dumps(compare_json(found)))
     else:
-        click.echo(as_text(document(found), heading=not no_heading), nl=False)
+        print_blocks(document(found), heading=not no_heading)
     if lacking:
         session.status = SOME_MISSING
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table, Terms
+from stackmap.document.blocks import (
+    RANGE,
+    Block,
+    Column,
+    Headline,
+    Label,
+    Listing,
+    Paragraph,
+    Row,
+    Rows,
+    Table,
+    Terms,
+    Value,
+)
 from stackmap.document.interval import instant
 from stackmap.document.wording import plural
 from stackmap.features.compare.comparison import (
@@ -13,6 +26,7 @@ from stackmap.features.compare.comparison import (
     StackComparison,
     StackRecord,
 )
+from stackmap.features.compare.estimate import Estimate
 from stackmap.features.compare.recording import Recording
 from stackmap.features.compare.sentences import (
     LOAD,
@@ -25,7 +39,14 @@ from stackmap.features.compare.sentences import (
 from stackmap.features.compare.sums import LAST, TOP
 from stackmap.features.compare.volume_pairs import Unmatched
 
-HEADINGS = ("", "before", "after", "change", "95 % interval", "")
+COLUMNS = (
+    Column("", "figure", ("direction", "unit"), is_text=True),
+    Column("before", "before"),
+    Column("after", "after"),
+    Column("change", "ratio", RANGE),
+    Column("95 % interval"),
+    Column("", "significant"),
+)
 ROWS = LOAD | {
     ("bytes/s", "read"): "KiB/s read",
     ("bytes/s", "write"): "KiB/s written",
@@ -52,6 +73,7 @@ ROWS = LOAD | {
     ("await", "write"): "write await, ms",
     ("await", "total"): "await, ms",
 }
+UNITS = {"/s": "requests/s", "B/s": "bytes/s", "B": "bytes"}  # in CSV; others as they are
 # Left out of the table: they follow from other rows. The JSON has them.
 DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("coalescing", "write")}
 
@@ -108,25 +130,31 @@ def _layouts(side: StackRecord) -> str:
 
 def _table(stack: StackComparison) -> Table:
     """Return the load and then each layer's figures, top first and disks last."""
-    groups = (("load", stack.load), *_by_layer(stack))
+    groups = (("load", "load", stack.load), *_by_layer(stack))
     return Table(
         f"compare-{stack.before.top.name}",
-        HEADINGS,
+        COLUMNS,
         tuple(
             Rows(
-                tuple(_row(e) for e in figures if (e.figure.key, e.direction) not in DERIVED), name
+                tuple(_row(e) for e in figures if (e.figure.key, e.direction) not in DERIVED),
+                name,
+                layer,
             )
-            for name, figures in groups
+            for layer, name, figures in groups
             if figures
         ),
+        about=(("volume_before", stack.before.top.title), ("volume_after", stack.after.top.title)),
+        group="layer",
     )
 
 
-def _by_layer(stack: StackComparison) -> Iterator[tuple[str, tuple[FigureComparison, ...]]]:
+def _by_layer(stack: StackComparison) -> Iterator[tuple[str, str, tuple[FigureComparison, ...]]]:
+    """Yield each layer with its title and its figures."""
     every = (*stack.ratios, *stack.waits)
     order = dict.fromkeys(each.layer for each in (*stack.waits, *stack.ratios))
     for layer in sorted(order, key=lambda layer: (layer != TOP, layer == LAST)):
-        yield _layer_name(stack, layer), tuple(each for each in every if each.layer == layer)
+        figures = tuple(each for each in every if each.layer == layer)
+        yield layer, _layer_name(stack, layer), figures
 
 
 def _layer_name(stack: StackComparison, layer: str) -> str:
@@ -137,13 +165,20 @@ def _layer_name(stack: StackComparison, layer: str) -> str:
     return f"{layer} ({' → '.join(dict.fromkeys(str(count or '-') for count in counts))})"
 
 
-def _row(each: FigureComparison) -> tuple[str, ...]:
-    key = "bytes/s" if each.figure.unit == "B/s" else each.figure.key
+def _row(compared: FigureComparison) -> Row:
+    figure, direction, change = compared.figure, compared.direction, compared.change
+    key = "bytes/s" if figure.unit == "B/s" else figure.key
+    names = (figure.key, direction, UNITS.get(figure.unit, figure.unit))
+    ends = (None, None, None) if change is None else change[:3]
     return (
-        f"  {ROWS[key, each.direction]}",
-        value_of(each, each.before),
-        value_of(each, each.after),
-        change_of(each.change),
-        range_of(each.change),
-        "*" if each.significant else "",
+        Label(f"  {ROWS[key, direction]}", names),
+        *(_side(compared, estimate) for estimate in (compared.before, compared.after)),
+        Value(ends[0], lambda _: change_of(change), *ends[1:]),
+        range_of(change),
+        Label("*" if compared.significant else "", (str(compared.significant).lower(),)),
     )
+
+
+def _side(compared: FigureComparison, estimate: Estimate | None) -> Value:
+    number = None if estimate is None else estimate.value
+    return Value(number, lambda _: value_of(compared, estimate))

@@ -17,12 +17,13 @@ import click
 from stackmap.cli.options import (
     DAY,
     FiniteRange,
+    csv_option,
     force_option,
     json_option,
     markdown_option,
     no_heading_option,
 )
-from stackmap.cli.output import as_markdown, print_text
+from stackmap.cli.output import as_markdown, print_blocks
 from stackmap.cli.progress import waiting
 from stackmap.cli.session import SOME_MISSING
 from stackmap.document.interval import end_time
@@ -121,6 +122,7 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
     help="Seconds per query.",
 )
 @json_option
+@csv_option
 @markdown_option
 @no_heading_option
 @click.pass_obj
@@ -218,7 +220,7 @@ def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
     if markdown:
         click.echo(as_markdown(blocks), nl=False)
     else:
-        print_text(blocks, heading=heading)
+        print_blocks(blocks, heading=heading)
 
 
 def _page_writer(path: str, *, force: bool, markdown: bool) -> Callable[[Fleet], None]:

@@ -8,10 +8,9 @@ from typing import NamedTuple
 from stackmap import __version__
 from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
-from stackmap.document.units import UNKNOWN, number, rate, size
+from stackmap.document.units import UNKNOWN, divided, number, rate, size
 from stackmap.document.wording import plural
 from stackmap.features.fleet.volumes import Fleet, LevelSum, Trouble, Volume
-from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 
 LEGEND = (
@@ -21,48 +20,57 @@ LEGEND = (
 )
 
 
-def _mib(value: float | None) -> str:
-    return number(ratio(value, MIB))
+_mib, _ratio = divided(MIB, 1), divided(1, 2)
 
 
 def _flow(value: float | None) -> str:
     return UNKNOWN if value is None else f"{size(value)}/s"
 
 
-def _slowest(volume: Volume) -> str:
-    found = volume.slowest
-    return UNKNOWN if found is None else f"{found.device} {found.ratio:.1f}×"
+def _slowest(volume: Volume) -> doc.Cell:
+    slowest = volume.slowest
+    if slowest is None:
+        return doc.Label(UNKNOWN, ("", ""))
+    return doc.Label(f"{slowest.device} {slowest.ratio:.1f}×", (slowest.device, f"{slowest.ratio}"))
+
+
+def _count(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.0f}"
 
 
 class Column(NamedTuple):
-    """``key`` for -o; ``heading`` with a line break for terminals."""
+    """``key`` for -o; how tables show it, and its cell of a volume."""
 
     key: str
-    heading: str
-    text: Callable[[Volume], str]
+    shown: doc.Column
+    cell: Callable[[Volume], doc.Cell]
     default: bool = True
 
 
+def _text(key: str, cell: Callable[[Volume], doc.Cell], *, default: bool = True) -> Column:
+    """Return a column of text, whose heading is its key."""
+    return Column(key, doc.Column(key, key, is_text=True), cell, default)
+
+
 COLUMNS = (
-    Column("host", "host", lambda v: v.key.host),
-    Column("volume", "volume", lambda v: v.key.name),
-    Column("level", "level", lambda v: v.level),
-    Column("iops", "IOPS", lambda v: rate(v.iops)),
-    Column("cost", "cost", lambda v: number(v.cost, 2)),
-    Column("ideal", "ideal", lambda v: number(v.ideal, 2)),
-    Column("wasted", "wasted\nMiB/s", lambda v: _mib(v.wasted_bytes)),
-    Column("wasted-iops", "wasted\nIOPS", lambda v: rate(v.wasted_requests)),
-    Column("slowest", "slowest\nmember", _slowest),
-    Column("raid10", "RAID10\nsaves\nMiB/s", lambda v: _mib(v.raid10_saves)),
-    Column("raid10-iops", "RAID10\nsaves\nIOPS", lambda v: rate(v.raid10_saves_requests), default=False),
-    Column("written", "written\nMiB/s", lambda v: _mib(v.write_bytes), default=False),
-    Column("disk-bytes", "disk bytes\nper byte", lambda v: number(v.disk_bytes_per_byte, 2), default=False),
-    Column("members", "members", lambda v: UNKNOWN if v.members is None else str(v.members), default=False),
-    Column("state", "state", lambda v: v.state or UNKNOWN, default=False),
-    Column("device", "device", lambda v: v.key.top, default=False),
-    Column("job", "job", lambda v: v.key.job, default=False),
+    _text("host", lambda v: v.key.host),
+    _text("volume", lambda v: v.key.name),
+    _text("level", lambda v: v.level),
+    Column("iops", doc.Column("IOPS", "requests_per_s"), lambda v: doc.Value(v.iops, rate)),
+    Column("cost", doc.Column("cost", "cost"), lambda v: doc.Value(v.cost, _ratio)),
+    Column("ideal", doc.Column("ideal", "ideal"), lambda v: doc.Value(v.ideal, _ratio)),
+    Column("wasted", doc.Column("wasted\nMiB/s", "wasted_bytes_per_s"), lambda v: doc.Value(v.wasted_bytes, _mib)),
+    Column("wasted-iops", doc.Column("wasted\nIOPS", "wasted_requests_per_s"), lambda v: doc.Value(v.wasted_requests, rate)),
+    Column("slowest", doc.Column("slowest\nmember", "slowest_member", ("ratio",)), _slowest),
+    Column("raid10", doc.Column("RAID10\nsaves\nMiB/s", "raid10_saves_bytes_per_s"), lambda v: doc.Value(v.raid10_saves, _mib)),
+    Column("raid10-iops", doc.Column("RAID10\nsaves\nIOPS", "raid10_saves_requests_per_s"), lambda v: doc.Value(v.raid10_saves_requests, rate), default=False),
+    Column("written", doc.Column("written\nMiB/s", "written_bytes_per_s"), lambda v: doc.Value(v.write_bytes, _mib), default=False),
+    Column("disk-bytes", doc.Column("disk bytes\nper byte", "disk_bytes_per_byte"), lambda v: doc.Value(v.disk_bytes_per_byte, _ratio), default=False),
+    Column("members", doc.Column("members", "members"), lambda v: doc.Value(v.members, _count), default=False),
+    _text("state", lambda v: doc.Label(v.state or UNKNOWN, (v.state or "",)), default=False),
+    _text("device", lambda v: v.key.top, default=False),
+    _text("job", lambda v: v.key.job, default=False),
 )  # fmt: skip
-WORDS = 3
 MOST_TROUBLES = 20  # lines
 DEFAULT = tuple(column.key for column in COLUMNS if column.default)
 
@@ -145,32 +153,25 @@ def _table(volumes: Iterable[Volume], columns: Sequence[str]) -> doc.Table:
     chosen = [column for key in columns for column in COLUMNS if column.key == key]
     return doc.Table(
         "fleet",
-        tuple(column.heading for column in chosen),
-        (doc.Rows(tuple(tuple(column.text(v) for column in chosen) for v in volumes)),),
-        words=_leading_words(chosen),
+        tuple(column.shown for column in chosen),
+        (doc.Rows(tuple(tuple(column.cell(v) for column in chosen) for v in volumes)),),
         legend=LEGEND,
     )
-
-
-def _leading_words(chosen: Sequence[Column]) -> int:
-    """Return how many of the first columns are text."""
-    words = {column.key for column in COLUMNS[:WORDS]} | {"state", "device", "job"}
-    return next((n for n, column in enumerate(chosen) if column.key not in words), len(chosen))
 
 
 def _levels(levels: Iterable[LevelSum]) -> doc.Table:
     """Return the sums of each level; volumes whose figure is unknown are not in the sum."""
     rows = tuple(
         (
-            each.level,
-            f"{each.volumes:.0f}",
-            _mib(each.write_bytes),
-            _mib(each.wasted_bytes),
-            rate(each.wasted_requests),
-            _mib(each.raid10_saves),
-            f"{each.gaining:.0f}" if each.raid10_saves is not None else UNKNOWN,
+            level.level,
+            doc.Value(level.volumes, _count),
+            doc.Value(level.write_bytes, _mib),
+            doc.Value(level.wasted_bytes, _mib),
+            doc.Value(level.wasted_requests, rate),
+            doc.Value(level.raid10_saves, _mib),
+            doc.Value(None if level.raid10_saves is None else level.gaining, _count),
         )
-        for each in levels
+        for level in levels
     )
     headings = (
         "level",
@@ -181,7 +182,7 @@ def _levels(levels: Iterable[LevelSum]) -> doc.Table:
         "RAID10 saves\nMiB/s",
         "on volumes",
     )
-    return doc.Table("levels", headings, (doc.Rows(rows),))
+    return doc.Table("levels", doc.plain_columns(headings), (doc.Rows(rows),))
 
 
 def _remarks(fleet: Fleet) -> Iterable[doc.Block]:

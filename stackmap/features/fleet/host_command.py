@@ -80,6 +80,9 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
         return
     show([
         doc.Headline((host.name,)),
-        *layers_document(report.stacks, report.interval, time=True),
+        *(
+            block._replace(about=(("host", host.name), *block.about)) if isinstance(block, doc.Table) else block
+            for block in layers_document(report.stacks, report.interval, time=True)
+        ),
         *explain_document(*judged),
     ])  # fmt: skip

@@ -14,11 +14,9 @@ from stackmap.features.whatif.json import whatif_json
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.ledger.layer_metrics import LAYER_METRICS
 from stackmap.ledger.time_series import FIGURES, Stretch
+from stackmap.render.csv import Plain, csv_line
 from stackmap.render.layers_json import layers_json
-from stackmap.render.text import safe
 
-Cell = str | float | int | None
-FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet runs text that begins so: names are untrusted
 LAYERS = ("stack", "device", "layer", "devices", "direction", *(m.key for m in LAYER_METRICS))
 SERIES = ("stack", "device", "start", "seconds", "intervals", "direction")
 
@@ -49,15 +47,15 @@ def _layers(report: Report) -> str:
         for figures in stack.layers
         for direction in (*known_directions(stack.layers[0]), "total")
     )
-    return csv(LAYERS, dict.fromkeys(rows))
+    return _csv(LAYERS, dict.fromkeys(rows))
 
 
-def _layer(stack: StackFigures, figures: LayerFigures, direction: str) -> tuple[Cell, ...]:
+def _layer(stack: StackFigures, figures: LayerFigures, direction: str) -> tuple[Plain, ...]:
     return (
-        safe(stack.top.title),
-        safe(stack.top.name),
+        stack.top.title,
+        stack.top.name,
         figures.layer.role,
-        safe(" ".join(figures.layer.devices)),
+        " ".join(figures.layer.devices),
         direction,
         *(metric.value(figures, direction) for metric in LAYER_METRICS),
     )
@@ -67,16 +65,16 @@ def _series(report: Report) -> str:
     headings = [*SERIES]
     for figure in FIGURES:
         headings += [figure, f"{figure}_least", f"{figure}_most"]
-    return csv(headings, _series_rows(report))
+    return _csv(headings, _series_rows(report))
 
 
-def _series_rows(report: Report) -> Iterator[tuple[Cell, ...]]:
+def _series_rows(report: Report) -> Iterator[tuple[Plain, ...]]:
     for stack in report.stacks:
         for each in report.course:
             for direction in known_directions(stack.layers[0]):
                 yield (
-                    safe(stack.top.title),
-                    safe(stack.top.name),
+                    stack.top.title,
+                    stack.top.name,
                     instant(each.start) or each.interval.stamp,
                     each.interval.seconds,
                     each.count,
@@ -85,26 +83,11 @@ def _series_rows(report: Report) -> Iterator[tuple[Cell, ...]]:
                 )
 
 
-def _means(each: Stretch, name: str, direction: str) -> Iterator[Cell]:
+def _means(each: Stretch, name: str, direction: str) -> Iterator[Plain]:
     for figure in FIGURES:
         yield each.mean(name, direction, figure)
         yield from each.extremes.get((name, direction, figure), (None, None))
 
 
-def csv(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    r"""
-    Return *rows* under *headings*; numbers with all digits, nothing for None.
-
-    >>> csv(["name", "rate"], [["=a,b", 0.5], ["c", None]])
-    'name,rate\n"\'=a,b",0.5\nc,\n'
-    """
-    return "".join(f"{','.join(map(_quoted, row))}\n" for row in (headings, *rows))
-
-
-def _quoted(value: Cell) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return repr(value)
-    text = f"'{value}" if value.startswith(FORMULA) else value
-    return '"{}"'.format(text.replace('"', '""')) if set(text) & set(',"\n\r') else text
+def _csv(headings: Sequence[str], rows: Iterable[Sequence[Plain]]) -> str:
+    return "".join(f"{csv_line(row)}\n" for row in (headings, *rows))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from stackmap.document import blocks as doc
 from stackmap.document.templates import shown
-from stackmap.document.units import kib, number, rate
+from stackmap.document.units import divided, kib, number, rate
 from stackmap.document.wording import (
     REQUESTS,
     await_directions,
@@ -224,13 +224,13 @@ def _by_hour(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
 
 def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: str) -> doc.Table:
     by_hour = report.hours.by_hour
-    rows = tuple(
+    rows: tuple[doc.Row, ...] = tuple(
         (
             f"{hour:02}:00",
-            number(by_hour[hour].seconds / 60, 1),
-            *(rate(by_hour[hour].mean((name, d, "ios"))) for d in directions),
-            *(kib(by_hour[hour].mean((name, d, "bytes"))) for d in directions),
-            rate(by_hour[hour].most.get((name, "total", "ios"))),
+            doc.Value(by_hour[hour].seconds, divided(60, 1)),
+            *(doc.Value(by_hour[hour].mean((name, d, "ios")), rate) for d in directions),
+            *(doc.Value(by_hour[hour].mean((name, d, "bytes")), kib) for d in directions),
+            doc.Value(by_hour[hour].most.get((name, "total", "ios")), rate),
         )
         for hour in sorted(by_hour)
     )
@@ -241,4 +241,4 @@ def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: 
         *(f"KiB/s, {REQUESTS[d]}" for d in directions),
         "Highest requests/s",
     )
-    return doc.Table(f"by-hour-{name}", headings, (doc.Rows(rows),))
+    return doc.Table(f"by-hour-{name}", doc.plain_columns(headings), (doc.Rows(rows),))

@@ -105,7 +105,8 @@ def _stack(stack: StackFigures) -> Iterator[doc.Block]:
     if table is None:
         yield doc.Paragraph("No reads or writes in this interval.")
         return
-    yield table._replace(minor=NOT_RATIOS)
+    columns = (c._replace(minor=n in NOT_RATIOS) for n, c in enumerate(table.columns))
+    yield table._replace(columns=tuple(columns))
     yield doc.Listing(tuple(map(sentence, sentences(stack))))
 
 
@@ -125,7 +126,7 @@ def _devices(report: Report) -> doc.Table:
     )
     metrics = [metric for metric in METRICS if not metric.extended]
     shown = [each for each in part.rows() if each[0].name in report.interval.loads]
-    rows = tuple(
+    rows: tuple[doc.Row, ...] = tuple(
         (
             name,
             device.kind,
@@ -135,8 +136,7 @@ def _devices(report: Report) -> doc.Table:
     )
     return doc.Table(
         "devices",
-        ("Device", "Kind", *(metric.heading for metric in metrics)),
+        doc.plain_columns(("Device", "Kind", *(metric.heading for metric in metrics)), 2),
         (doc.Rows(rows),),
-        words=2,
         caption="The total load of each device, from all its users; columns as in iostat -x, in KiB",
     )

@@ -68,18 +68,19 @@ def _class(low: int) -> str:
 
 def _mean_sizes(stack: StackFigures) -> doc.Table:
     directions = known_directions(stack.layers[0])
-    rows = []
+    rows: list[doc.Row] = []
     for figures in stack.layers:
         flows = [figures.share.part(direction) for direction in directions]
-        sizes = ((kib(ratio(flow.bytes, flow.arrivals)), kib(flow.size)) for flow in flows)
-        rows.append((figures.layer.word, *(cell for pair in sizes for cell in pair)))
+        sizes = ((ratio(flow.bytes, flow.arrivals), flow.size) for flow in flows)
+        cells = (doc.Value(mean, kib) for pair in sizes for mean in pair)
+        rows.append((figures.layer.word, *cells))
     headings = ["Layer"]
     for direction in directions:
         name = REQUESTS[direction].capitalize()
         headings += [f"{name} arriving, KiB", f"{name} completed, KiB"]
     return doc.Table(
         f"mean-sizes-{stack.top.name}",
-        tuple(headings),
+        doc.plain_columns(headings),
         (doc.Rows(tuple(rows)),),
         caption="Mean sizes per layer: as requests arrive, and as they complete after merging",
     )

@@ -9,17 +9,20 @@ from stackmap.document.blocks import (
     Folded,
     Listing,
     Paragraph,
+    Row,
     Rows,
     Section,
     Table,
     Tile,
     Tiles,
+    Value,
+    plain_columns,
 )
 from stackmap.document.cost_sentences import at_disks as disk_bytes
 from stackmap.document.cost_sentences import costs
 from stackmap.document.findings import not_judged
 from stackmap.document.templates import filled, shown, words_of
-from stackmap.document.units import number, rate
+from stackmap.document.units import divided, number, rate
 from stackmap.document.wording import (
     REQUEST,
     REQUESTS,
@@ -188,7 +191,7 @@ def _table(report: Report) -> Table:
         (
             device.full_title,
             _worst(report, device.name),
-            rate(report.interval.loads[device.name].total.ios),
+            Value(report.interval.loads[device.name].total.ios, rate),
             "-",
             "-",
         )
@@ -197,9 +200,10 @@ def _table(report: Report) -> Table:
     rest = f"; the first {len(report.stacks)} have sections below" if report.others else ""
     return Table(
         "stacks",
-        ("Stack", "Worst finding", "Requests/s", "Disk requests/s", "Disk bytes per byte"),
+        plain_columns(
+            ("Stack", "Worst finding", "Requests/s", "Disk requests/s", "Disk bytes per byte"), 2
+        ),
         (Rows(tuple(rows)),),
-        words=2,
         caption=f"All active stacks, the worst and busiest first{rest}",
     )
 
@@ -209,12 +213,12 @@ def _worst(report: Report, top: str) -> str:
     return f"{found[0].severity}: {found[0].rule.name}" if found else "none"
 
 
-def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
+def _row(report: Report, stack: StackFigures) -> Row:
     disks, requests = stack.layers[-1], disk_requests(stack)
     return (
         stack.top.full_title,
         _worst(report, stack.top.name),
-        rate(stack.layers[0].share.total.ios),
-        ("~" if disks.share.estimated and requests is not None else "") + rate(requests),
-        number(disk_bytes(stack)[1], 2),
+        Value(stack.layers[0].share.total.ios, rate),
+        Value(requests, rate, estimated=disks.share.estimated and requests is not None),
+        Value(disk_bytes(stack)[1], divided(1, 2)),
     )

@@ -11,13 +11,14 @@ import click
 from click.core import ParameterSource
 
 from stackmap.cli.options import (
+    csv_option,
     json_option,
     legend_option,
     max_overhead_option,
     no_heading_option,
     split_words,
 )
-from stackmap.cli.output import print_text, tell
+from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
@@ -48,6 +49,7 @@ COLUMNS = 60  # of a heat map at most
 @click.option("--heatmap", is_flag=True, help="Add latency over time.")
 @event_options
 @json_option
+@csv_option
 @no_heading_option
 @legend_option
 @click.pass_obj
@@ -111,7 +113,7 @@ def command(
     if as_json:
         click.echo(json.dumps(trace_json(stacks, trace)))
         return
-    print_text(trace_document(stacks, trace), heading=not no_heading)
+    print_blocks(trace_document(stacks, trace), heading=not no_heading)
 
 
 def _refuse_limits(seconds: float | None) -> None:

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
+from stackmap.document.blocks import (
+    RANGE,
+    Block,
+    Cell,
+    Column,
+    Headline,
+    Label,
+    Listing,
+    Paragraph,
+    Row,
+    Rows,
+    Table,
+    Value,
+)
 from stackmap.document.layers import counted, layout_words
-from stackmap.document.units import UNKNOWN, duration, kib, number, percent
+from stackmap.document.units import UNKNOWN, divided, duration, kib, number, percent
 from stackmap.document.wording import plural
 from stackmap.features.trace.distribution import PERCENTILES, Distribution, Range
 from stackmap.features.trace.drawing import latency_histogram, latency_over_time
@@ -15,7 +28,14 @@ from stackmap.features.trace.stacks import Requests, TracedLayer, TracedStack
 from stackmap.model.trace import BOTH, READ, WRITE, Trace
 
 TITLES = {READ: "READS", WRITE: "WRITES", BOTH: "READS AND WRITES"}
-HEADINGS = ("", "requests", "p50\nms", "p90\nms", "p99\nms", "p99.9\nms", "max\nms", "p50\nKiB", "max\nKiB", "sequential\n%")  # fmt: skip
+COLUMNS = (
+    Column("", "layer", ("part", "member"), is_text=True),
+    Column("requests", "requests"),
+    *(Column(f"{share}\nms", f"{share.replace('.', '')}_ms", RANGE) for share in ("p50", "p90", "p99", "p99.9", "max")),
+    Column("p50\nKiB", "size_p50_bytes"),
+    Column("max\nKiB", "size_max_bytes"),
+    Column("sequential\n%", "sequential_share"),
+)  # fmt: skip
 LEGEND = (
     "Latency in ms from a request's arrival at the layer to its end; sizes in KiB on arrival; "
     "sequential: requests that begin where the device's previous one ended; a range: no finer "
@@ -45,14 +65,21 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
     )
     yield Headline(title)
     groups = [
-        Rows(rows, TITLES[direction])
+        Rows(rows, TITLES[direction], direction)
         for direction in (READ, WRITE, BOTH)
         if (rows := tuple(row for layer in stack.layers for row in _rows(layer, direction)))
     ]
     if not groups:
         yield Paragraph(IDLE)
         return
-    yield Table(f"trace-{stack.top.name}", HEADINGS, tuple(groups), legend=LEGEND)
+    yield Table(
+        f"trace-{stack.top.name}",
+        COLUMNS,
+        tuple(groups),
+        legend=LEGEND,
+        about=(("stack", stack.top.title), ("device", stack.top.name)),
+        group="direction",
+    )
     found = [*_slow(stack), *_row_sentences(stack)]
     if found:
         yield Listing(tuple(found))
@@ -61,54 +88,66 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
     yield from latency_over_time(stack, trace.seconds)
 
 
-def _rows(layer: TracedLayer, direction: str) -> Iterator[tuple[str, ...]]:
+def _rows(layer: TracedLayer, direction: str) -> Iterator[Row]:
     """Yield the row of a layer, and one per device if its devices differ."""
     if direction not in layer.requests:
         return
     named = counted(len(layer.layer.devices), layer.layer.word)
     whole = layer.requests[direction]
-    yield (named, *_cells(whole))
+    role = layer.layer.role
+    yield (Label(named, (role, "", "")), *_cells(whole))
     for words, part in ((QUEUED, whole.queued), (SERVED, whole.served)):
         if part.count:
-            yield (words, str(part.count), *_times(part), *NO_SIZES)
+            label = Label(words, (role, words.strip(), ""))
+            yield (label, Value(part.count, _count), *_times(part), *NO_SIZES)
     if len(layer.devices) > 1:
         for name, requests in layer.devices.items():
             if direction in requests:
-                yield (f" {layer.titles[name]}", *_cells(requests[direction]))
+                yield (
+                    Label(f" {layer.titles[name]}", (role, "", name)),
+                    *_cells(requests[direction]),
+                )
 
 
-def _cells(requests: Requests) -> tuple[str, ...]:
+def _cells(requests: Requests) -> Row:
     sizes = requests.size
     return (
-        str(requests.arrived),
+        Value(requests.arrived, _count),
         *_times(requests.latency),
-        *(kib(each and each.low) for each in (sizes.percentile(0.5), sizes.max)),
-        UNKNOWN if requests.sequential is None else f"{requests.sequential * 100:.0f}",
+        *(Value(size and size.low, kib) for size in (sizes.percentile(0.5), sizes.max)),
+        Value(requests.sequential, divided(0.01, 0)),
     )
 
 
-def _times(found: Distribution) -> Iterator[str]:
+def _count(count: float | None) -> str:
+    return str(count)
+
+
+def _times(found: Distribution) -> Iterator[Cell]:
     """Yield the cells of the percentiles and the maximum."""
     for share in PERCENTILES.values():
         yield _ms(found.percentile(share))
     yield _ms(found.max)
 
 
-def _ms(found: Range | None) -> str:
+def _ms(found: Range | None) -> Cell:
     """
     Return a time with three digits, as a range if its bucket is wide.
 
-    >>> _ms(Range(20000000, 20480000)), _ms(Range(1000000, 4000000)), _ms(None)
+    >>> str(_ms(Range(20000000, 20480000))), str(_ms(Range(1000000, 4000000))), str(_ms(None))
     ('20.2', '1.00-4.00', '-')
     """
     if found is None:
-        return UNKNOWN
+        return Value(None, number)
+    middle, low, high = (time / MILLION for time in (found.middle, found.low, found.high))
     if found.exact:
-        return _three_digits(found.middle / MILLION)
-    return f"{_three_digits(found.low / MILLION)}-{_three_digits(found.high / MILLION)}"
+        return Value(middle, _three_digits)
+    return Value(middle, lambda _: f"{_three_digits(low)}-{_three_digits(high)}", low, high)
 
 
-def _three_digits(value: float) -> str:
+def _three_digits(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
 
 

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stackmap.document.blocks import Block, Headline, Paragraph, Rows, Table
-from stackmap.document.units import kib, number, percent
+from stackmap.document.blocks import (
+    Block,
+    Column,
+    Headline,
+    Label,
+    Paragraph,
+    Row,
+    Rows,
+    Table,
+    Value,
+)
+from stackmap.document.units import divided, kib, percent
 from stackmap.document.wording import plural
 from stackmap.features.trace.owner_figures import Owner
 from stackmap.model.topology import Topology
 
-COLUMNS = ("OWNER", "DEVICE", "", "requests", "KiB", "KiB per\nrequest", "ms")
+COLUMNS = (
+    Column("OWNER", "owner", is_text=True),
+    Column("DEVICE", "device", ("device_label",), is_text=True),
+    Column("", "direction", is_text=True),
+    Column("requests", "requests"),
+    Column("KiB", "bytes"),
+    Column("KiB per\nrequest", "mean_bytes"),
+    Column("ms", "mean_ms"),
+)
 ROOT = "no control group: kernel threads"
 GONE = "a control group that is gone"
 LEGEND = (
@@ -36,7 +54,7 @@ def owner_blocks(
             for row in _rows(topology, each)
         ]
         if rows:
-            table = Table(f"traced-{key}", COLUMNS, (Rows(tuple(rows)),), words=3, legend=LEGEND)
+            table = Table(f"traced-{key}", COLUMNS, (Rows(tuple(rows)),), legend=LEGEND)
             blocks += [Headline((heading,)), table]
     if not blocks:
         blocks.append(Paragraph("No request was traced on these devices."))
@@ -50,16 +68,16 @@ def owner_blocks(
     return blocks
 
 
-def _rows(topology: Topology, found: Owner) -> list[tuple[str, ...]]:
+def _rows(topology: Topology, found: Owner) -> list[Row]:
     return [
         (
             owner_name(found),
-            topology[found.device].title,
+            Label(topology[found.device].title, (found.device, topology[found.device].title)),
             direction,
-            str(part.requests),
-            kib(part.bytes),
-            kib(part.size),
-            number(part.milliseconds, 2),
+            Value(part.requests, str),
+            Value(part.bytes, kib),
+            Value(part.size, kib),
+            Value(part.milliseconds, divided(1, 2)),
         )
         for direction, part in sorted(found.parts.items())
     ]

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import (
+    csv_option,
     json_option,
     layout_option,
     legend_option,
     measuring_one,
     no_heading_option,
 )
-from stackmap.cli.output import as_text
+from stackmap.cli.output import print_blocks
 from stackmap.features.whatif import document as whatif
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import project
@@ -33,6 +34,7 @@ COUNT = 10  # intervals of a second on a live machine
 @measuring_one
 @layout_option
 @json_option
+@csv_option
 @no_heading_option
 @legend_option
 @click.pass_obj
@@ -62,5 +64,4 @@ def command(
             click.echo(json.dumps(whatif_json(projection)))
             continue
         gap = "\n" if number else ""
-        blocks = whatif.document(projection)
-        click.echo(gap + as_text(blocks, heading=not no_heading), nl=False)
+        print_blocks(whatif.document(projection), heading=not no_heading, before=gap)

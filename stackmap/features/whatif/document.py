@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table, Terms
+from stackmap.document.blocks import (
+    Block,
+    Cell,
+    Column,
+    Headline,
+    Label,
+    Listing,
+    Paragraph,
+    Row,
+    Rows,
+    Table,
+    Terms,
+    Value,
+)
 from stackmap.document.describe import layout as described
-from stackmap.document.units import KIB, UNKNOWN, change_percent, percent, rate, size
+from stackmap.document.units import KIB, UNKNOWN, change_percent, divided, percent, rate, size
 from stackmap.document.wording import listed, sentence
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream, exact
 from stackmap.features.whatif.sentences import NARROW, conclusions, headline
 
-HEADINGS = ("Per second", "now", "projected", "low", "high", "change")
-CHECK_HEADINGS = ("Per second", "measured", "model", "low", "high", "error")
-PERCENTILE_HEADINGS = ("Requests/s", "p50", "p95", "peak")
+HEADINGS = ("now", "projected", "low", "high", "change")
+CHECK_HEADINGS = ("measured", "model", "low", "high", "error")
+KEYS = ("now", "projected", "low", "high", "change_share")  # in CSV
+FIGURE = Column("Per second", "figure", ("unit",), is_text=True)
+PERCENTILES = (
+    Column("Requests/s", "figure", is_text=True),
+    *(Column(level, f"{level}_per_s") for level in ("p50", "p95", "peak")),
+)
 
 
 def document(projection: Projection) -> Iterator[Block]:
@@ -85,35 +103,49 @@ def comparison_table(projection: Projection, key: str) -> Table:
         )
     else:
         rows = tuple(_totals("members", now.members, then.members))
-    return Table(key, CHECK_HEADINGS if projection.is_check else HEADINGS, (Rows(rows),))
+    headings = CHECK_HEADINGS if projection.is_check else HEADINGS
+    columns = (FIGURE, *map(Column, headings, KEYS))
+    return Table(key, columns, (Rows(rows),), about=_about(projection))
+
+
+def _about(projection: Projection) -> tuple[tuple[str, str], ...]:
+    return (("device", projection.device.name), ("label", projection.device.title))
 
 
 def _rows(
     name: str, now: DeviceLoad, then: DeviceLoad, bitmaps: Sequence[Band | None] = ()
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[Row]:
     """Yield the rows of one layer; *bitmaps*: the bitmap's requests on both sides, at the disks only."""
     before, after = (at.requests if bitmaps else at.data for at in (now, then))
     moved, moving = (at.bytes if bitmaps else at.data_bytes for at in (now, then))
-    yield _row(f"{name}: reads", now.read, then.read)
-    yield _row(" writes", now.write, then.write)
+    yield _row(_figure(name, "reads", f"{name}: reads"), now.read, then.read)
+    yield _row(_figure(name, "writes"), now.write, then.write)
     if bitmaps:
-        yield _row(" bitmap writes", *bitmaps)
-    yield _row(" requests", before, after)
-    yield _row(f" per {name.removesuffix('s')}", _per_device(before, now), _per_device(after, then))
-    yield _row(
-        " KiB/s", *(None if value is None else exact(value / KIB) for value in (moved, moving))
-    )
+        yield _row(_figure(name, "bitmap writes"), *bitmaps)
+    yield _row(_figure(name, "requests"), before, after)
+    yield _row(_each(name), _per_device(before, now), _per_device(after, then))
+    known = (None if value is None else exact(value) for value in (moved, moving))
+    yield _row(_bytes(name), *known, divisor=KIB)
 
 
-def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, ...]]:
+def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[Row]:
     """Yield the rows of a layer whose reads and writes are not separate."""
-    yield _row(f"{name}: requests", now.data, then.data)
-    yield _row(
-        f" per {name.removesuffix('s')}", _per_device(now.data, now), _per_device(then.data, then)
-    )
-    yield _row(
-        " KiB/s", *(each and each.scaled(1 / KIB) for each in (now.total_bytes, then.total_bytes))
-    )
+    yield _row(_figure(name, "requests", f"{name}: requests"), now.data, then.data)
+    yield _row(_each(name), _per_device(now.data, now), _per_device(then.data, then))
+    yield _row(_bytes(name), now.total_bytes, then.total_bytes, divisor=KIB)
+
+
+def _figure(layer: str, word: str, text: str = "") -> Label:
+    return Label(text or f" {word}", (f"{layer}: {word}", "requests/s"))
+
+
+def _each(layer: str) -> Label:
+    one = f"per {layer.removesuffix('s')}"
+    return Label(f" {one}", (f"{layer}: requests {one}", "requests/s"))
+
+
+def _bytes(layer: str) -> Label:
+    return Label(" KiB/s", (f"{layer}: bytes", "bytes/s"))
 
 
 def _bitmap_writes(side: LayoutLoad) -> Band | None:
@@ -127,24 +159,34 @@ def _per_device(requests: Band | None, devices: DeviceLoad) -> Band | None:
     return None if requests is None else requests.scaled(1 / max(1, devices.count))
 
 
-def _row(title: str, now: Band | None, then: Band | None) -> tuple[str, ...]:
+def _row(title: Label, now: Band | None, then: Band | None, *, divisor: int = 1) -> Row:
     """Return the cells of a row; the ends of the band only if it has a visible width."""
+    write = divided(divisor)
     before = None if now is None else now.likely
     if then is None:
-        return (title, rate(before), UNKNOWN, "", "", UNKNOWN)
-    wide = then.high - then.low >= NARROW
-    ends = (rate(then.low), rate(then.high)) if wide else ("", "")
-    changed = change_percent(then.likely / before, 0) if before else UNKNOWN
-    return (title, rate(before), rate(then.likely), *ends, changed)
+        return (title, Value(before, write), Value(None, write), "", "", Value(None, _change))
+    wide = then.high - then.low >= NARROW * divisor
+    ends: tuple[Cell, ...] = (Value(then.low, write), Value(then.high, write))
+    return (
+        title,
+        Value(before, write),
+        Value(then.likely, write),
+        *(ends if wide else ("", "")),
+        Value(then.likely / before - 1 if before else None, _change),
+    )
+
+
+def _change(share: float | None) -> str:
+    return UNKNOWN if share is None else change_percent(1 + share, 0)
 
 
 def percentile_table(projection: Projection, key: str) -> Table:
     """Return the median, the 95th percentile and the highest of all intervals."""
-    rows = tuple(
-        (name.replace("_", " "), rate(each.p50), rate(each.p95), rate(each.peak))
+    rows: tuple[Row, ...] = tuple(
+        (name.replace("_", " "), *(Value(level, rate) for level in (each.p50, each.p95, each.peak)))
         for name, each in projection.levels.items()
     )
-    return Table(key, PERCENTILE_HEADINGS, (Rows(rows),))
+    return Table(key, PERCENTILES, (Rows(rows),), about=_about(projection))
 
 
 def _caveats(projection: Projection) -> Iterator[str]:

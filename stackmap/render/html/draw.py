@@ -91,13 +91,8 @@ def _terms(block: doc.Terms, _: int) -> Markup:
 @draw.register(doc.Table)
 def _table(block: doc.Table, _: int) -> Markup:
     heads = [
-        tag(
-            "th",
-            on_one_line(word),
-            scope="col",
-            klass=_column(block, place),
-        )
-        for place, word in enumerate(block.headings)
+        tag("th", on_one_line(column.heading), scope="col", klass=css_class(column))
+        for column in block.columns
     ]
     parts = [
         tag("caption", block.caption) if block.caption else "",
@@ -121,18 +116,21 @@ def _body(rows: doc.Rows, table: doc.Table) -> Markup:
     return tag("tbody", joined(heading, *(_row(row, table) for row in rows.rows)))
 
 
-def _column(table: doc.Table, place: int) -> str | None:
-    """Return the class of a cell: a number, or in a column that a phone leaves out."""
-    words = ["n"] * (place >= table.words) + ["minor"] * (place in table.minor)
+def css_class(column: doc.Column) -> str | None:
+    """Return the class of a column's cells: numbers, or left out on a phone."""
+    words = ["n"] * (not column.is_text) + ["minor"] * column.minor
     return " ".join(words) or None
 
 
-def _row(cells: tuple[str, ...], table: doc.Table) -> Markup:
-    first, *rest = cells
+def _row(cells: doc.Row, table: doc.Table) -> Markup:
+    first, *rest = map(str, cells)
     return tag(
         "tr",
         tag("th", first.strip(), scope="row", klass="sub" if first.startswith(" ") else None),
-        *(tag("td", cell, klass=_column(table, place)) for place, cell in enumerate(rest, start=1)),
+        *(
+            tag("td", cell, klass=css_class(column))
+            for cell, column in zip(rest, table.columns[1:], strict=False)
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from stackmap.cli.output import print_text, tell
+from stackmap.cli.output import print_blocks, tell
 from stackmap.features.trace.events.document import request_blocks, totals_blocks
 from stackmap.features.trace.events.json import requests_json, summary_json
 from stackmap.features.trace.events.measure import RequestTrace
@@ -88,7 +88,7 @@ def print_events(
                 click.echo("".join(f"{json.dumps(each)}\n" for each in found), nl=False)
             elif wanted:
                 blocks = request_blocks(topology, wanted, trace.start, follow=options.follow)
-                print_text(blocks, heading=heading)
+                print_blocks(blocks, heading=heading)
     if trace.stopped:
         tell(trace.stopped)
     if as_json:
@@ -98,4 +98,4 @@ def print_events(
             )
         )
     else:
-        print_text(totals_blocks(topology, count, trace.totals, trace.lost, trace.overhead.share))
+        print_blocks(totals_blocks(topology, count, trace.totals, trace.lost, trace.overhead.share))

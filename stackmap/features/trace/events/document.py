@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from stackmap.document.blocks import Block, Paragraph, Rows, Table
-from stackmap.document.units import kib, number, percent
+from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value
+from stackmap.document.units import divided, kib, percent
 from stackmap.document.wording import listed, plural
 from stackmap.features.trace.events.request import Request
 from stackmap.features.trace.events.totals import Totals, part
 from stackmap.model.topology import Topology
-from stackmap.model.units import KIB, SECTOR
+from stackmap.model.units import SECTOR
 
-COLUMNS = ("DEVICE", "REQUEST", "PROCESS", "s", "offset\nKiB", "KiB", "queued\nms", "ms")
+COLUMNS = (
+    Column("DEVICE", "device", ("depth",), is_text=True),
+    Column("REQUEST", "request", ("count",), is_text=True),
+    Column("PROCESS", "process", is_text=True),
+    Column("s", "queued_at_s"),
+    Column("offset\nKiB", "offset_bytes"),
+    Column("KiB", "bytes"),
+    Column("queued\nms", "queued_ms"),
+    Column("ms", "duration_ms"),
+)
 INDENT = "  "
 ABOVE = " ↑"  # it is shown below another request that caused it too, as in `tree`
 LEGEND = (
@@ -26,9 +35,7 @@ def request_blocks(
 ) -> list[Block]:
     """Return *requests*, a line each; with *follow*, below each what it caused. *start*: the time of 0 s."""
     rows = [row for each in requests for row in _rows(topology, [each], start, follow=follow)]
-    return (
-        [Table("requests", COLUMNS, (Rows(tuple(rows)),), words=3, legend=LEGEND)] if rows else []
-    )
+    return [Table("requests", COLUMNS, (Rows(tuple(rows)),), legend=LEGEND)] if rows else []
 
 
 def _rows(
@@ -39,22 +46,23 @@ def _rows(
     follow: bool,
     depth: int = 0,
     again: bool = False,
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[Row]:
     """Yield the line of requests that are *alike*, and with *follow* those of what they caused."""
     first = alike[0]
     waited = None if first.issued is None else first.issued - first.queued
     ends = [each.done for each in alike if each.done is not None]
     seconds = max(ends) - first.queued if len(ends) == len(alike) else None
     count = f"×{len(alike)}" if len(alike) > 1 else ""
+    name, kind = title(topology, first), " ".join(filter(None, (first.operation, part(first))))
     yield (
-        INDENT * depth + title(topology, first) + ABOVE * again,
-        " ".join(filter(None, (first.operation, part(first), count))),
+        Label(INDENT * depth + name + ABOVE * again, (name, str(depth))),
+        Label(" ".join(filter(None, (kind, count))), (kind, str(len(alike)))),
         f"{first.command} {first.pid}",
-        number(first.queued - start, 6),
-        number(min(each.sector for each in alike) * SECTOR / KIB),
-        kib(sum(each.sectors for each in alike) * SECTOR),
-        "" if waited is None else number(waited * 1000, 2),
-        number(None if seconds is None else seconds * 1000, 2),
+        Value(first.queued - start, divided(1, 6)),
+        Value(min(each.sector for each in alike) * SECTOR, kib),
+        Value(sum(each.sectors for each in alike) * SECTOR, kib),
+        "" if waited is None else Value(waited * 1000, divided(1, 2)),
+        Value(None if seconds is None else seconds * 1000, divided(1, 2)),
     )
     for group, shown in _below(alike) if follow and not again else ():
         yield from _rows(topology, group, start, follow=True, depth=depth + 1, again=shown)
