@@ -11,11 +11,12 @@ from collections.abc import Mapping
 
 from stackmap.ledger.layers import carries_data
 from stackmap.model.device import Device, Role
+from stackmap.model.reason import Reason
 from stackmap.model.topology import Topology
 
 FAILED = ("failed", "faulty", "missing")
 
-# By the kernel's name of the work (md's sync_action, dm-raid's status): what it does below.
+# Codes of reasons too. By the kernel's name of the work (md's sync_action, dm-raid's status): what it does below.
 WORK = {
     "resync": "it reads all members and writes what differs",
     "recover": "it writes a new member from the others",
@@ -34,7 +35,9 @@ def background(topology: Topology, top: str) -> Mapping[str, str]:
         device = topology[name]
         reason = reached.get(name, "")
         if not reason and (work := work_of(device)):
-            reason = f"{device.title} runs background work ({device.state}): {WORK[work]}"
+            reason = Reason(
+                work, f"{device.title} runs background work ({device.state}): {WORK[work]}"
+            )
         if reason:
             for edge in topology.below(name):
                 reached.setdefault(edge.below, reason)

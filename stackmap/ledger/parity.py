@@ -22,16 +22,25 @@ from dataclasses import dataclass, replace
 
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.bitmap_writes import max_bitmap_bytes
-from stackmap.ledger.device_state import is_degraded, is_working
+from stackmap.ledger.device_state import is_degraded, is_working, work_of
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import PAGE, Layout
+from stackmap.model.reason import Reason
 from stackmap.model.topology import Topology
 
-DEGRADED = (
+DEGRADED = Reason(
+    "degraded",
     "it is degraded, and counters do not tell reads for parity from reads in place of its missing "
-    "member"
+    "member",
+)
+NOTHING_WRITTEN = Reason("nothing-written", "nothing was written")
+UNKNOWN_BYTES = Reason("unknown-bytes", "bytes of the volume or its members are unknown")
+EXCESS_READS = Reason(
+    "excess-reads",
+    "the members read more than these writes can explain: a check, writes smaller than a page, or "
+    "reads of a degraded row",
 )
 SKEW = 0.02  # counters of two layers are read at different instants; g may miss its bounds by this much
 # An interval that differs from a trace by more than this share is not the one that was traced.
@@ -126,11 +135,11 @@ def parity(
     below_read, below_written = members[0].bytes, members[1].bytes
     written, read = volume.write.bytes, volume.read.bytes
     if not reason and None in (written, read, below_read, below_written):
-        reason = "bytes of the volume or its members are unknown"
+        reason = UNKNOWN_BYTES
     if reason or written is None or read is None or below_read is None or below_written is None:
         return Parity(ideal_bytes_per_byte=ideal, reason=reason)
     if not written:
-        return Parity(ideal_bytes_per_byte=ideal, reason="nothing was written")
+        return Parity(ideal_bytes_per_byte=ideal, reason=NOTHING_WRITTEN)
     updates = (below_written - written) / layout.parity
     updated = updates / written  # g
     contradiction = _contradiction(layout, updated)
@@ -144,8 +153,7 @@ def parity(
         return Parity(
             write_amplification=below_written / written,
             ideal_bytes_per_byte=ideal,
-            reason="the members read more than these writes can explain: a check, writes smaller "
-            "than a page, or reads of a degraded row",
+            reason=EXCESS_READS,
         )
     low, _ = full_stripe_bounds(layout.data, updated)
     least = max(1 / layout.data, updated - bitmap / layout.parity / written)
@@ -178,7 +186,7 @@ def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parit
         return Parity(ideal_bytes_per_byte=ideal, reason=DEGRADED)
     reads, writes = ratio(members[0].bytes, written), ratio(members[1].bytes, written)
     if reads is None or writes is None:
-        return Parity(ideal_bytes_per_byte=ideal, reason="nothing was written")
+        return Parity(ideal_bytes_per_byte=ideal, reason=NOTHING_WRITTEN)
     return Parity(
         write_amplification=writes,
         extra_read_bytes_per_byte=reads,
@@ -221,21 +229,28 @@ def full_stripe_bounds(data: int, updated: float) -> tuple[float, float]:
 def _not_the_workload(topology: Topology, raid: Device) -> str:
     """Return why the members' I/O is not the workload's alone; "" if it is."""
     if any(edge.role is Role.JOURNAL for edge in topology.below(raid.name)):
-        return "it has a journal, so its members' writes are not the cost of a write"
+        return Reason(
+            "journal", "it has a journal, so its members' writes are not the cost of a write"
+        )
     if raid.state in (None, "active") or (is_degraded(raid) and not is_working(raid)):
         return ""
-    return f"its state is {raid.state}, so its members do other work too"
+    code = work_of(raid) or "state"
+    return Reason(code, f"its state is {raid.state}, so its members do other work too")
 
 
 def _contradiction(layout: Layout, updated: float) -> str:
     """Return why *updated* is impossible with this layout; "" if it is possible."""
     if updated > 1 + SKEW:
-        return (
+        return Reason(
+            "excess-writes",
             "more was written to the members than one page per row explains: writes smaller than "
-            "a page, a sync, or bitmap writes"
+            "a page, a sync, or bitmap writes",
         )
     if updated < (1 - SKEW) / layout.data:
-        return "less was written to the members than full stripes need: the counters contradict"
+        return Reason(
+            "contradiction",
+            "less was written to the members than full stripes need: the counters contradict",
+        )
     return ""
 
 

@@ -40,6 +40,7 @@ def explain_json(
                 "question": each.question.subject,
                 "device": each.observed.device or None,
                 "reason": safe(filled(each.question.reason, words)),
+                "reason_code": each.code,
                 "advice": each.question.advice,
             }
             for each in open_questions

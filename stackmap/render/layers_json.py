@@ -12,6 +12,7 @@ from stackmap.ledger.expected import Expected
 from stackmap.ledger.layer_metrics import LAYER_METRICS
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
+from stackmap.model.reason import reason_json
 from stackmap.render.json import interval_json, layout_json, range_json
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _layer(figures: LayerFigures) -> dict[str, object]:
         "closure": found["closure"],
         "doubt": figures.diagnosis or None,
         "estimated": figures.share.estimated,
-        "reason": figures.share.reason or figures.background or None,
+        **reason_json(figures.share.reason or figures.background),
     }
 
 
@@ -115,5 +116,5 @@ def _parity_json(cost: Parity | None, requests: float | None) -> Mapping[str, ob
         "cost_requests_per_request": requests,
         "full_stripe": {"low": low, "high": high},
         "one_page_share": {"by_writes": writes, "by_reads": reads},
-        "reason": cost.reason or None,
+        **reason_json(cost.reason),
     }

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from stackmap.model.device import Device
 from stackmap.model.load import Load
+from stackmap.model.reason import Reason
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import sick_disk
@@ -19,26 +20,33 @@ class Question(NamedTuple):
     """A question that may stay open: why, and what would answer it; templates like those of a rule."""
 
     subject: str
-    reason: str
+    reason: Reason
     advice: str
 
 
-LOAD = Question("the load", "{why}.", "Measure while the load runs: `stackmap explain 10 6`.")
+ANY = Reason("", "{why}.")  # its code is that of the word
+LOAD = Question("the load", ANY, "Measure while the load runs: `stackmap explain 10 6`.")
 DISKS = Question(
     "slow disks",
-    "{why} {devices}.",
+    Reason("", "{why} {devices}."),
     "Use `iostat -x` with all disks, or run `stackmap explain` on the host.",
 )
 OVERLOAD = Question(
     "overload",
-    "{device} has {queue} requests in flight{when} with an await of {await}; its await at a low "
-    "queue depth is unknown{others}.",
+    Reason(
+        "no-quiet-time",
+        "{device} has {queue} requests in flight{when} with an await of {await}; its await at a low "
+        "queue depth is unknown{others}.",
+    ),
     "Give figures of a quiet time: `stackmap explain --baseline FILE`.",
 )
 LAYOUT = Question(
     "layout",
-    "without a topology, devices are judged by the names in the text. Array members, partial stripes "
-    "and the disks below volumes are unknown.",
+    Reason(
+        "no-topology",
+        "without a topology, devices are judged by the names in the text. Array members, partial stripes "
+        "and the disks below volumes are unknown.",
+    ),
     "Run `stackmap record DIR` on that host and add `--from DIR`.",
 )
 
@@ -49,13 +57,19 @@ class Unjudged(NamedTuple):
     question: Question
     observed: Observation
 
+    @property
+    def code(self) -> str:
+        """The code of the reason."""
+        why = self.observed.words.get("why")
+        return why.code if isinstance(why, Reason) else self.question.reason.code
 
-IDLE = "no device had I/O in the interval"
-NO_INTERVAL = "no interval was measured: need two samples to compute a rate"
-NO_COUNTERS = "no device has figures"
-BLIND = "the input has no await or no queue depth of"
-NO_DISK = "no topology tells which of these are disks:"
-SINCE_BOOT = "averages since boot hide the present load"
+
+IDLE = Reason("idle", "no device had I/O in the interval")
+NO_INTERVAL = Reason("no-interval", "no interval was measured: need two samples to compute a rate")
+NO_COUNTERS = Reason("no-counters", "no device has figures")
+BLIND = Reason("no-await", "the input has no await or no queue depth of")
+NO_DISK = Reason("no-disks", "no topology tells which of these are disks:")
+SINCE_BOOT = Reason("since-boot", "averages since boot hide the present load")
 TOO_FEW = (
     "no disk had {least:g} requests, or one per second where the length of the interval is unknown"
 )
@@ -99,7 +113,7 @@ def _load(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     elif all(load.total.ios is not None for load in loads) and not any(
         context.enough(load.total.ios, least) for load in loads
     ):
-        why = TOO_FEW.format(least=least)
+        why = Reason("few-requests", TOO_FEW.format(least=least))
     else:
         return
     yield Unjudged(LOAD, observe("", words={"why": why}))
