@@ -8,8 +8,7 @@ import string
 import pytest
 
 from stackmap.document.findings import rules_document
-from stackmap.document.templates import UNITS
-from stackmap.document.thresholds import FULLNESS, RULE_WORDS, WORDS, threshold
+from stackmap.document.rule_words import FULLNESS, RULE_WORDS, UNITS, WORDS, threshold
 from stackmap.render.terminal import Style, render_text
 from stackmap.rules.rule import LIGHT
 from stackmap.rules.table import RULES

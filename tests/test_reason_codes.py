@@ -15,8 +15,9 @@ from stackmap.ledger.layer_report import LayerReport
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
-from stackmap.model.reason import Reason, reason_json
+from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology
+from stackmap.render.json import reason_json
 from stackmap.render.layers_json import layers_json
 from tests.drawn import did, disk, moved
 from tests.paths import ROOT

@@ -22,9 +22,9 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import print_blocks, tell
 from stackmap.discover.find import find_existing
-from stackmap.document.arrangement import Arrangement
-from stackmap.document.blame import disk_blocks, group_blocks, headline, volume_blocks
+from stackmap.document.blame import MEANINGS, disk_blocks, group_blocks, headline, volume_blocks
 from stackmap.document.interval import dated
+from stackmap.document.table_options import Arrangement
 from stackmap.ledger.blame import blame, targets
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @no_heading_option
 @columns_option
 @sort_option
-@legend_option
+@legend_option(lambda: {"Columns": MEANINGS})
 @why_option
 @click.option("--trace", "tracing", is_flag=True, help="Trace services and processes too.")
 @max_overhead_option

@@ -22,12 +22,12 @@ from stackmap.cli.options import (
 from stackmap.cli.output import print_blocks
 from stackmap.cli.usage import one_form
 from stackmap.discover.find import find_existing
-from stackmap.document.arrangement import Arrangement
+from stackmap.document.table_options import Arrangement
 from stackmap.ledger.corrections import corrected
 from stackmap.model.metrics import METRICS
 
 if TYPE_CHECKING:
-    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.options import Legend, MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.host.tracing import LiveTracingHost
     from stackmap.measurement.measurement import Measurement
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 Looks = dict[str, bool]  # the flags of the command, by name
 Show = Callable[["Interval"], None]
+
+
+def _meanings() -> Legend:
+    from stackmap.document import iostat, layers
+
+    return {"Columns per device": iostat.MEANINGS, "Columns per layer (-l)": layers.MEANINGS}
 
 
 def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | None:
@@ -60,7 +66,7 @@ def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | 
 @click.option("--totals", is_flag=True, help="Add totals at the tops and at the disks.")
 @columns_option
 @sort_option
-@legend_option
+@legend_option(_meanings)
 @why_option
 @click.option("--prove", is_flag=True, help="With --why: test doubled counters by dm-stats.")
 @click.option(

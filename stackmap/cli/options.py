@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from math import isnan
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
-from stackmap.cli.output import CSV
+from stackmap.cli.output import CSV, print_blocks
 from stackmap.cli.usage import missing, one_form
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
 
+
+Legend = Mapping[str, Mapping[str, str]]  # meanings of words, by title
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 LONGEST = 366  # days
 DAY = 86400  # seconds
@@ -93,15 +96,6 @@ def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> s
     raise click.BadParameter(f"must be last, average, all or a number from 1, not {value}")
 
 
-def _print_legend(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from stackmap.cli.output import as_text
-        from stackmap.document.legend import legend
-
-        click.echo(as_text(legend(str(ctx.info_name))), nl=False)
-        ctx.exit()
-
-
 def _words(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
     return tuple(filter(None, value.split(",")))
 
@@ -158,14 +152,6 @@ columns_option = click.option(
     help="Show these columns, comma-separated.",
 )
 sort_option = click.option("--sort", metavar="COLUMN", default="", help="Sort rows by COLUMN.")
-legend_option = click.option(
-    "--legend",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_legend,
-    help="Explain columns and words, and exit.",
-)
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
 max_overhead_option = click.option(
@@ -179,6 +165,26 @@ max_overhead_option = click.option(
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 (warning), 11 (critical), 12 (not judged)."
 )
+
+
+def legend_option(columns: Callable[[], Legend]) -> Callable[[Decorated], Decorated]:
+    """Return ``--legend``, which explains what *columns* returns and the terms of the field."""
+
+    def explain(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            from stackmap.document.table_options import legend
+
+            print_blocks(legend(columns()))
+            ctx.exit()
+
+    return click.option(
+        "--legend",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=explain,
+        help="Explain columns and words, and exit.",
+    )
 
 
 def measuring(command: Callable[..., None]) -> Callable[..., None]:

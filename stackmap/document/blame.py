@@ -17,8 +17,7 @@ from stackmap.document.blocks import (
     Value,
 )
 from stackmap.document.interval import span
-from stackmap.document.units import kib, number, percent, rate
-from stackmap.document.wording import listed, plural, sentence
+from stackmap.document.wording import kib, listed, number, percent, plural, rate, sentence
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.model.cgroup_io import CgroupLoad
@@ -53,6 +52,21 @@ VOLUME_COLUMNS = (
     Column("% of the volume's\nrequests", "share_of_volume"),
     Column("% of the disk's\nrequests", "share_of_disk"),
 )
+
+MEANINGS = {
+    "SOURCE": 'Volume that sent the requests; "not from any device above": a file system or program '
+    "on the disk itself, udev or the kernel.",
+    "USED BY": "Mount points and other users of the volume.",
+    "DISK": "Disk that the volume loads.",
+    "CONTROL GROUP": "Service or container that sent the requests.",
+    "DEVICE": "Where the kernel counted the requests of a control group.",
+    "sent/s": "Requests sent per second, before merging.",
+    "KiB/s": "Data per second.",
+    "% of requests": "Share of the requests that arrived at the disk.",
+    "% of bytes": "Share of the disk's bytes.",
+    "% of the volume's requests": "The disk's share of the volume's requests.",
+    "% of the disk's requests": "The volume's share of the requests that arrived at the disk.",
+}
 
 Owner = tuple[tuple[str, ...], str, bool]  # tops, what they share, whether the source is unknown
 

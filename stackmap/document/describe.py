@@ -1,12 +1,233 @@
-"""A device in a few words: the column WHAT of the tree, one line per kind."""
+"""
+Devices for people: the rows of a drawing, top down or disks up, with their names, and what each device is.
 
-from __future__ import annotations
+Each device is drawn once. A later occurrence is a row that points back to it;
+adjacent ones share a row. Sub-LVs of one role share a row, and so do the
+devices below them.
+"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, zip_longest
+from typing import NamedTuple
 
-from stackmap.document.units import size
-from stackmap.model.device import Device, Kind
+from stackmap.document.wording import size
+from stackmap.ledger.device_state import write_mostly
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import Layout
+from stackmap.model.topology import Topology, natural_key
+
+# Data first.
+ORDER = (
+    Role.DATA,
+    Role.ORIGIN,
+    Role.PATH,
+    Role.CACHE,
+    Role.COW,
+    Role.JOURNAL,
+    Role.METADATA,
+    Role.REPLACEMENT,
+    Role.SPARE,
+    Role.FAILED,
+)
+
+
+WRITE_MOSTLY = "write-mostly"  # the role of a data member that is read last
+
+
+class Row(NamedTuple):
+    """
+    One line of a tree.
+
+    ``branches``: per level whether more rows follow there, to draw the lines of
+    the tree. ``role``: of the edge from the row above, None at the root.
+    ``again``: its devices were drawn before. ``above``: the devices one row up.
+    ``write_mostly``: the devices above read them only if they cannot read others.
+    ``inverse``: these are below in the stack; ``role`` is that of the disk in these devices.
+    """
+
+    devices: tuple[Device, ...]
+    role: Role | None = None
+    branches: tuple[bool, ...] = ()
+    again: bool = False
+    above: tuple[Device, ...] = ()
+    write_mostly: bool = False
+    inverse: bool = False
+
+    @property
+    def device(self) -> Device:
+        """The first of its devices."""
+        return self.devices[0]
+
+
+Edges = list[tuple[Role, str]]
+Next = Callable[[Sequence[Device]], Edges]
+
+
+def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> Iterator[Row]:
+    """Yield the rows of *topology*; *inverse* from the disks up, *expand* with every hidden LV."""
+    following = _upwards(topology, expand=expand) if inverse else _downwards(topology)
+    disks = [device for device in topology.devices.values() if not topology.below(device.name)]
+    starts = disks if inverse else topology.tops
+    drawn: set[str] = set()
+    todo = [Row((device,), inverse=inverse) for device in reversed(starts)]
+    while todo:
+        row = todo.pop()
+        # It may have been drawn meanwhile, deeper down.
+        again = row.again or drawn.issuperset([device.name for device in row.devices])
+        yield row if again is row.again else row._replace(again=again)
+        if not again:
+            drawn.update([device.name for device in row.devices])
+            todo.extend(reversed(_children(topology, row, following, drawn, expand=expand)))
+
+
+def _children(
+    topology: Topology, row: Row, following: Next, drawn: set[str], *, expand: bool
+) -> list[Row]:
+    groups: dict[tuple[Role, str, bool], list[Device]] = {}
+    mostly = {name for device in row.devices for name in write_mostly(topology, device)}
+    for role, name in dict.fromkeys(following(row.devices)):
+        device = topology[name]
+        key = "again" if name in drawn else name
+        if key == name and device.kind is Kind.MEMBER and not expand:
+            key = "folded"
+        groups.setdefault((role, key, name in mostly), []).append(device)
+    ordered = sorted(groups.items(), key=lambda group: ORDER.index(group[0][0]))
+    last = len(ordered) - 1
+    return [
+        Row(
+            tuple(devices),
+            role,
+            (*row.branches, place < last),
+            key == "again",
+            row.devices,
+            read_last,
+            row.inverse,
+        )
+        for place, ((role, key, read_last), devices) in enumerate(ordered)
+    ]
+
+
+def _downwards(topology: Topology) -> Next:
+    def below(devices: Sequence[Device]) -> Edges:
+        return [
+            (edge.role, edge.below) for device in devices for edge in topology.below(device.name)
+        ]
+
+    return below
+
+
+def _upwards(topology: Topology, *, expand: bool) -> Next:
+    """Return the devices above; instead of a sub-LV its volume, unless *expand*."""
+
+    def above(devices: Sequence[Device]) -> Edges:
+        found = [owner for device in devices for owner in owners(device.name, Role.DATA)]
+        # Data hides the metadata of the same device.
+        best: dict[str, Role] = {}
+        for role, name in found:
+            best[name] = min(role, best.get(name, role), key=ORDER.index)
+        ordered = sorted(best, key=lambda name: natural_key(topology[name].title))
+        return [(best[name], name) for name in ordered]
+
+    def owners(name: str, role: Role) -> Edges:
+        found: Edges = []
+        for edge in topology.above(name):
+            here = edge.role if role is Role.DATA else role
+            if expand or topology[edge.above].kind is not Kind.MEMBER:
+                found.append((here, edge.above))
+            else:
+                found += owners(edge.above, here)
+        return found
+
+    return above
+
+
+ARROW = "↑"  # after the name of a device that the tree shows further up
+MOST_NAMES = 4  # names listed per row; of more, the first and the last
+
+
+def title(row: Row) -> str:
+    """Return the names of the devices of *row*, without what the row above already says."""
+    if len(row.devices) == 1:
+        name = _short(row.devices[0], row.above)
+        return f"{name} {ARROW}" if row.again else name
+    names = list(dict.fromkeys(_short(device, row.above) for device in row.devices))
+    if row.again:
+        return f"{listed(names)} {ARROW}"
+    return names[0] if len(names) == 1 else _folded(names)
+
+
+def _short(device: Device, above: Iterable[Device]) -> str:
+    """Return a device's name without the volume or VG that the row above names."""
+    if device.kind is Kind.MEMBER:
+        for owner in above:
+            rest = device.title.removeprefix(owner.title)
+            if rest.startswith("_"):
+                return rest
+    group, _, volume = device.label.partition("/")
+    same = volume and any(owner.label.startswith(f"{group}/") for owner in above)
+    return volume if same else device.title
+
+
+def kernel(row: Row) -> str:
+    """Return the kernel names, "" where the title shows them."""
+    names = [device.name for device in row.devices if device.label not in ("", device.name)]
+    if not names:
+        return ""
+    if len(names) == len(row.devices) == 1:
+        return names[0]
+    return _numbered([device.name for device in row.devices])
+
+
+def listed(names: list[str]) -> str:
+    """Return names; of more than ``MOST_NAMES`` the first, the last and the count."""
+    if len(names) <= MOST_NAMES:
+        return " ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _folded(names: list[str]) -> str:
+    """
+    Return names that differ in one number as one name with a range.
+
+    >>> _folded(["disk1_rimage_0", "disk1_rimage_1", "disk1_rimage_2"])
+    'disk1_rimage_0–2'
+    >>> _folded(["i_rimage_0_iorig", "i_rimage_1_iorig"])
+    'i_rimage_0–1_iorig'
+    """
+    keys = sorted(map(natural_key, names))
+    places = [place for place, parts in enumerate(zip_longest(*keys)) if len(set(parts)) > 1]
+    place = places[0] if len(places) == 1 else 0
+    whole = ["".join(map(str, key)) for key in keys] == sorted(names, key=natural_key)
+    if not whole or place % 2 == 0:  # texts differ, or a number is written with zeros before it
+        return listed(names)
+    before, after = map("".join, (map(str, keys[0][:place]), map(str, keys[0][place + 1 :])))
+    return f"{before}{keys[0][place]}–{keys[-1][place]}{after}"
+
+
+def _numbered(names: list[str]) -> str:
+    """
+    Return kernel names with their common prefix once and runs of numbers as ranges.
+
+    >>> _numbered(["dm-1", "dm-3", "dm-5"]), _numbered(["dm-4", "dm-5", "dm-6"])
+    ('dm-1,3,5', 'dm-4–6')
+    """
+    if len(names) == 1:
+        return names[0]
+    stem = names[0].rstrip("0123456789")
+    numbers = [name.removeprefix(stem) for name in names]
+    if not all(
+        number.isdecimal() and name.startswith(stem)
+        for name, number in zip(names, numbers, strict=True)
+    ):
+        return listed(names)
+    runs = []
+    for _, run in groupby(enumerate(map(int, numbers)), key=lambda pair: pair[1] - pair[0]):
+        found = [number for _, number in run]
+        runs.append(f"{found[0]}–{found[-1]}" if len(found) > 2 else ",".join(map(str, found)))
+    if len(runs) > MOST_NAMES:
+        return f"{names[0]} … {numbers[-1]}"
+    return stem + ",".join(runs)
+
 
 FINE = frozenset({None, "active", "standby", "spare", "journal"})
 

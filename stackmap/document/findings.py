@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from stackmap.document import blocks as doc
 from stackmap.document.interval import notes, span
-from stackmap.document.templates import figure, filled, shown, title, words_of
-from stackmap.document.templates import label as evidence_label
-from stackmap.document.thresholds import threshold
+from stackmap.document.rule_words import figure, filled, shown, threshold, title, words_of
+from stackmap.document.rule_words import label as evidence_label
 from stackmap.document.wording import plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value
 from stackmap.document.interval import dated, span
-from stackmap.document.units import divided
-from stackmap.document.wording import plural
+from stackmap.document.wording import divided, plural
 from stackmap.ledger.totals import Total
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
@@ -20,6 +19,11 @@ STANDS_OUT = 2.0  # times the median of its column
 MIN_ROWS = 3  # with a figure, for a median that means something
 DEVICE = Column("DEVICE", "name", ("label",), is_text=True)
 UNITS = {"requests/s": "_per_s", "bytes/s": "_per_s", "bytes": "_bytes", "ms": "_ms", "share": "_share"}  # fmt: skip
+IN_UNITS = {"bytes/s": ", in KiB per second", "bytes": ", in KiB", "ms": ", in milliseconds"}
+MEANINGS = {
+    metric.heading: f"{metric.help.removesuffix('.')}{IN_UNITS.get(metric.unit, '')}."
+    for metric in METRICS
+}
 # A metric of reads and writes together, and the metrics that it replaces where only it is known.
 COMBINED = {"tps": ("reads", "writes"), "await": ("read_await", "write_await")}
 

@@ -19,11 +19,10 @@ from stackmap.document.blocks import (
 )
 from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
-from stackmap.document.stack_sentences import sentences
-from stackmap.document.units import divided, kib, rate
-from stackmap.document.wording import await_directions, known_directions
+from stackmap.document.sentences import sentences
+from stackmap.document.wording import await_directions, divided, kib, known_directions, rate
 from stackmap.ledger.amplification import LayerFigures, StackFigures
-from stackmap.ledger.layer_metrics import COLUMNS
+from stackmap.ledger.layer_metrics import COLUMNS, LAYER_METRICS
 from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
 
@@ -31,6 +30,7 @@ NAME = Column("", "layer", ("devices",), is_text=True)
 FIGURES = [Column(metric.heading, metric.key) for metric in COLUMNS]
 FIGURES[0] = FIGURES[0]._replace(beside=("estimated",))
 FIGURES[1] = FIGURES[1]._replace(beside=RANGE)  # bytes, which a table may divide over several disks
+MEANINGS = {metric.title: metric.help for metric in LAYER_METRICS if metric.title}
 TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
 LEGEND = (
     "IOPS × top: requests arriving here (before merging) ÷ requests at the top; shrink: request "

@@ -10,9 +10,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from stackmap.document import describe
-from stackmap.document.titles import kernel, title
-from stackmap.document.units import size
-from stackmap.document.walk import Row, rows
+from stackmap.document.describe import Row, kernel, rows, title
+from stackmap.document.wording import size
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Topology
 

@@ -16,7 +16,7 @@ from stackmap.model.topology import Topology
 
 FAILED = ("failed", "faulty", "missing")
 
-# Codes of reasons too. By the kernel's name of the work (md's sync_action, dm-raid's status): what it does below.
+# By the kernel's name of the work (md's sync_action, dm-raid's status): what it does below.
 WORK = {
     "resync": "it reads all members and writes what differs",
     "recover": "it writes a new member from the others",
@@ -35,9 +35,8 @@ def background(topology: Topology, top: str) -> Mapping[str, str]:
         device = topology[name]
         reason = reached.get(name, "")
         if not reason and (work := work_of(device)):
-            reason = Reason(
-                work, f"{device.title} runs background work ({device.state}): {WORK[work]}"
-            )
+            words = f"{device.title} runs background work ({device.state}): {WORK[work]}"
+            reason = Reason(work, words)
         if reason:
             for edge in topology.below(name):
                 reached.setdefault(edge.below, reason)

@@ -59,7 +59,7 @@ class Ownership:
                 reason=Reason("no-counters", f"{device.title}: no counters in this interval")
                 if device.counted
                 else Reason(
-                    "not-counted", f"{device.title}: I/O passes it without touching its counters"
+                    "uncounted", f"{device.title}: I/O passes it without touching its counters"
                 )
             )
         if name == self.top:
@@ -122,7 +122,7 @@ class Ownership:
             else:
                 part = arrived._replace(ios=None, wait=None)
                 reason = reason or Reason(
-                    "split-requests",
+                    "split",
                     f"{self.topology[name].title} splits requests of several volumes: "
                     "its counters do not show whose pieces they were",
                 )

@@ -1,4 +1,4 @@
-"""Why a figure is unknown: a sentence for people, and beside it a code for programs."""
+"""Reasons in words for people, each with a code for programs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Self
 
 class Reason(str):
     """
-    A sentence with its ``code``, which stays when the sentence is reworded.
+    A reason in words.
 
-    >>> Reason("idle", "no device had I/O"), Reason("idle", "no device had I/O").code
-    ('no device had I/O', 'idle')
+    ``code``: what programs read instead, such as "shared"; it stays when the words change.
     """
 
     __slots__ = ("code",)
     code: str
 
-    def __new__(cls, code: str, sentence: str) -> Self:
-        """Return *sentence* with its *code*."""
-        reason = super().__new__(cls, sentence)
+    def __new__(cls, code: str, words: str) -> Self:
+        """Return *words* with their *code*."""
+        reason = super().__new__(cls, words)
         reason.code = code
         return reason
 
@@ -27,6 +26,6 @@ class Reason(str):
         return self.code, str(self)
 
 
-def reason_json(reason: str) -> dict[str, str | None]:
-    """Return the keys of a reason in JSON; null for "", a reason that is not given."""
-    return {"reason": reason or None, "reason_code": getattr(reason, "code", None)}
+def code_of(reason: str | None) -> str | None:
+    """Return the code of *reason*; None without a reason."""
+    return reason.code if isinstance(reason, Reason) else None

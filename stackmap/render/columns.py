@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from stackmap.document import describe
-from stackmap.document.titles import kernel, listed
-from stackmap.document.units import UNKNOWN, size
-from stackmap.document.walk import WRITE_MOSTLY, Row
+from stackmap.document.describe import WRITE_MOSTLY, Row, kernel, listed
+from stackmap.document.wording import UNKNOWN, size
 from stackmap.model.device import Device, Role
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe

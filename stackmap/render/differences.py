@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from stackmap.document import describe
-from stackmap.document.units import size
+from stackmap.document.wording import size
 from stackmap.model.device import Device
 from stackmap.model.differences import Change, Differences
 from stackmap.render.text import safe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from stackmap.document.templates import filled, words_of
+from stackmap.document.rule_words import filled, words_of
 from stackmap.model.topology import Topology
 from stackmap.render.json import interval_json
 from stackmap.render.text import safe

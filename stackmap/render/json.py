@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stackmap.document.describe import WRITE_MOSTLY
 from stackmap.document.interval import end_time
-from stackmap.document.walk import WRITE_MOSTLY
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
+from stackmap.model.reason import code_of
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ def _progress(state: str | None) -> tuple[str | None, float | None]:
     if state is None or not state.endswith(" %"):
         return state, None
     return words, round(float(figure) / 100, 3)
+
+
+def reason_json(reason: str) -> dict[str, str | None]:
+    """Return the keys of a reason why figures are unknown; null for ""."""
+    return {"reason": reason or None, "reason_code": code_of(reason)}
 
 
 def interval_json(interval: Interval) -> dict[str, object]:

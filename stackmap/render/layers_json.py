@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from stackmap.document.stack_sentences import sentences
+from stackmap.document.sentences import sentences
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.ledger.expected import Expected
 from stackmap.ledger.layer_metrics import LAYER_METRICS
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
-from stackmap.model.reason import reason_json
-from stackmap.render.json import interval_json, layout_json, range_json
+from stackmap.render.json import interval_json, layout_json, range_json, reason_json
 
 if TYPE_CHECKING:
     from stackmap.ledger.parity import Parity

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stackmap.document import describe
-from stackmap.document.titles import title
-from stackmap.document.walk import Row, rows
+from stackmap.document.describe import Row, rows, title
 from stackmap.model.topology import Topology
 from stackmap.render.columns import Column, choose
 from stackmap.render.text import DIM, RED, all_padded, cut, safe, widest

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from stackmap.document.titles import ARROW
+from stackmap.document.describe import ARROW
 from stackmap.render.text import RESET
 
 # ASCII replacements.

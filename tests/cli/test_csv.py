@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from stackmap.cli import COMMANDS, load, stackmap
 from stackmap.document.blocks import Column, Headline, Label, Rows, Table, Value
-from stackmap.document.units import rate
+from stackmap.document.wording import rate
 from stackmap.render import terminal
 from stackmap.render.csv import CsvWriter
 from stackmap.render.markdown import render_blocks

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from stackmap.document.templates import filled
+from stackmap.document.rule_words import filled
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.plan_context import Mount, PlanContext, mangled

@@ -109,8 +109,7 @@ def main() -> None:
     if whole:
         import stackmap.cli.tree
         import stackmap.discover.device_mapper
-        import stackmap.document.titles
-        import stackmap.document.walk
+        import stackmap.document.describe
         import stackmap.host.live
         import stackmap.host.mapper
         import stackmap.render.tree  # noqa: F401 - what tree imports

@@ -3,7 +3,7 @@
 import pytest
 
 from stackmap.discover.find import find
-from stackmap.document.stack_sentences import sentences
+from stackmap.document.sentences import sentences
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.disk_cost import disk_cost
 from stackmap.ledger.ledger import Ledger

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stackmap.document.walk import rows
+from stackmap.document.describe import rows
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.json import tree_json

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import stackmap.cli.explain as command
 from stackmap.cli import stackmap
-from stackmap.document.templates import OPTIONAL, filled, words_of
+from stackmap.document.rule_words import OPTIONAL, filled, words_of
 from stackmap.rules.table import RULES, findings
 from tests.paths import ROOT
 

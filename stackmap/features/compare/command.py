@@ -18,7 +18,7 @@ from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.discover.find import find, not_found
 from stackmap.errors import InputError, NameNotFound
 from stackmap.features.compare.compare import compare
-from stackmap.features.compare.document import document
+from stackmap.features.compare.document import MEANINGS, document
 from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
 from stackmap.features.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
 from stackmap.host.text_file import is_capture, open_text
@@ -72,7 +72,7 @@ class Side:
 @json_option
 @csv_option
 @no_heading_option
-@legend_option
+@legend_option(lambda: {"Columns and rows": MEANINGS})
 @click.pass_obj
 def command(
     session: Session,

@@ -39,6 +39,14 @@ from stackmap.features.compare.sentences import (
 from stackmap.features.compare.sums import LAST, TOP
 from stackmap.features.compare.volume_pairs import Unmatched
 
+MEANINGS = {
+    "arrived per": "Requests arriving at a layer per request of the top, before merging.",
+    "completed per": "Requests that the disks completed after merging, per request of the top.",
+    "with reads": "With the reads that writes cause.",
+    "change": "Increase or decrease in percent; from three times on, after ÷ before (×3.55).",
+    "95 % interval": "The change lies in this range with 95 % confidence.",
+    "*": "The change is significant.",
+}
 COLUMNS = (
     Column("", "figure", ("direction", "unit"), is_text=True),
     Column("before", "before"),

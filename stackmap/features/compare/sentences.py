@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from stackmap.document.units import UNKNOWN, change_percent, kib, number, percent, rate
-from stackmap.document.wording import sentence
+from stackmap.document.wording import UNKNOWN, change_percent, kib, number, percent, rate, sentence
 from stackmap.features.compare.bootstrap import DRAWS
 from stackmap.features.compare.comparison import FigureComparison, StackComparison, StackRecord
 from stackmap.features.compare.estimate import Change, Estimate

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from stackmap import __version__
 from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
-from stackmap.document.units import UNKNOWN, divided, number, rate, size
-from stackmap.document.wording import plural
+from stackmap.document.wording import UNKNOWN, divided, number, plural, rate, size
 from stackmap.features.fleet.volumes import Fleet, LevelSum, Trouble, Volume
 from stackmap.model.units import MIB
 

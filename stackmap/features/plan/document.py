@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
 from stackmap.document.describe import layout as described
 from stackmap.document.interval import instant
-from stackmap.document.templates import title
+from stackmap.document.rule_words import title
 from stackmap.document.wording import listed, plural
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.announced import announced

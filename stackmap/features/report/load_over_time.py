@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stackmap.document import blocks as doc
-from stackmap.document.templates import shown
-from stackmap.document.units import divided, kib, number, rate
+from stackmap.document.rule_words import shown
 from stackmap.document.wording import (
     REQUESTS,
     await_directions,
+    divided,
+    kib,
     known_directions,
+    number,
     paragraph,
     plural,
+    rate,
     sentence,
 )
 from stackmap.features.report.figures import Report

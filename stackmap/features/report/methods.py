@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from stackmap.document.blocks import Folded, Listing, Part, Section, Terms
 from stackmap.document.interval import instant
-from stackmap.document.legend import WORDS
-from stackmap.document.units import duration
-from stackmap.document.wording import plural, sentence
+from stackmap.document.table_options import WORDS
+from stackmap.document.wording import duration, plural, sentence
 from stackmap.features.report.figures import Report
 from stackmap.ledger.corrections import RULES
 

@@ -10,7 +10,7 @@ from stackmap.document.findings import finding_card, open_question
 from stackmap.document.iostat import cell, names
 from stackmap.document.layers import layers_table
 from stackmap.document.picture import picture
-from stackmap.document.stack_sentences import sentences
+from stackmap.document.sentences import sentences
 from stackmap.document.wording import sentence
 from stackmap.features.report import load_over_time, methods, proposals, request_sizes, summary
 from stackmap.features.report.figures import Report

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from stackmap.document.blocks import Bar, Bars, Block, Paragraph, Part, Section
-from stackmap.document.units import duration, size
-from stackmap.document.wording import change, listed, paragraph, plural, short
+from stackmap.document.wording import change, duration, listed, paragraph, plural, short, size
 from stackmap.features.plan.document import blocks as plan_blocks
 from stackmap.features.plan.document import safety
 from stackmap.features.report.figures import Report

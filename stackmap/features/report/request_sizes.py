@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.document import blocks as doc
-from stackmap.document.units import kib, percent, size
-from stackmap.document.wording import REQUESTS, known_directions, sentence
+from stackmap.document.wording import REQUESTS, kib, known_directions, percent, sentence, size
 from stackmap.features.report.figures import Report
 from stackmap.features.report.size_classes import span
 from stackmap.ledger.amplification import StackFigures

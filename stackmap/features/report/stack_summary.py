@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.document import describe
-from stackmap.document.templates import shown
-from stackmap.document.units import size
+from stackmap.document.rule_words import shown
 from stackmap.document.wording import (
     REQUEST,
     REQUESTS,
@@ -16,6 +15,7 @@ from stackmap.document.wording import (
     plural,
     rate_of_bytes,
     short,
+    size,
 )
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.model.device import Device

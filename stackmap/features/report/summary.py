@@ -18,18 +18,20 @@ from stackmap.document.blocks import (
     Value,
     plain_columns,
 )
-from stackmap.document.cost_sentences import at_disks as disk_bytes
-from stackmap.document.cost_sentences import costs
 from stackmap.document.findings import not_judged
-from stackmap.document.templates import filled, shown, words_of
-from stackmap.document.units import divided, number, rate
+from stackmap.document.rule_words import filled, shown, words_of
+from stackmap.document.sentences import at_disks as disk_bytes
+from stackmap.document.sentences import costs
 from stackmap.document.wording import (
     REQUEST,
     REQUESTS,
     change,
+    divided,
     known_directions,
+    number,
     paragraph,
     plural,
+    rate,
     sentence,
     short,
 )

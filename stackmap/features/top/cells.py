@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from stackmap.document.blame import source_name
-from stackmap.document.units import number, rate
+from stackmap.document.wording import number, rate
 from stackmap.features.top.moment import Moment
 from stackmap.features.top.row import GroupLoad, Row
 from stackmap.features.top.rows import row_figure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from stackmap.document.interval import instant
 from stackmap.document.layers import counted
-from stackmap.document.templates import filled, words_of
+from stackmap.document.rule_words import filled, words_of
 from stackmap.features.top.moment import Moment
 from stackmap.features.top.row import GroupLoad, Row
 from stackmap.features.top.state import SORTS, VIEWS, State

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from stackmap.document.interval import instant
-from stackmap.document.units import rate
-from stackmap.document.wording import plural
+from stackmap.document.wording import plural, rate
 from stackmap.features.top.cells import columns_of, tone_of, tones
 from stackmap.features.top.moment import Moment
 from stackmap.features.top.panes import pane

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stackmap.document.findings import not_judged
-from stackmap.document.templates import filled, words_of
+from stackmap.document.rule_words import filled, words_of
 from stackmap.features.top.lasting_findings import APPEARS
 from stackmap.model.topology import Topology
 from stackmap.rules.unjudged import LOAD, Unjudged

@@ -24,7 +24,7 @@ from stackmap.discover import discover
 from stackmap.discover.find import find_all
 from stackmap.features.trace import counts as trace_counts
 from stackmap.features.trace import record as trace_record
-from stackmap.features.trace.document import trace_document
+from stackmap.features.trace.document import MEANINGS, trace_document
 from stackmap.features.trace.events.command import EventOptions, event_options, print_events
 from stackmap.features.trace.json import trace_json
 from stackmap.features.trace.measure import TraceOptions, Tracer, clean, interval_of
@@ -51,7 +51,7 @@ COLUMNS = 60  # of a heat map at most
 @json_option
 @csv_option
 @no_heading_option
-@legend_option
+@legend_option(lambda: {"Columns": MEANINGS})
 @click.pass_obj
 def command(
     session: Session,

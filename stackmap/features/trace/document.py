@@ -19,8 +19,7 @@ from stackmap.document.blocks import (
     Value,
 )
 from stackmap.document.layers import counted, layout_words
-from stackmap.document.units import UNKNOWN, divided, duration, kib, number, percent
-from stackmap.document.wording import plural
+from stackmap.document.wording import UNKNOWN, divided, duration, kib, number, percent, plural
 from stackmap.features.trace.distribution import PERCENTILES, Distribution, Range
 from stackmap.features.trace.drawing import latency_histogram, latency_over_time
 from stackmap.features.trace.row_updates import SOUND, RowUpdates
@@ -36,6 +35,13 @@ COLUMNS = (
     Column("max\nKiB", "size_max_bytes"),
     Column("sequential\n%", "sequential_share"),
 )  # fmt: skip
+MEANINGS = {
+    "requests": "Requests that arrived, empty flushes left out.",
+    "p50 … p99.9, max": "Latency that this share of the requests did not exceed, in milliseconds.",
+    "KiB": "Size of the requests on arrival: median and largest.",
+    "sequential": "Share of the requests that began where the device's previous one ended.",
+    "self-check": "Data pages of all rows ÷ pages written to the array: 1.0000 if no row is missing.",
+}
 LEGEND = (
     "Latency in ms from a request's arrival at the layer to its end; sizes in KiB on arrival; "
     "sequential: requests that begin where the device's previous one ended; a range: no finer "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from stackmap.document.blocks import Block, Code, Paragraph
-from stackmap.document.units import duration
+from stackmap.document.wording import duration
 from stackmap.features.trace.distribution import Distribution
 from stackmap.features.trace.stacks import TracedStack
 

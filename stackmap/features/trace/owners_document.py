@@ -15,8 +15,7 @@ from stackmap.document.blocks import (
     Table,
     Value,
 )
-from stackmap.document.units import divided, kib, percent
-from stackmap.document.wording import plural
+from stackmap.document.wording import divided, kib, percent, plural
 from stackmap.features.trace.owner_figures import Owner
 from stackmap.model.topology import Topology
 

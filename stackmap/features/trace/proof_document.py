@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stackmap.document.blocks import Block, Paragraph
-from stackmap.document.units import size
+from stackmap.document.wording import size
 from stackmap.model.trace import Proof
 
 NEAR = 0.05  # a relative difference that does not count: the two are not read at the same instant

@@ -16,7 +16,7 @@ from stackmap.cli.options import (
     no_heading_option,
 )
 from stackmap.cli.output import print_blocks
-from stackmap.features.whatif import document as whatif
+from stackmap.features.whatif.document import MEANINGS, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import project
 from stackmap.features.whatif.volume_context import volume_context
@@ -36,7 +36,7 @@ COUNT = 10  # intervals of a second on a live machine
 @json_option
 @csv_option
 @no_heading_option
-@legend_option
+@legend_option(lambda: {"Columns and rows": MEANINGS})
 @click.pass_obj
 def command(
     session: Session,
@@ -64,4 +64,4 @@ def command(
             click.echo(json.dumps(whatif_json(projection)))
             continue
         gap = "\n" if number else ""
-        print_blocks(whatif.document(projection), heading=not no_heading, before=gap)
+        print_blocks(document(projection), heading=not no_heading, before=gap)

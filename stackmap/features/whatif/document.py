@@ -19,12 +19,28 @@ from stackmap.document.blocks import (
     Value,
 )
 from stackmap.document.describe import layout as described
-from stackmap.document.units import KIB, UNKNOWN, change_percent, divided, percent, rate, size
-from stackmap.document.wording import listed, sentence
+from stackmap.document.wording import (
+    KIB,
+    UNKNOWN,
+    change_percent,
+    divided,
+    listed,
+    percent,
+    rate,
+    sentence,
+    size,
+)
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream, exact
 from stackmap.features.whatif.sentences import NARROW, conclusions, headline
 
+MEANINGS = {
+    "members": "Requests at the devices that hold the data, with flushes, without the bitmap.",
+    "disks": "Requests completed by the disks after merging, with the bitmap.",
+    "range": "The lowest and highest figure that the measurement allows.",
+    "p50, p95": "Half, or 95 %, of the intervals have at most this rate.",
+    "peak": "Rate of the busiest interval.",
+}
 HEADINGS = ("now", "projected", "low", "high", "change")
 CHECK_HEADINGS = ("measured", "model", "low", "high", "error")
 KEYS = ("now", "projected", "low", "high", "change_share")  # in CSV

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 
-from stackmap.document.templates import filled
-from stackmap.document.units import KIB, change_percent, size
-from stackmap.document.wording import change, paragraph, plural, short
+from stackmap.document.rule_words import filled
+from stackmap.document.wording import KIB, change, change_percent, paragraph, plural, short, size
 from stackmap.features.whatif.projection import DeviceLoad, Projection
 from stackmap.features.whatif.quantities import Band
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from stackmap.document.blocks import Chart
-from stackmap.document.units import KIB, SIZES, size
+from stackmap.document.wording import KIB, SIZES, size
 
 MARKS = 5  # about so many per axis
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stackmap.document.templates import filled
+from stackmap.document.rule_words import filled
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import document, lvm_steps, md_array
 from stackmap.features.plan.plan_context import Mount

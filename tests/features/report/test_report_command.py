@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.document.units import kib, number, rate
+from stackmap.document.wording import kib, number, rate
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import command_file
 from stackmap.ledger import time_series

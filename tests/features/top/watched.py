@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.document.units import number, rate
+from stackmap.document.wording import number, rate
 from stackmap.features.top.follow import RecordedIntervals
 from stackmap.features.top.screen import as_text
 from stackmap.features.top.watcher import Watcher

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value
-from stackmap.document.units import divided, kib, percent
-from stackmap.document.wording import listed, plural
+from stackmap.document.wording import divided, kib, listed, percent, plural
 from stackmap.features.trace.events.request import Request
 from stackmap.features.trace.events.totals import Totals, part
 from stackmap.model.topology import Topology

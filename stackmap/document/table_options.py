@@ -1,4 +1,4 @@
-"""Which columns of a table are shown, and by which one its rows are sorted."""
+"""What a reader asks of the tables: which columns, sorted by which one, and what their words mean."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.document.blocks import Block, Cell, Row, Rows, Table, Value, with_columns
+from stackmap.document.blocks import Block, Cell, Part, Row, Rows, Table, Terms, Value, with_columns
 from stackmap.errors import UsageError
 from stackmap.model.metrics import on_one_line
 
@@ -75,3 +75,31 @@ def _figure(cell: Cell) -> float:
     """Return the figure in a cell; below every figure if it is unknown."""
     number = cell.number if isinstance(cell, Value) else None
     return float("-inf") if number is None else number
+
+
+SIGNS = {
+    "-": "Unknown, or nothing to divide.",
+    "~": "Estimate.",
+}
+WORDS = {
+    "top": "Device with nothing above it.",
+    "layer": "The devices of a stack at one level.",
+    "member": "Device that holds data of an array or a RAID volume.",
+    "metadata": "Device for a bitmap, journal, checksums, or thin or cache metadata.",
+    "arrivals": "Requests sent to a device from above: completed + merged.",
+    "chunk": "Consecutive bytes on one member.",
+    "stripe": "One chunk on every data member.",
+    "row": "One page (4 KiB) on every member, the unit in which md computes parity.",
+    "full-stripe write": "All data pages of a row are written: nothing is read.",
+    "partial-stripe write": "Some data pages of a row are written: old pages are read.",
+    "read-modify-write": "md reads the old data and parity, then writes data and parity.",
+    "reconstruct-write": "md reads the data pages that are not written, then writes data and parity.",
+    "stripe cache": "md's memory for rows: a page in it need not be read again.",
+    "bitmap": "One bit per region that md writes before the first write to the region.",
+}
+
+
+def legend(columns: Mapping[str, Mapping[str, str]]) -> list[Part]:
+    """Return what words in tables mean: the *columns* by title, then the terms of the field."""
+    parts = {**columns, "Signs": SIGNS, "Words": WORDS}
+    return [Part(title, (Terms(tuple(words.items())),)) for title, words in parts.items()]
