@@ -17,8 +17,8 @@ from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology
+from stackmap.render.figures_json import layers_json
 from stackmap.render.json import reason_json
-from stackmap.render.layers_json import layers_json
 from tests.drawn import did, disk, moved
 from tests.paths import ROOT
 from tests.test_man import page

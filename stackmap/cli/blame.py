@@ -29,7 +29,7 @@ from stackmap.ledger.blame import blame, targets
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.cgroup_io import cgroup_loads
-from stackmap.render.blame_json import blame_json
+from stackmap.render.figures_json import blame_json
 from stackmap.sources import cgroup
 
 if TYPE_CHECKING:

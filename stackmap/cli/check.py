@@ -63,7 +63,7 @@ def command(
     if as_json:
         if problems:
             found = [each for each in found if each.severity is not Severity.GOOD]
-        from stackmap.render.findings_json import check_json
+        from stackmap.render.figures_json import check_json
 
         click.echo(json.dumps(check_json(chosen, found)))
     else:

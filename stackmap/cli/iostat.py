@@ -151,7 +151,7 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangem
     def show(interval: Interval) -> None:
         report = LayerReport(topology, interval, chosen, skip_idle=looks["skip_idle"])
         if looks["as_json"]:
-            from stackmap.render.layers_json import layers_json
+            from stackmap.render.figures_json import layers_json
 
             click.echo(json.dumps(layers_json(report.stacks, report.interval)))
             return
@@ -185,7 +185,7 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrange
         right = replace(right, corrections=tuple(filter(of_shown, right.corrections)))
         sums = totals(part, right.loads) if looks["totals"] else ()
         if looks["as_json"]:
-            from stackmap.render.iostat_json import iostat_json
+            from stackmap.render.figures_json import iostat_json
 
             click.echo(json.dumps(iostat_json(rows, right, sums)))
             return

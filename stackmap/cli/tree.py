@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stackmap.cli.session import Session
     from stackmap.model.topology import Topology
     from stackmap.render.columns import Column
-    from stackmap.render.tree_style import Look
+    from stackmap.render.tree import Look
 
 Command = Callable[..., object]
 
@@ -175,9 +175,8 @@ def _formatted(form: str, topology: Topology, columns: list[Column], looks: Look
 
             return devices_csv(topology, columns, heading=not looks["no_heading"])
         return render_raw(topology, columns, heading=not looks["no_heading"], exact=looks["exact"])
-    from stackmap.document.picture import picture
-    from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid
-    from stackmap.render.svg import render_svg
+    from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid, render_svg
+    from stackmap.render.picture import picture
 
     if form == "graphml":
         return render_graphml(topology)
@@ -202,7 +201,7 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
 
 def _look(*, plain: bool) -> Look:
     """Return the style for this terminal: ASCII if its encoding has no lines."""
-    from stackmap.render.tree_style import ASCII, UNICODE
+    from stackmap.render.tree import ASCII, UNICODE
 
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from stackmap.document.picture import Picture  # only a page draws one
     from stackmap.model.topology import Topology
 
 
@@ -169,11 +168,11 @@ class Code(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """A drawing of *topology*, which is also shown as a tree."""
+    """A drawing of ``topology``, which is also shown as a tree; ``suspects``: devices to mark."""
 
-    picture: Picture
     topology: Topology
     title: str
+    suspects: frozenset[str] = frozenset()
 
 
 class Line(NamedTuple):

@@ -1,13 +1,14 @@
-"""The topology in the languages of diagrams: Graphviz, Mermaid (for GitHub and many wikis), GraphML."""
+"""Pictures as text for other programs: Graphviz, Mermaid, SVG; the topology as GraphML."""
 
 from __future__ import annotations
 
 import re
+from html import escape
 
-from stackmap.document.picture import Box, Picture
 from stackmap.errors import InputError
 from stackmap.model.topology import Topology
-from stackmap.render.text import safe
+from stackmap.render.picture import Arrow, Box, Layered, Picture, channels, ends, layered
+from stackmap.render.text import cut, safe, width
 
 DOT = """\
 digraph stackmap {
@@ -73,3 +74,117 @@ def render_graphml(topology: Topology) -> str:
     for name, label in graph.nodes(data="label"):
         graph.nodes[name]["label"] = safe(label)
     return "\n".join(nx.generate_graphml(nx.relabel_nodes(graph, safe))) + "\n"
+
+
+LETTER = 6.7  # pixels per column of text
+LINE = 15
+PADDING = 8
+GAP = 12  # between boxes of a layer
+BEND = 14  # extent of an arrow that passes a layer
+WIDEST = 40  # columns of text in a box
+
+_WEIGHT = {False: "t", True: "x"}  # the first line of a box is its title
+
+_STYLE = (
+    "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#000}"
+    ".t{font-weight:bold}"
+    # A white outline keeps lines from striking words out.
+    "text.r{font-size:9px;fill:#555;stroke:#fff;stroke-width:3px;paint-order:stroke}"
+    "rect{stroke:#666;stroke-width:1}"
+    "path{fill:none;stroke:#888;stroke-width:1.2}path.r{fill:none;stroke-dasharray:4 3}"
+)
+
+
+def render_svg(shown: Picture, *, embedded: bool = False) -> str:
+    """
+    Return *shown* as SVG, from the tops on the left to the disks on the right.
+
+    *embedded*: without a style of its own, which would apply to the whole page.
+    """
+    extents = {box.key: _high(box) + GAP for box in shown.boxes}
+    arrows = list(dict.fromkeys((arrow.above, arrow.below) for arrow in shown.arrows))
+    places = layered(extents, arrows, BEND)
+    boxes = {box.key: box for box in shown.boxes}
+    left, widths, whole = _lanes(places, boxes)
+    leaves, reaches = ends(places, {key: _high(box) for key, box in boxes.items()})
+    high = max((places.across[key] + extent / 2 for key, extent in extents.items()), default=0.0)
+    parts = []
+    for arrow in shown.arrows:
+        key = arrow.above, arrow.below
+        parts.append(_arrow(arrow, places, left, widths, (leaves[key], reaches[key])))
+    parts += [
+        _box(boxes[key], left[key], widths[key], places.across[key])
+        for layer in places.layers
+        for key in layer
+        if key in boxes
+    ]
+    style = f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff" stroke="none"/>'
+    look = "" if embedded else style
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.0f}" height="{high + GAP:.0f}" '
+        f'viewBox="0 0 {whole:.0f} {high + GAP:.0f}">{look}\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _high(box: Box) -> float:
+    return len(box.lines) * LINE + PADDING
+
+
+def _lanes(
+    places: Layered, boxes: dict[str, Box]
+) -> tuple[dict[str, float], dict[str, float], float]:
+    """Return the left edge and width of each box and bend, and the total width."""
+    left: dict[str, float] = {}
+    widths: dict[str, float] = {}
+    x: float = GAP
+    for layer, channel in zip(reversed(places.layers), reversed(channels(places)), strict=True):
+        lines = [line for key in layer if key in boxes for line in boxes[key].lines]
+        columns = min(WIDEST, max((width(safe(line)) for line in lines), default=0))
+        lane = columns * LETTER + 2 * PADDING if lines else 0.0
+        left |= dict.fromkeys(layer, x)
+        widths |= dict.fromkeys(layer, lane)
+        x += lane + channel
+    return left, widths, x + GAP
+
+
+def _box(box: Box, x: float, wide: float, middle: float) -> str:
+    high = _high(box)
+    top = middle - high / 2
+    first = top + PADDING / 2 + LINE * 0.75
+    lines = "".join(
+        f'<text class="{_WEIGHT[place > 0]}" x="{x + PADDING:.0f}" '
+        f'y="{first + LINE * place:.0f}">{escape(cut(safe(line), WIDEST))}</text>'
+        for place, line in enumerate(box.lines)
+    )
+    title = escape(safe(", ".join(box.lines)))
+    return (
+        f'<g><title>{title}</title><rect x="{x:.0f}" y="{top:.0f}" width="{wide:.0f}" '
+        f'height="{high:.0f}" rx="5" fill="{box.fill}"/>{lines}</g>'
+    )
+
+
+def _arrow(
+    arrow: Arrow,
+    places: Layered,
+    left: dict[str, float],
+    widths: dict[str, float],
+    at: tuple[float, float],
+) -> str:
+    """Return the line of an arrow, straight across layers and curved between them."""
+    stops = (*places.bends[arrow.above, arrow.below], arrow.below)
+    x, y = left[arrow.above] + widths[arrow.above], at[0]
+    path = [f"M{x:.0f} {y:.0f}"]
+    for stop in stops:
+        to_x, to_y = left[stop], at[1] if stop == arrow.below else places.across[stop]
+        half = (x + to_x) / 2
+        path.append(f"C{half:.0f} {y:.0f} {half:.0f} {to_y:.0f} {to_x:.0f} {to_y:.0f}")
+        x, y = to_x, to_y
+        if stop != arrow.below:
+            x += widths[stop]
+            path.append(f"H{x:.0f}")
+    kind = ' class="r"' if arrow.role else ""
+    line = f'<path{kind} d="{"".join(path)}"/>'
+    if not arrow.role:
+        return line
+    # Beside the box it points to, where arrows are apart.
+    return f'{line}<text class="r" x="{x - 6:.0f}" y="{y - 3:.0f}" text-anchor="end">{arrow.role}</text>'

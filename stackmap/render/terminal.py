@@ -10,8 +10,18 @@ from itertools import groupby
 from typing import NamedTuple
 
 from stackmap.document import blocks as doc
-from stackmap.render.table import Coloured, aligned
-from stackmap.render.text import BOLD, RED, RESET, WIDTH, YELLOW, code_spans, padded_to, safe
+from stackmap.render.text import (
+    BOLD,
+    RED,
+    RESET,
+    WIDTH,
+    YELLOW,
+    Coloured,
+    aligned,
+    code_spans,
+    padded_to,
+    safe,
+)
 from stackmap.render.text import width as columns_of
 
 HANG = "  "

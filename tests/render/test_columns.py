@@ -7,8 +7,7 @@ import pytest
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.columns import COLUMNS, USUAL, choose, render_pairs, render_raw
-from stackmap.render.tree import render_tree
-from stackmap.render.tree_style import UNICODE
+from stackmap.render.tree import UNICODE, render_tree
 
 TOPOLOGY = Topology(
     [

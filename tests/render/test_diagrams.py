@@ -8,13 +8,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from stackmap.document.picture import picture
 from stackmap.errors import InputError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid
-from stackmap.render.layered import layered
-from stackmap.render.svg import render_svg
+from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid, render_svg
+from stackmap.render.picture import layered, picture
 from tests.drawn import raid_volume, topology
 
 TWO_VOLUMES = topology(raid_volume("vg/r5", "raid5", 7), raid_volume("vg/r10", "raid10", 11))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.render.csv import csv_line
-from stackmap.render.html.axes import ticks, time_ticks
-from stackmap.render.html.markup import data, tag, text
+from stackmap.render.html import data, tag, text
+from stackmap.render.html.plot import ticks, time_ticks
 
 
 class Read(HTMLParser):

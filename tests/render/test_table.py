@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from stackmap.render.table import MIN_NAME, _padded, _tabulated, aligned
+from stackmap.render.text import MIN_NAME, _padded, _tabulated, aligned
 
 NAMES = ["vghdd/vm-disk1 (dm-8)", " rimage_0 (dm-1)", "vghdd/vm-disk1-r10_rimage_3 (dm-16)"]
 ROWS = [["DEVICE", *(f"column{n}" for n in range(9))], *([name, *["123.4"] * 9] for name in NAMES)]

@@ -18,7 +18,7 @@ from stackmap.document.blocks import (
     Terms,
     plain_columns,
 )
-from stackmap.render.html.draw import draw_all
+from stackmap.render.html.page import draw_all
 from stackmap.render.markdown import render_blocks
 from stackmap.render.terminal import Style, render_text
 

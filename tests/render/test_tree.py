@@ -9,8 +9,7 @@ from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.json import tree_json
 from stackmap.render.text import width
-from stackmap.render.tree import render_tree
-from stackmap.render.tree_style import ASCII, UNICODE
+from stackmap.render.tree import ASCII, UNICODE, render_tree
 from tests.drawn import disk, passing, raid_volume, topology
 
 TWO_VOLUMES = topology(raid_volume("vg/r5", "raid5", 7), raid_volume("vg/r10", "raid10", 11))

@@ -14,8 +14,8 @@ from stackmap.features.compare.comparison import (
 from stackmap.features.compare.estimate import Estimate
 from stackmap.features.compare.recording import Recording
 from stackmap.features.compare.sentences import METHOD, caveats, conclusions
+from stackmap.render.figures_json import layouts_json
 from stackmap.render.json import layout_json
-from stackmap.render.layers_json import layouts_json
 
 SCHEMA = "stackmap.compare/1"
 

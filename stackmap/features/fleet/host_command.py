@@ -58,8 +58,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.ledger.averages import average
     from stackmap.ledger.layer_report import LayerReport
     from stackmap.measurement.selection import IntervalSelection
-    from stackmap.render.findings_json import explain_json
-    from stackmap.render.layers_json import layers_json
+    from stackmap.render.figures_json import explain_json, layers_json
 
     topology = host.topology()
     intervals = list(host.select_steady(IntervalSelection(which="all")))

@@ -15,7 +15,7 @@ from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.ledger.layer_metrics import LAYER_METRICS
 from stackmap.ledger.time_series import FIGURES, Stretch
 from stackmap.render.csv import Plain, csv_line
-from stackmap.render.layers_json import layers_json
+from stackmap.render.figures_json import layers_json
 
 LAYERS = ("stack", "device", "layer", "devices", "direction", *(m.key for m in LAYER_METRICS))
 SERIES = ("stack", "device", "start", "seconds", "intervals", "direction")

@@ -9,7 +9,6 @@ from stackmap.document import blocks as doc
 from stackmap.document.findings import finding_card, open_question
 from stackmap.document.iostat import cell, names
 from stackmap.document.layers import layers_table
-from stackmap.document.picture import picture
 from stackmap.document.sentences import sentences
 from stackmap.document.wording import sentence
 from stackmap.features.report import load_over_time, methods, proposals, request_sizes, summary
@@ -84,11 +83,11 @@ def page_of(
 def _drawings(report: Report) -> Iterator[doc.Block]:
     """Yield one drawing per stack; devices with a grave finding are marked."""
     yield doc.Paragraph(DRAWINGS_INTRO)
-    suspects = {each.device for each in report.findings if each.is_grave}
+    suspects = frozenset(each.device for each in report.findings if each.is_grave)
     for stack in report.stacks:
         part = report.topology.subset(report.topology.with_all_below(stack.top.name))
         title = description(report.topology, stack)
-        yield doc.Stack(picture(part, suspects=suspects), part, title)
+        yield doc.Stack(part, title, suspects)
 
 
 def _layers(report: Report) -> Iterator[doc.Block]:

@@ -9,11 +9,254 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
+from functools import singledispatch
 from typing import NamedTuple
 
+from stackmap.document import blocks as doc
 from stackmap.document.blocks import Page
-from stackmap.render.html.draw import draw_section
-from stackmap.render.html.markup import Markup, joined, tag
+from stackmap.model.metrics import on_one_line
+from stackmap.render.diagrams import render_svg
+from stackmap.render.html import Markup, data, joined, lines, tag
+from stackmap.render.html.plot import bars, label, places, plot, scale_of
+from stackmap.render.picture import picture
+from stackmap.render.text import code_spans
+from stackmap.render.tree import render_tree
+
+
+@singledispatch
+def draw(block: object, level: int) -> Markup:
+    """Return *block* with headings of *level* (3 in a section)."""
+    raise TypeError(block, level)
+
+
+def draw_all(blocks: Iterable[doc.Block], level: int) -> Markup:
+    """Return *blocks*; consecutive charts are side by side."""
+    parts: list[Markup] = []
+    charts: list[Markup] = []
+    for block in blocks:
+        if isinstance(block, doc.Chart):
+            charts.append(draw(block, level))
+            continue
+        parts += _grid(charts)
+        charts = []
+        parts.append(draw(block, level))
+    return joined(*parts, *_grid(charts))
+
+
+def _grid(charts: list[Markup]) -> list[Markup]:
+    return [tag("div", joined(*charts), klass="charts")] if charts else []
+
+
+def draw_section(section: doc.Section) -> Markup:
+    """Return a section with its heading; a folded one opens without a script."""
+    heading, blocks = tag("h2", section.title), draw_all(section.blocks, 3)
+    if section.folded:
+        content = tag("details", joined(tag("summary", heading), blocks))
+    else:
+        content = joined(heading, blocks)
+    return tag("section", content, id=section.key, klass=_on_screen(section))
+
+
+def _on_screen(block: doc.Section | doc.Folded) -> str | None:
+    """Return the class of what paper leaves out."""
+    return None if block.printed else "screen"
+
+
+@draw.register(doc.Headline)
+def _headline(block: doc.Headline, level: int) -> Markup:
+    return tag(f"h{level - 1}", "  ".join(filter(None, block.parts)))
+
+
+@draw.register(doc.Command)
+def _command(block: doc.Command, level: int) -> Markup:
+    return _code(doc.Code(block.line), level)
+
+
+@draw.register(doc.Paragraph)
+def _paragraph(block: doc.Paragraph, _: int) -> Markup:
+    lead = [tag("strong", block.lead), " "] if block.lead else []
+    klass = "headline" if block.headline else None
+    return tag("p", *lead, *_prose(block.text), klass=klass)
+
+
+def _prose(words: str) -> list[str]:
+    """Return *words* with commands in backticks as code."""
+    return [tag("code", part) if n % 2 else part for n, part in enumerate(code_spans(words))]
+
+
+@draw.register(doc.Listing)
+def _listing(block: doc.Listing, _: int) -> Markup:
+    return tag("ul", joined(*(tag("li", *_prose(item)) for item in block.items)))
+
+
+@draw.register(doc.Terms)
+def _terms(block: doc.Terms, _: int) -> Markup:
+    return tag(
+        "dl", joined(*(tag("dt", word) + tag("dd", meaning) for word, meaning in block.pairs))
+    )
+
+
+@draw.register(doc.Table)
+def _table(block: doc.Table, _: int) -> Markup:
+    heads = [
+        tag("th", on_one_line(column.heading), scope="col", klass=css_class(column))
+        for column in block.columns
+    ]
+    parts = [
+        tag("caption", block.caption) if block.caption else "",
+        tag("thead", tag("tr", *heads)),
+        *(_body(rows, block) for rows in block.groups),
+    ]
+    table = tag("div", tag("table", joined(*parts), id=block.key), klass="wide")
+    return joined(table, tag("p", block.legend, klass="words") if block.legend else "")
+
+
+def _body(rows: doc.Rows, table: doc.Table) -> Markup:
+    heading = (
+        tag(
+            "tr",
+            tag("th", rows.title, scope="rowgroup", colspan=str(len(table.headings))),
+            klass="group",
+        )
+        if rows.title
+        else ""
+    )
+    return tag("tbody", joined(heading, *(_row(row, table) for row in rows.rows)))
+
+
+def css_class(column: doc.Column) -> str | None:
+    """Return the class of a column's cells: numbers, or left out on a phone."""
+    words = ["n"] * (not column.is_text) + ["minor"] * column.minor
+    return " ".join(words) or None
+
+
+def _row(cells: doc.Row, table: doc.Table) -> Markup:
+    first, *rest = map(str, cells)
+    return tag(
+        "tr",
+        tag("th", first.strip(), scope="row", klass="sub" if first.startswith(" ") else None),
+        *(
+            tag("td", cell, klass=css_class(column))
+            for cell, column in zip(rest, table.columns[1:], strict=False)
+        ),
+    )
+
+
+@draw.register(doc.Code)
+def _code(block: doc.Code, _: int) -> Markup:
+    return tag("pre", tag("code", lines(block.text)), klass="copy", data_name=block.name or None)
+
+
+@draw.register(doc.Stack)
+def _stack(block: doc.Stack, level: int) -> Markup:
+    drawing = Markup(render_svg(picture(block.topology, suspects=block.suspects), embedded=True))
+    tree = doc.Folded("The same as text", (doc.Code(render_tree(block.topology)),), printed=False)
+    return tag(
+        "figure",
+        joined(
+            tag("div", drawing, klass="wide stack", role="img", aria_label=block.title),
+            tag("figcaption", block.title),
+            draw(tree, level),
+        ),
+    )
+
+
+@draw.register(doc.Chart)
+def _chart(block: doc.Chart, _: int) -> Markup:
+    scale = scale_of(block)
+    keys = [
+        tag("span", tag("i", klass=f"s{number}"), line.label)
+        for number, line in enumerate(block.lines)
+    ]
+    caption = tag(
+        "figcaption", tag("b", block.title), f", {scale.unit} ", tag("span", *keys, klass="keys")
+    )
+    return tag(
+        "figure",
+        joined(
+            caption,
+            tag("div", klass="plot", data_chart=f"data-{block.key}"),
+            plot(block),
+            tag("p", block.words, klass="words") if block.words else "",
+            data(f"data-{block.key}", _values(block)),
+        ),
+        klass="chart",
+        id=block.key,
+    )
+
+
+def _values(block: doc.Chart) -> dict[str, object]:
+    scale = scale_of(block)
+
+    def shown(values: Iterable[float | None]) -> list[float | None]:
+        return [None if v is None else float(f"{v / scale.factor:.6g}") for v in values]
+
+    bars = block.axis in ("hour", "size")
+    return {
+        "axis": block.axis,
+        "unit": scale.unit,
+        "x": [round(x, 3) for x in places(block)],
+        "names": [label(block, place) for place in range(len(block.x))] if bars else [],
+        "lines": [
+            {
+                "label": line.label,
+                "mean": shown(line.values),
+                "low": shown(line.low),
+                "high": shown(line.high),
+            }
+            for line in block.lines
+        ],
+    }
+
+
+@draw.register(doc.Bars)
+def _bars(block: doc.Bars, _: int) -> Markup:
+    caption = tag("figcaption", tag("b", block.title), f", {block.unit}")
+    return tag("figure", joined(caption, tag("div", bars(block), klass="wide")))
+
+
+@draw.register(doc.Tiles)
+def _tiles(block: doc.Tiles, _: int) -> Markup:
+    return tag("div", joined(*map(_tile, block.tiles)), klass="tiles")
+
+
+def _tile(tile: doc.Tile) -> Markup:
+    return tag(
+        "div",
+        tag("span", tile.label, klass="what"),
+        tag("span", tile.value, klass="figure"),
+        tag("span", tile.beside, klass="beside") if tile.beside else "",
+        klass="tile",
+    )
+
+
+@draw.register(doc.Card)
+def _card(block: doc.Card, level: int) -> Markup:
+    heading = tag(f"h{level}", tag("span", block.label, klass="tone"), " ", block.title)
+    return tag(
+        "article",
+        joined(heading, draw_all(block.blocks, level + 1)),
+        klass=f"card {block.tone}",
+        id=block.key or None,
+    )
+
+
+@draw.register(doc.Checklist)
+def _checklist(block: doc.Checklist, level: int) -> Markup:
+    parts = (doc.Part(device, cards) for device, cards in block.groups)
+    return joined(*(_part(part, level) for part in parts))
+
+
+@draw.register(doc.Part)
+def _part(block: doc.Part, level: int) -> Markup:
+    return joined(tag(f"h{level}", block.title), draw_all(block.blocks, level + 1))
+
+
+@draw.register(doc.Folded)
+def _folded(block: doc.Folded, level: int) -> Markup:
+    parts = joined(tag("summary", block.title), draw_all(block.blocks, level))
+    return tag("details", parts, klass=_on_screen(block))
 
 
 class Assets(NamedTuple):

@@ -13,7 +13,7 @@ from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.layers_json import layers_json
+from stackmap.render.figures_json import layers_json
 from stackmap.render.terminal import Style, render_text
 from tests.drawn import DISKS, did, disk, moved, passing, stack_figures
 

@@ -1,21 +1,104 @@
 """
-Layered placement of boxes: the Sugiyama method in its simplest form.
+The topology as boxes and arrows, for every kind of diagram, and where a drawing has them.
 
-A box lies one layer above the highest box below it, so all disks are in one
-layer. An arrow across several layers has a bend in each. Boxes and bends are
-ordered by the mean position of their neighbours, repeatedly, then moved
-towards it as far as there is room.
-
-Twenty arrows that end in one point are unreadable. A few pixels apart and in
-the order of their origin, each can be followed.
+Each box is a row of the tree: hidden LVs of one role share a box.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
+
+from stackmap.document import describe
+from stackmap.document.describe import Row, kernel, rows, title
+from stackmap.document.wording import size
+from stackmap.model.device import Kind, Role
+from stackmap.model.topology import Topology
+
+# Fill per kind, light enough for black text.
+FILLS = {
+    Kind.DISK: "#d9d9d9",
+    Kind.PARTITION: "#ececec",
+    Kind.LOOP: "#d9d9d9",
+    Kind.ZRAM: "#d9d9d9",
+    Kind.ARRAY: "#cfe2f3",
+    Kind.VOLUME: "#d0e6c8",
+    Kind.MEMBER: "#eef6ea",
+    Kind.CRYPT: "#ead1dc",
+    Kind.MULTIPATH: "#d9d2e9",
+    Kind.CACHE: "#fce5cd",
+    Kind.BCACHE: "#fce5cd",
+    Kind.THIN: "#d0ece7",
+    Kind.THIN_POOL: "#b9ddd6",
+    Kind.SNAPSHOT: "#fff2cc",
+}
+PLAIN = "#ffffff"
+TROUBLE = "#f4cccc"
+
+
+class Box(NamedTuple):
+    """A box; ``key`` identifies it in a diagram, ``lines`` are its text."""
+
+    key: str
+    lines: tuple[str, ...]
+    fill: str
+
+
+class Arrow(NamedTuple):
+    """An arrow from a box to one below it; ``role``: "" for data."""
+
+    above: str
+    below: str
+    role: str
+
+
+class Picture(NamedTuple):
+    """Boxes in the order of the tree, and the arrows between them."""
+
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+
+
+def picture(topology: Topology, *, expand: bool = False, suspects: Collection[str] = ()) -> Picture:
+    """
+    Return the picture of *topology*; *expand* with a box for each hidden LV.
+
+    *suspects*: devices to mark as if they were degraded.
+    """
+    drawn = [row for row in rows(topology, expand=expand) if not row.again]
+    keys = {device.name: f"n{place}" for place, row in enumerate(drawn) for device in row.devices}
+    arrows = dict.fromkeys(
+        Arrow(keys[edge.above], keys[edge.below], "" if edge.role is Role.DATA else str(edge.role))
+        for edge in topology.edges
+    )
+    return Picture(
+        tuple(Box(keys[row.device.name], _lines(row), _fill(row, suspects)) for row in drawn),
+        tuple(arrow for arrow in arrows if arrow.above != arrow.below),
+    )
+
+
+def _lines(row: Row) -> tuple[str, ...]:
+    count = f"{len(row.devices)} × " if len(row.devices) > 1 else ""
+    lines = (
+        title(row._replace(above=())),
+        count + describe.what(row.device),
+        ", ".join(filter(None, (kernel(row), size(row.device.size)))),
+        "" if _is_fine(row) else describe.states(row.devices),
+        describe.users(row.device),
+    )
+    return tuple(filter(None, lines))
+
+
+def _is_fine(row: Row) -> bool:
+    return all(device.state in describe.FINE for device in row.devices)
+
+
+def _fill(row: Row, suspects: Collection[str]) -> str:
+    fine = _is_fine(row) and not any(device.name in suspects for device in row.devices)
+    return FILLS.get(row.device.kind, PLAIN) if fine else TROUBLE
+
 
 SWEEPS = 24
 STEP = 7.0  # between the ends of arrows at a box, if there is room
@@ -23,8 +106,8 @@ MARGIN = 8.0  # of a box, without ends of arrows
 NARROW, WIDE = 90.0, 240.0  # widths of the channel between two layers
 SPACE = 2.5  # of a channel, per arrow in it
 
-Arrow = tuple[str, str]
-Arrows = Sequence[Arrow]
+Link = tuple[str, str]
+Links = Sequence[Link]
 
 
 class Layered(NamedTuple):
@@ -40,7 +123,7 @@ class Layered(NamedTuple):
     bends: Mapping[tuple[str, str], tuple[str, ...]]
 
 
-def layered(extents: Mapping[str, float], arrows: Arrows, bend: float) -> Layered:
+def layered(extents: Mapping[str, float], arrows: Links, bend: float) -> Layered:
     """Return positions for boxes of these *extents*; *bend* is the extent of a passing arrow."""
     height = _heights(extents, arrows)
     bends = {
@@ -63,7 +146,7 @@ def layered(extents: Mapping[str, float], arrows: Arrows, bend: float) -> Layere
     return Layered(tuple(map(tuple, ordered)), across, bends)
 
 
-def _heights(keys: Iterable[str], arrows: Arrows) -> dict[str, int]:
+def _heights(keys: Iterable[str], arrows: Links) -> dict[str, int]:
     """Return the longest way down from each box, in layers; a cycle counts once."""
     below: defaultdict[str, list[str]] = defaultdict(list)
     for above, under in arrows:
@@ -151,12 +234,12 @@ def _spread(
 
 def ends(
     places: Layered, highs: Mapping[str, float]
-) -> tuple[dict[Arrow, float], dict[Arrow, float]]:
+) -> tuple[dict[Link, float], dict[Link, float]]:
     """Return where along the layer each arrow leaves its box and reaches the one below."""
-    leaves: dict[Arrow, float] = {}
-    reaches: dict[Arrow, float] = {}
+    leaves: dict[Link, float] = {}
+    reaches: dict[Link, float] = {}
     for found, end, neighbour in ((leaves, 0, 1), (reaches, 1, -2)):
-        sides: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
+        sides: defaultdict[str, list[tuple[float, Link]]] = defaultdict(list)
         for arrow in places.bends:
             towards = places.across[_way(places, arrow)[neighbour]]
             sides[arrow[end]].append((towards, arrow))
@@ -179,14 +262,14 @@ def channels(places: Layered) -> list[float]:
     ]
 
 
-def _way(places: Layered, arrow: Arrow) -> tuple[str, ...]:
+def _way(places: Layered, arrow: Link) -> tuple[str, ...]:
     """Return the keys that *arrow* passes, its ends included."""
     return (arrow[0], *places.bends[arrow], arrow[1])
 
 
 def _spread_ends(
-    middle: float, high: float, towards: list[tuple[float, Arrow]]
-) -> dict[Arrow, float]:
+    middle: float, high: float, towards: list[tuple[float, Link]]
+) -> dict[Link, float]:
     """Return the positions of arrows at a box, in the order of their other ends."""
     step = min(STEP, (high - 2 * MARGIN) / len(towards))
     first = middle - step * (len(towards) - 1) / 2

@@ -1,0 +1,306 @@
+"""The objects of iostat, iostat --per-layer, blame, explain and check as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from stackmap.document.blame import source_name, users
+from stackmap.document.rule_words import filled, words_of
+from stackmap.document.sentences import sentences
+from stackmap.ledger.amounts import Traffic
+from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.ledger.blame import Blame, Loader, Target
+from stackmap.ledger.expected import Expected
+from stackmap.ledger.layer_metrics import LAYER_METRICS
+from stackmap.ledger.totals import Total
+from stackmap.model.cgroup_io import CgroupLoad
+from stackmap.model.device import Device
+from stackmap.model.interval import Interval
+from stackmap.model.load import DIRECTIONS, Load
+from stackmap.model.metrics import METRICS
+from stackmap.model.topology import Topology
+from stackmap.render.json import interval_json, layout_json, range_json, reason_json
+from stackmap.render.text import safe
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Finding, Severity
+
+if TYPE_CHECKING:
+    from stackmap.ledger.parity import Parity
+    from stackmap.model.device import Device
+    from stackmap.rules.unjudged import Unjudged
+
+
+def iostat_json(
+    rows: Sequence[tuple[Device, int]],
+    interval: Interval,
+    sums: Sequence[Total] = (),
+) -> dict[str, object]:
+    """Return the figures of each device as one object; values in the units of ``METRICS``."""
+    return {
+        "schema": "stackmap.iostat/1",
+        **interval_json(interval),
+        "corrections": list(interval.corrections),
+        "devices": [
+            {
+                "name": device.name,
+                "label": device.title,
+                "kind": str(device.kind),
+                **_values(interval.loads.get(device.name, Load())),
+            }
+            for device, _ in rows
+        ],
+        "totals": {
+            total.cut: {"devices": list(total.devices), **_values(total.load)} for total in sums
+        },
+    }
+
+
+def _values(load: Load) -> dict[str, float | None]:
+    return {metric.key: metric.value(load) for metric in METRICS}
+
+
+def layers_json(stacks: Iterable[StackFigures], interval: Interval) -> dict[str, object]:
+    """Return *stacks* as one object."""
+    return {
+        "schema": "stackmap.layers/1",
+        **interval_json(interval),
+        "stacks": [_stack(stack) for stack in stacks],
+        "corrections": list(interval.corrections),
+    }
+
+
+def _stack(stack: StackFigures) -> dict[str, object]:
+    top = stack.top
+    return {
+        "top": top.title,
+        "device": top.name,
+        "layout": layout_json(top.layout),
+        "layouts": layouts_json(stack.spreading),
+        "layers": [_layer(figures) for figures in stack.layers],
+        "parity": _parity_json(stack.parity, stack.requests_per_write),
+        "disk_bytes_per_byte": stack.cost.bytes_per_byte,
+        "disk_bytes_per_byte_range": (
+            None if stack.cost.low is None else [stack.cost.low, stack.cost.high]
+        ),
+        "disk_bytes_per_byte_written": stack.cost.bytes_per_byte_written,
+        "causes": {str(cause): each for cause, each in stack.cost.causes.items()},
+        "estimated": stack.cost.estimated,
+        "disk_requests_per_write": stack.cost.all_requests_per_write,
+        "findings": sentences(stack),
+    }
+
+
+def layouts_json(devices: Iterable[Device]) -> list[dict[str, object]]:
+    """Return the layouts of *devices*, with the device of each."""
+    return [
+        {"of": device.title, "device": device.name, "layout": layout_json(device.layout)}
+        for device in devices
+    ]
+
+
+def _layer(figures: LayerFigures) -> dict[str, object]:
+    found = _metrics(figures)
+    return {
+        "role": figures.layer.role,
+        "devices": list(figures.layer.devices),
+        "metadata": list(figures.layer.metadata),
+        **{d: found[d] for d in DIRECTIONS},
+        "metadata_io": {
+            d: {"iops": flow.ios, "arrivals": flow.arrivals, "bytes": flow.bytes}
+            for d in DIRECTIONS
+            for flow in [figures.metadata[d]]
+        },
+        "aqu": figures.aqu,
+        "amplification": found["amplification"],
+        "expected": _expected(figures.expected),
+        "coalescing": found["coalescing"],
+        "closure": found["closure"],
+        "doubt": figures.diagnosis or None,
+        "estimated": figures.share.estimated,
+        **reason_json(figures.share.reason or figures.background),
+    }
+
+
+def _metrics(figures: LayerFigures) -> dict[str, Any]:
+    """Return each of ``LAYER_METRICS`` in each direction, under its path; merges and ranges beside them."""
+    found: dict[str, Any] = {}
+    for direction in DIRECTIONS:
+        for metric in LAYER_METRICS:
+            *path, key = metric.path.format(direction).split(".")
+            place = found
+            for each in path:
+                place = place.setdefault(each, {})
+            place[key] = metric.value(figures, direction)
+        found[direction]["merged"] = figures.own[direction].merges
+        found[direction]["range"] = range_json(figures.share.part(direction))
+    return found
+
+
+def _expected(likely: Expected | None) -> dict[str, object] | None:
+    if likely is None:
+        return None
+    return {"bytes": {"read": list(likely.read), "write": list(likely.write)}, "why": likely.why}
+
+
+def _parity_json(cost: Parity | None, requests: float | None) -> Mapping[str, object] | None:
+    if cost is None:
+        return None
+    figures = asdict(cost)
+    low, high = figures.pop("full_stripe_low"), figures.pop("full_stripe_high")
+    writes, reads = figures.pop("one_page_by_writes"), figures.pop("one_page_by_reads")
+    return {
+        **figures,
+        "cost_requests_per_request": requests,
+        "full_stripe": {"low": low, "high": high},
+        "one_page_share": {"by_writes": writes, "by_reads": reads},
+        **reason_json(cost.reason),
+    }
+
+
+def blame_json(
+    topology: Topology,
+    blamed: Iterable[Blame],
+    loading: Iterable[tuple[str, Sequence[Target]]],
+    groups: Iterable[CgroupLoad],
+    interval: Interval,
+) -> dict[str, object]:
+    """Return the sources of each disk's load and the disks of each volume as one object."""
+    return {
+        "schema": "stackmap.blame/1",
+        **interval_json(interval),
+        "corrections": list(interval.corrections),
+        "devices": [_disk(topology, each) for each in blamed],
+        "groups": [
+            {"group": each.group, "number": each.number, "iops": each.ios, "bytes": each.bytes}
+            for each in groups
+        ],
+        "volumes": [
+            {
+                "device": top,
+                "label": topology[top].title,
+                "loads": [_target(each) for each in found],
+            }
+            for top, found in loading
+        ],
+    }
+
+
+def _disk(topology: Topology, blame: Blame) -> dict[str, object]:
+    return {
+        "device": blame.device,
+        "label": topology[blame.device].title,
+        "closure": blame.accounted,
+        "loaders": [_loader(topology, blame, loader) for loader in blame.loaders],
+        "unseen": [source_name(topology, loader) for loader in blame.unseen],
+    }
+
+
+def _loader(topology: Topology, blame: Blame, loader: Loader) -> dict[str, object]:
+    return {
+        "name": source_name(topology, loader),
+        "tops": list(loader.tops),
+        "through": loader.through or None,
+        "metadata": loader.metadata,
+        "uses": users(topology, loader),
+        "request_share": blame.share(loader),
+        "byte_share": blame.byte_share(loader),
+        **{kind: _portion(part) for kind, part in loader.parts.items()},
+        "estimated": loader.estimated,
+    }
+
+
+def _target(target: Target) -> dict[str, object]:
+    return {
+        "device": target.device,
+        **_portion(target.part),
+        "of_volume": target.of_volume,
+        "of_device": target.of_device,
+        "estimated": target.estimated,
+    }
+
+
+def _portion(part: Traffic) -> dict[str, object]:
+    return {"arrivals": part.arrivals, "bytes": part.bytes, "range": range_json(part)}
+
+
+def explain_json(
+    context: Context, found: Iterable[Finding], open_questions: Iterable[Unjudged]
+) -> dict[str, object]:
+    """Return the findings and what could not be judged as one object."""
+    topology = context.topology
+    return {
+        "schema": "stackmap.explain/1",
+        **interval_json(context.interval),
+        "findings": [
+            {
+                **_finding(topology, each),
+                "peers": list(each.peers),
+                **_texts(topology, each, {"sentence": each.rule.sentence}),
+                "evidence": _evidence(each),
+                **_texts(topology, each, {"against": each.rule.caveat, "advice": each.rule.advice}),
+                "source": each.rule.source,
+            }
+            for each in found
+        ],
+        "not_judged": [
+            {
+                "question": each.question.subject,
+                "device": each.observed.device or None,
+                "reason": safe(filled(each.question.reason, words)),
+                "reason_code": each.code,
+                "advice": each.question.advice,
+            }
+            for each in open_questions
+            for words in [words_of(topology, each.observed)]
+        ],
+    }
+
+
+def check_json(topology: Topology, found: Iterable[Finding]) -> dict[str, object]:
+    """Return the checks *found* as one object."""
+    return {
+        "schema": "stackmap.check/1",
+        "checks": [
+            {
+                **_finding(topology, each),
+                **({"severity": "ok"} if each.severity is Severity.GOOD else {}),
+                **_texts(
+                    topology,
+                    each,
+                    {
+                        "is": each.rule.sentence,
+                        "should": each.rule.expected,
+                        "why": each.rule.reason,
+                        "advice": each.rule.advice,
+                    },
+                ),
+                "evidence": _evidence(each),
+            }
+            for each in found
+        ],
+    }
+
+
+def _finding(topology: Topology, finding: Finding) -> dict[str, object]:
+    device = finding.device
+    return {
+        "id": finding.rule.id,
+        "name": finding.rule.name,
+        "severity": str(finding.severity),
+        "device": device or None,
+        "label": topology[device].title if device in topology else device or None,
+    }
+
+
+def _texts(topology: Topology, finding: Finding, templates: dict[str, str]) -> dict[str, str]:
+    words = words_of(topology, finding.observed)
+    return {key: safe(filled(template, words)) for key, template in templates.items()}
+
+
+def _evidence(finding: Finding) -> list[dict[str, object]]:
+    return [
+        {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
+        for name, it in finding.observed.evidence.items()
+    ]
