@@ -251,7 +251,7 @@ def test_no_correction_that_there_is_not():
 def exit_statuses():
     """Return every status that is returned on purpose."""
     classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    from stackmap.cli.exit_status import NOT_JUDGED, STATUSES
+    from stackmap.cli.options import NOT_JUDGED, STATUSES
     from stackmap.cli.session import SOME_MISSING
 
     raised = {kind.exit_code for kind in classes if issubclass(kind, errors.StackmapError)}

@@ -17,9 +17,8 @@ from typing import NamedTuple, NoReturn
 import click
 
 from stackmap import __version__
-from stackmap.cli.output import STDOUT, discard_output, tell
+from stackmap.cli.output import STDOUT, discard_output, one_line, tell
 from stackmap.cli.session import Session
-from stackmap.cli.usage import one_line
 from stackmap.errors import NameNotFound, StackmapError
 
 

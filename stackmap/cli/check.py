@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.exit_status import status_of
-from stackmap.cli.options import exit_code_option, json_option, markdown_option
+from stackmap.cli.options import exit_code_option, json_option, markdown_option, status_of
 from stackmap.cli.output import as_markdown, as_text
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover

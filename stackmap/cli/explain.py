@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.exit_status import status_of
-from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
+from stackmap.cli.options import (
+    exit_code_option,
+    json_option,
+    markdown_option,
+    measuring,
+    status_of,
+)
 from stackmap.cli.output import as_markdown, as_text, tell
 from stackmap.cli.progress import waiting
 from stackmap.document.findings import explain_document, rules_document

@@ -19,8 +19,7 @@ from stackmap.cli.options import (
     sort_option,
     why_option,
 )
-from stackmap.cli.output import print_blocks
-from stackmap.cli.usage import one_form
+from stackmap.cli.output import one_form, print_blocks
 from stackmap.discover.find import find_existing
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.corrections import corrected

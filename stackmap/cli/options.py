@@ -1,21 +1,20 @@
-"""The options that several commands share: what to measure, and how to print it."""
+"""The options that several commands share: what to measure, how to print it, and with which status to exit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from math import isnan
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
-from stackmap.cli.output import CSV, print_blocks
-from stackmap.cli.usage import missing, one_form
+from stackmap.cli.output import CSV, missing, one_form, print_blocks
+from stackmap.rules.rule import Severity
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
-
 
 Legend = Mapping[str, Mapping[str, str]]  # meanings of words, by title
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -225,3 +224,13 @@ def _measuring(
     for option in reversed((click.argument("words", nargs=-1, metavar=usage), *OPTIONS)):
         decorated = option(decorated)
     return decorated
+
+
+STATUSES = {Severity.WARNING: 10, Severity.CRITICAL: 11}
+NOT_JUDGED = 12
+
+
+def status_of(severities: Iterable[Severity], *, judged: bool) -> int:
+    """Return the status of the worst of *severities*; without a problem, whether all was *judged*."""
+    worst = max((STATUSES.get(each, 0) for each in severities), default=0)
+    return worst or (0 if judged else NOT_JUDGED)

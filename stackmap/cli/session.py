@@ -69,7 +69,7 @@ class Session:
         if self._captured is not None:
             part = CapturePart(**self._part)
             return CaptureSource(self._captured, part, geometry=geometry, resolution=resolution)
-        from stackmap.cli.interrupt import until_interrupted
+        from stackmap.cli.progress import until_interrupted
 
         until_end = partial(until_interrupted, stop=self._live_host.stop)
         return LiveSource(self.host, events=events, geometry=geometry, until_end=until_end)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import no_heading_option
-from stackmap.cli.output import coloured, tell, width
-from stackmap.cli.usage import one_form
+from stackmap.cli.output import coloured, one_form, tell, width
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -191,7 +190,8 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
     from stackmap.discover.find import find_existing
     from stackmap.host.capture import CapturedHost
     from stackmap.model.differences import differences
-    from stackmap.render.differences import differences_json, render_differences
+    from stackmap.render.json import differences_json
+    from stackmap.render.tree import render_differences
 
     before = discover(CapturedHost(earlier, tell), counters=False)
     part = before.select(find_existing(before, names)) if names else before

@@ -1,7 +1,8 @@
-"""The topology as JSON: ``stackmap.tree/1``; and parts that several JSON objects share."""
+"""The objects of ``tree`` and ``tree --diff`` as JSON, and parts that several JSON objects share."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from stackmap.document.describe import WRITE_MOSTLY
@@ -14,6 +15,7 @@ from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
     from stackmap.ledger.amounts import Traffic
+    from stackmap.model.differences import Differences
     from stackmap.model.interval import Interval
 
 SCHEMA = "stackmap.tree/1"
@@ -28,6 +30,23 @@ def tree_json(topology: Topology) -> dict[str, object]:
         "devices": [_device(topology, device) for device in topology],
         "unknown": list(topology.unknown),
     }
+
+
+def differences_json(found: Differences) -> dict[str, object]:
+    """Return the object of ``tree --diff -J``."""
+    return {
+        "schema": "stackmap.diff/1",
+        "gone": [_named(device) for device in found.gone],
+        "appeared": [_named(device) for device in found.appeared],
+        "changed": [
+            _named(device) | {"changes": [asdict(change) for change in changes]}
+            for device, changes in found.changed
+        ],
+    }
+
+
+def _named(device: Device) -> dict[str, object]:
+    return {"name": device.name, "label": device.title, "kind": str(device.kind)}
 
 
 def layout_json(layout: Layout | None) -> dict[str, object] | None:

@@ -1,13 +1,18 @@
-"""The stacks as a tree, in the look of a terminal."""
+"""The stacks as a tree, in the look of a terminal; the differences of two, as lines."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.document import describe
 from stackmap.document.describe import ARROW, Row, rows, title
+from stackmap.document.wording import size
+from stackmap.model.device import Device
 from stackmap.model.topology import Topology
 from stackmap.render.columns import Column, choose
 from stackmap.render.text import DIM, RED, RESET, all_padded, cut, safe, widest
+
+if TYPE_CHECKING:
+    from stackmap.model.differences import Change, Differences
 
 # ASCII replacements.
 _PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-", "→": "->"})
@@ -149,3 +154,26 @@ def _colour(row: Row) -> str:
     if row.again:
         return DIM
     return RED if any(device.state not in describe.FINE for device in row.devices) else ""
+
+
+def render_differences(found: "Differences") -> str:
+    """Return a line per device removed (-) or added (+) and per change (~)."""
+    lines = [f"- {_described(device)}" for device in found.gone]
+    lines += [f"+ {_described(device)}" for device in found.appeared]
+    lines += [
+        f"~ {device.title}: {_changed(change)}"
+        for device, changes in found.changed
+        for change in changes
+    ]
+    return "".join(f"{safe(line)}\n" for line in lines) or "nothing changed\n"
+
+
+def _described(device: Device) -> str:
+    return f"{device.title}: {describe.what(device)}, {size(device.size)}"
+
+
+def _changed(change: "Change") -> str:
+    before, after = change.before or "-", change.after or "-"
+    if change.what in ("size", "chunk"):
+        before, after = (size(int(text)) if text.isdecimal() else text for text in (before, after))
+    return f"{change.what} {before} → {after}"

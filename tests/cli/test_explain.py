@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.cli.exit_status import status_of
+from stackmap.cli.options import status_of
 from stackmap.rules.rule import Severity
 from tests.paths import ROOT
 

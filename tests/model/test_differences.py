@@ -4,7 +4,8 @@ from stackmap.model.device import Device, Kind, Role
 from stackmap.model.differences import Change, differences
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.differences import differences_json, render_differences
+from stackmap.render.json import differences_json
+from stackmap.render.tree import render_differences
 
 DISKS = [Device(name, Kind.DISK, "", serial=f"S{name}") for name in ("sda", "sdb")]
 VOLUME = Device(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import force_option, measuring, onto_option
+from stackmap.cli.output import missing
 from stackmap.cli.progress import waiting
-from stackmap.cli.usage import missing
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.report.data import report_data
 from stackmap.features.report.figures import Measuring
