@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, status_of
-from stackmap.cli.output import as_markdown, as_text
+from stackmap.cli.output import print_blocks
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
@@ -36,7 +36,6 @@ def command(
     session: Session,
     /,
     names: tuple[str, ...],
-    markdown: bool,
     as_json: bool,
     everything: bool,
     problems: bool,
@@ -66,9 +65,8 @@ def command(
 
         click.echo(json.dumps(check_json(chosen, found)))
     else:
-        write = as_markdown if markdown else as_text
         passed = everything and not problems
-        click.echo(write(check_document(chosen, found, passed=passed)), nl=False)
+        print_blocks(check_document(chosen, found, passed=passed))
     if exit_code:
         judged = bool(found) and not topology.unknown
         severities = (each.severity for each in found)

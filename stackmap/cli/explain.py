@@ -15,7 +15,7 @@ from stackmap.cli.options import (
     measuring,
     status_of,
 )
-from stackmap.cli.output import as_markdown, as_text, tell
+from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.progress import waiting
 from stackmap.document.findings import explain_document, rules_document
 from stackmap.document.interval import instant
@@ -65,7 +65,6 @@ def command(
     options: MeasuringOptions,
     baseline: str | None,
     rules: bool,
-    markdown: bool,
     as_json: bool,
     exit_code: bool,
 ) -> None:
@@ -75,11 +74,10 @@ def command(
     Measures ten seconds, or COUNT times INTERVAL. Findings are printed worst
     first, each with its evidence, its caveats and what to do next.
     """
-    write = as_markdown if markdown else as_text
     if rules:
         if as_json:
             raise click.UsageError("--rules prints text: leave out --json")
-        click.echo(write(rules_document(RULES)), nl=False)
+        print_blocks(rules_document(RULES))
         return
     resolution = RESOLUTION if _together(options) else RESOLUTION._replace(held=None)
     measured = session.measure(options, each=COUNT, resolution=resolution, geometry=True)
@@ -100,7 +98,7 @@ def command(
             gap = "\n" if number else ""
             which = "" if _together(options) else _which(context.interval, options, number + 1)
             blocks = explain_document(context, found, open_questions, measured.source.doubt, which)
-            click.echo(gap + write(blocks), nl=False)
+            print_blocks(blocks, before=gap)
         severities += [each.severity for each in found]
         judged = judged and not open_questions
     if exit_code:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import click
 
-from stackmap.cli.output import CSV, missing, one_form, print_blocks
-from stackmap.rules.rule import Severity
+from stackmap.cli.output import CSV, MARKDOWN, missing, one_form, print_blocks
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
+    from stackmap.rules.rule import Severity
 
 Legend = Mapping[str, Mapping[str, str]]  # meanings of words, by title
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -127,8 +127,13 @@ csv_option = click.option(  # print_blocks looks for it
     help="Print the tables as CSV, with raw numbers.",
 )
 no_heading_option = click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
-markdown_option = click.option(
-    "-m", "--markdown", is_flag=True, callback=one_form, help="Print Markdown."
+markdown_option = click.option(  # print_blocks looks for it
+    "-m",
+    MARKDOWN,
+    is_flag=True,
+    expose_value=False,
+    callback=one_form,
+    help="Print Markdown.",
 )
 layout_option = click.option(
     "--to",
@@ -161,6 +166,8 @@ max_overhead_option = click.option(
     metavar="PERCENT",
     help="Stop the trace above this share of CPU time.",
 )
+STATUSES = {"warning": 10, "critical": 11}  # for monitoring, by severity
+NOT_JUDGED = 12
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 (warning), 11 (critical), 12 (not judged)."
 )
@@ -226,11 +233,7 @@ def _measuring(
     return decorated
 
 
-STATUSES = {Severity.WARNING: 10, Severity.CRITICAL: 11}
-NOT_JUDGED = 12
-
-
 def status_of(severities: Iterable[Severity], *, judged: bool) -> int:
-    """Return the status of the worst of *severities*; without a problem, whether all was *judged*."""
-    worst = max((STATUSES.get(each, 0) for each in severities), default=0)
+    """Return the status of ``--exit-code``: of the worst of *severities*, or whether all was *judged*."""
+    worst = max((STATUSES.get(severity, 0) for severity in severities), default=0)
     return worst or (0 if judged else NOT_JUDGED)

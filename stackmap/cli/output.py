@@ -16,12 +16,11 @@ from stackmap.render.text import WIDTH, safe
 
 if TYPE_CHECKING:
     from stackmap.document.blocks import Block
-    from stackmap.render.terminal import Style
 
 STDOUT = "standard output"
 LINES_AT_ONCE = 10_000
 FORM = "stackmap.form"  # in click's meta: the option that chose the form of the output
-CSV = "--csv"
+CSV, MARKDOWN = "--csv", "--markdown"
 WRITER = "stackmap.csv"  # in click's meta: the writer of CSV, which knows what it wrote before
 CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
@@ -52,52 +51,44 @@ def _has_width() -> bool:
     return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
-def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:
-    """Return *blocks* as text for standard output; a terminal gets legends and colours, a pipe whole rows."""
-    from stackmap.render.terminal import render_text  # every command imports this module
-
-    return render_text(blocks, _style(heading=heading))
-
-
 def print_blocks(
     blocks: Iterable[Block], *, heading: bool = True, before: str = "", after: str = ""
 ) -> None:
     """
-    Print *blocks* as text, one at a time, or with ``--csv`` their tables as CSV.
+    Print *blocks* in the form that was chosen: as text, one at a time, as Markdown, or the tables as CSV.
 
-    *before* and *after*: what separates the text from that of other calls.
+    Text for a terminal has legends and colours, for a pipe whole rows. *before* and *after*: what separates
+    it from that of other calls.
     """
-    context = click.get_current_context(silent=True)
-    if context is not None and context.meta.get(FORM) == CSV:
+    form = chosen_form()
+    if form == CSV:
         from stackmap.render.csv import CsvWriter
 
-        writer = context.meta.setdefault(WRITER, CsvWriter(heading=heading))
-        lines = writer.lines(blocks)
-    else:
-        from stackmap.render.terminal import rendered
+        meta = click.get_current_context().meta
+        lines = meta.setdefault(WRITER, CsvWriter(heading=heading)).lines(blocks)
+    elif form == MARKDOWN:
+        from stackmap.render.markdown import render_blocks
 
-        lines = chain([before], rendered(blocks, _style(heading=heading)), [after])
+        lines = iter([before, render_blocks(blocks), after])
+    else:
+        from stackmap.render.terminal import Style, rendered
+
+        style = Style(
+            width(),
+            whole_rows=not _has_width(),
+            headings=heading,
+            legend=sys.stdout.isatty(),
+            colour=coloured(),
+        )
+        lines = chain([before], rendered(blocks, style), [after])
     while part := "".join(islice(lines, LINES_AT_ONCE)):
         click.echo(part, nl=False)
 
 
-def _style(*, heading: bool) -> Style:
-    from stackmap.render.terminal import Style
-
-    return Style(
-        width(),
-        whole_rows=not _has_width(),
-        headings=heading,
-        legend=sys.stdout.isatty(),
-        colour=coloured(),
-    )
-
-
-def as_markdown(blocks: Iterable[Block]) -> str:
-    """Return *blocks* as Markdown."""
-    from stackmap.render.markdown import render_blocks  # only a ticket pays for it
-
-    return render_blocks(blocks)
+def chosen_form() -> str:
+    """Return the option that chose the form of the output, such as ``--json``; "" for text."""
+    context = click.get_current_context(silent=True)
+    return "" if context is None else context.meta.get(FORM, "")
 
 
 def coloured() -> bool:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from stackmap.cli.output import CLEAR, tell
-from stackmap.ledger.averages import Average
 from stackmap.render.text import safe
 
 if TYPE_CHECKING:
     from threading import Event
 
+    from stackmap.ledger.averages import Average
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
 
@@ -100,6 +100,8 @@ def until_interrupted(
 
     *count*: how many were asked for. *stop* ends the interval under way.
     """
+    from stackmap.ledger.averages import Average  # a terminal's line does not pay for it
+
     received: list[int] = []
     waiting = False
     running = Average()

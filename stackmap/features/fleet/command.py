@@ -23,7 +23,7 @@ from stackmap.cli.options import (
     markdown_option,
     no_heading_option,
 )
-from stackmap.cli.output import as_markdown, print_blocks
+from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks
 from stackmap.cli.progress import waiting
 from stackmap.cli.session import SOME_MISSING
 from stackmap.document.interval import end_time
@@ -39,7 +39,6 @@ from stackmap.model.interval import Interval
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
-    from stackmap.document.blocks import Block
     from stackmap.features.fleet.volumes import Fleet
 
 URL = "STACKMAP_PROMETHEUS_URL"
@@ -145,7 +144,6 @@ def command(
     x509_lax: bool,
     timeout: float,
     as_json: bool,
-    markdown: bool,
     no_heading: bool,
 ) -> None:
     """
@@ -163,7 +161,7 @@ def command(
     end = now if at is None else instant(at, (now, now), now, later=False)
     config = HttpConfig() if http_config is None else read_http_config(http_config)
     server = Prometheus(url, config._replace(x509_strict=not x509_lax), timeout)
-    show = partial(_print, markdown=markdown, heading=not no_heading)
+    show = partial(print_blocks, heading=not no_heading)
     if hosts:
         if page or pattern or level:
             raise click.UsageError("HOST cannot be combined with --host, --level or --report")
@@ -183,7 +181,7 @@ def command(
         level,
         savings=page is not None,
     )
-    write = None if page is None else _page_writer(page, force=force, markdown=markdown)
+    write = None if page is None else _page_writer(page, force=force)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)
     if fleet.partial:
@@ -216,18 +214,11 @@ def _expression(pattern: str) -> str:
     return expression if ":" in pattern else f"{expression}(:[0-9]+)?"
 
 
-def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
-    if markdown:
-        click.echo(as_markdown(blocks), nl=False)
-    else:
-        print_blocks(blocks, heading=heading)
-
-
-def _page_writer(path: str, *, force: bool, markdown: bool) -> Callable[[Fleet], None]:
+def _page_writer(path: str, *, force: bool) -> Callable[[Fleet], None]:
     """Return what writes the page to *path*; an impossible one is refused before the server is asked."""
     from stackmap.features.report.command import drawn, is_markdown, write_page
     from stackmap.host.output_file import OutputFile
 
-    markdown = is_markdown(path, markdown=markdown)
+    markdown = is_markdown(path, markdown=chosen_form() == MARKDOWN)
     file = None if path == "-" else OutputFile(path, force=force)
     return lambda fleet: write_page(file, drawn(fleet_page(fleet), markdown=markdown))

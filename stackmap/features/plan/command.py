@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import json_option, layout_option, onto_option
-from stackmap.cli.output import as_text
+from stackmap.cli.output import print_blocks
 from stackmap.discover import discover
 from stackmap.errors import PlanRefused
 from stackmap.features.plan import document as plan
@@ -60,4 +60,4 @@ def command(
             raise PlanRefused(f"method {way} does not apply to {name}; see stackmap-plan(8)")
         raise plan.refusal(context, found)
     if not as_json:
-        click.echo(as_text(plan.document(context, found[0], found[1:])), nl=False)
+        print_blocks(plan.document(context, found[0], found[1:]))
