@@ -184,7 +184,7 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrange
         right = replace(right, corrections=tuple(filter(of_shown, right.corrections)))
         sums = totals(part, right.loads) if looks["totals"] else ()
         if looks["as_json"]:
-            from stackmap.render.figures_json import iostat_json
+            from stackmap.render.json import iostat_json
 
             click.echo(json.dumps(iostat_json(rows, right, sums)))
             return

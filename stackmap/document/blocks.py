@@ -72,7 +72,8 @@ class Value(NamedTuple):
 
     def __str__(self) -> str:
         """Return the figure as tables show it."""
-        return f"{'~' if self.estimated else ''}{self.write(self.number)}"
+        text = self.write(self.number)
+        return f"~{text}" if self.estimated else text
 
 
 class Label(NamedTuple):

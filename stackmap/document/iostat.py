@@ -75,7 +75,8 @@ def _rows(named: Sequence[tuple[Label, Load]], metrics: Sequence[Metric]) -> tup
 
 
 def _cells(loads: Sequence[Load], metric: Metric) -> list[Value]:
-    cells = [cell(metric, load) for load in loads]
+    write = divided(metric.divisor)
+    cells = [Value(metric.value(load), write) for load in loads]
     place = worst([value.number for value in cells]) if metric.key in JUDGED else None
     if place is not None:
         cells[place] = cells[place]._replace(tone="warning")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -93,7 +93,6 @@ def rate(value: float | None) -> str:
     return f"{value:.{2 if value < 100 else 1 if value < 10000 else 0}f}"
 
 
-@cache  # a column of a table has one
 def divided(divisor: float, digits: int | None = None) -> Callable[[float | None], str]:
     """
     Return a function that writes a number in units of *divisor*; without *digits* as a rate.
@@ -101,12 +100,9 @@ def divided(divisor: float, digits: int | None = None) -> Callable[[float | None
     >>> divided(1024)(2048), divided(0.01, 1)(0.5), divided(1024)(None)
     ('2.00', '50.0', '-')
     """
-
-    def write(value: float | None) -> str:
-        shown = None if value is None else value / divisor
-        return rate(shown) if digits is None else number(shown, digits)
-
-    return write
+    if digits is not None:
+        return lambda value: number(value and value / divisor, digits)
+    return rate if divisor == 1 else lambda value: rate(value and value / divisor)
 
 
 def duration(seconds: float) -> str:

@@ -14,12 +14,10 @@ from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.ledger.expected import Expected
 from stackmap.ledger.layer_metrics import LAYER_METRICS
-from stackmap.ledger.totals import Total
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
-from stackmap.model.load import DIRECTIONS, Load
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import DIRECTIONS
 from stackmap.model.topology import Topology
 from stackmap.render.json import interval_json, layout_json, range_json, reason_json
 from stackmap.render.text import safe
@@ -30,35 +28,6 @@ if TYPE_CHECKING:
     from stackmap.ledger.parity import Parity
     from stackmap.model.device import Device
     from stackmap.rules.unjudged import Unjudged
-
-
-def iostat_json(
-    rows: Sequence[tuple[Device, int]],
-    interval: Interval,
-    sums: Sequence[Total] = (),
-) -> dict[str, object]:
-    """Return the figures of each device as one object; values in the units of ``METRICS``."""
-    return {
-        "schema": "stackmap.iostat/1",
-        **interval_json(interval),
-        "corrections": list(interval.corrections),
-        "devices": [
-            {
-                "name": device.name,
-                "label": device.title,
-                "kind": str(device.kind),
-                **_values(interval.loads.get(device.name, Load())),
-            }
-            for device, _ in rows
-        ],
-        "totals": {
-            total.cut: {"devices": list(total.devices), **_values(total.load)} for total in sums
-        },
-    }
-
-
-def _values(load: Load) -> dict[str, float | None]:
-    return {metric.key: metric.value(load) for metric in METRICS}
 
 
 def layers_json(stacks: Iterable[StackFigures], interval: Interval) -> dict[str, object]:

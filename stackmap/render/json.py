@@ -1,7 +1,8 @@
-"""The objects of ``tree`` and ``tree --diff`` as JSON, and parts that several JSON objects share."""
+"""The objects of ``tree``, ``tree --diff`` and ``iostat`` as JSON, and parts that several JSON objects share."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,15 @@ from stackmap.document.describe import WRITE_MOSTLY
 from stackmap.document.interval import end_time
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
+from stackmap.model.load import Load
+from stackmap.model.metrics import METRICS
 from stackmap.model.raid import Layout
 from stackmap.model.reason import code_of
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
     from stackmap.ledger.amounts import Traffic
+    from stackmap.ledger.totals import Total
     from stackmap.model.differences import Differences
     from stackmap.model.interval import Interval
 
@@ -47,6 +51,35 @@ def differences_json(found: Differences) -> dict[str, object]:
 
 def _named(device: Device) -> dict[str, object]:
     return {"name": device.name, "label": device.title, "kind": str(device.kind)}
+
+
+def iostat_json(
+    rows: Sequence[tuple[Device, int]],
+    interval: Interval,
+    sums: Sequence[Total] = (),
+) -> dict[str, object]:
+    """Return the figures of each device as one object; values in the units of ``METRICS``."""
+    return {
+        "schema": "stackmap.iostat/1",
+        **interval_json(interval),
+        "corrections": list(interval.corrections),
+        "devices": [
+            {
+                "name": device.name,
+                "label": device.title,
+                "kind": str(device.kind),
+                **_values(interval.loads.get(device.name, Load())),
+            }
+            for device, _ in rows
+        ],
+        "totals": {
+            total.cut: {"devices": list(total.devices), **_values(total.load)} for total in sums
+        },
+    }
+
+
+def _values(load: Load) -> dict[str, float | None]:
+    return {metric.key: metric.value(load) for metric in METRICS}
 
 
 def layout_json(layout: Layout | None) -> dict[str, object] | None:

@@ -188,10 +188,11 @@ def _without_empty(table: doc.Table) -> doc.Table:
 
 
 def _cell(cell: doc.Cell, style: Style) -> str:
-    text = safe(str(cell))
-    if isinstance(cell, doc.Value) and style.colour and cell.tone in COLOURS:
-        return Coloured(text, COLOURS[cell.tone])
-    return text
+    if not isinstance(cell, doc.Value):
+        return safe(str(cell))
+    if style.colour and cell.tone in COLOURS:
+        return Coloured(str(cell), COLOURS[cell.tone])
+    return str(cell)
 
 
 @_lines_of.register(doc.Card)
