@@ -2,6 +2,7 @@
 The command line: options → measurement → analysis → document → output; ``COMMANDS`` lists them.
 
 Errors are printed here and nowhere else. A closed pipe and an interrupt end a command with status 0.
+Start at ``iostat``: its options (``options``), the measurement (``session``) and its output (``output``).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from stackmap.rules.unjudged import unjudged
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
@@ -112,7 +112,7 @@ def judged_together(
     caps: tuple[IoLimit, ...],
     part: Topology,
 ) -> tuple[Context, list[Finding], list[Unjudged]]:
-    """Return what is judged, what is found on *part* and what stays open."""
+    """Return the context, the findings on *part* and the open questions."""
     if batch:
         context = measured_context(topology, batch, before, caps)
     else:
@@ -125,9 +125,10 @@ def _batches(measured: Measurement, options: MeasuringOptions) -> Iterator[list[
     """Yield the intervals that are judged together; an empty list if nothing was measured."""
     try:
         intervals = measured.intervals()
-        batches = [list(intervals)] if _together(options) else ([each] for each in intervals)
+        batches = iter([list(intervals)]) if _together(options) else ([one] for one in intervals)
         # Interrupted before the end of the first interval there is none.
-        yield from _or_empty(batches)
+        yield next(batches, [])
+        yield from batches
     except NoInterval:
         if options.text is not None:
             raise
@@ -145,12 +146,3 @@ def _which(interval: Interval, options: MeasuringOptions, number: int) -> str:
         return ""
     chosen = options.selection.which
     return instant(interval.time) or f"report {number if chosen == 'all' else chosen}"
-
-
-def _or_empty(batches: Iterable[list[Interval]]) -> Iterator[list[Interval]]:
-    """Yield *batches*; an empty list if there are none."""
-    batch: list[Interval] | None = None
-    for batch in batches:
-        yield batch
-    if batch is None:
-        yield []

@@ -24,16 +24,16 @@ DAY = 86400  # seconds
 
 
 class FiniteRange(click.FloatRange):
-    """A number in a range; click lets nan pass any."""
+    """A number in a range; click's range accepts NaN."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number; ``BadParameter`` if it is none or outside."""
-        found: float = super().convert(value, param, ctx)
-        if isnan(found):
+        number: float = super().convert(value, param, ctx)
+        if isnan(number):
             self.fail(f"{value} is no number", param, ctx)
-        return found
+        return number
 
 
 INTERVAL_RANGE = FiniteRange(min=0, max=LONGEST * DAY, min_open=True)  # seconds

@@ -84,7 +84,7 @@ class Progress:
 
 
 def waiting(doing: str, work: Callable[[], Result]) -> Result:
-    """Return what *work* returns; on a terminal, show what is being done while it takes its time."""
+    """Return the result of *work*; on a terminal, show *doing* while it takes its time."""
     (result,) = Progress(doing)(work() for _ in range(1))
     return result
 

@@ -103,7 +103,7 @@ class Session:
             source = TextSource(text, machine, tell)
         elif machine.note:
             tell(machine.note)
-        found = Measurement(
+        measured = Measurement(
             source,
             selection,
             options.names,
@@ -111,10 +111,10 @@ class Session:
             progress=_progress(source, selection),
         )
         if options.exact:
-            find_one_name(found.topology, options.names[0])
-        self.tell_missing(found.topology, found.missing)
-        tell_unknown(found.topology)
-        return found
+            find_one_name(measured.topology, options.names[0])
+        self.tell_missing(measured.topology, measured.missing)
+        tell_unknown(measured.topology)
+        return measured
 
     @cached_property
     def tracing_host(self) -> LiveTracingHost:

@@ -112,15 +112,15 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
 
 def _shares(blamed: Sequence[Blame], figure: str) -> dict[Owner, float]:
     """Return the share of each owner, metadata included, in all disks' *figure*; {} if one is unknown."""
-    found: dict[Owner, float] = {}
+    sent: dict[Owner, float] = {}
     for disk, loader in ((b, each) for b in blamed for each in b.loaders):
         value = getattr(loader, figure)
         if value is None:
             return {}
         key = (loader.tops, loader.through, bool(disk.unseen) and not loader.tops)
-        found[key] = found.get(key, 0.0) + value
-    total = sum(found.values())
-    return {key: value / total for key, value in found.items()} if total else {}
+        sent[key] = sent.get(key, 0.0) + value
+    total = sum(sent.values())
+    return {key: value / total for key, value in sent.items()} if total else {}
 
 
 def _most_of_volumes(topology: Topology, loading: Sequence[tuple[str, Sequence[Target]]]) -> str:
@@ -184,7 +184,7 @@ def volume_blocks(
 def group_blocks(
     topology: Topology, names: Iterable[str], groups: Iterable[CgroupLoad]
 ) -> list[Block]:
-    """Return what control groups sent to *names* and the devices above them, [] for nothing."""
+    """Return the I/O of control groups to *names* and the devices above them, [] for none."""
     above = {each for name in names for each in topology.with_all_above(name)}
     labels = {
         topology[name].number: Label(topology[name].title, (name, topology[name].title))

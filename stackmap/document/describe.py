@@ -120,23 +120,23 @@ def _upwards(topology: Topology, *, expand: bool) -> Next:
     """Return the devices above; instead of a sub-LV its volume, unless *expand*."""
 
     def above(devices: Sequence[Device]) -> Edges:
-        found = [owner for device in devices for owner in owners(device.name, Role.DATA)]
+        users = [owner for device in devices for owner in owners(device.name, Role.DATA)]
         # Data hides the metadata of the same device.
         best: dict[str, Role] = {}
-        for role, name in found:
+        for role, name in users:
             best[name] = min(role, best.get(name, role), key=ORDER.index)
         ordered = sorted(best, key=lambda name: natural_key(topology[name].title))
         return [(best[name], name) for name in ordered]
 
     def owners(name: str, role: Role) -> Edges:
-        found: Edges = []
+        edges: Edges = []
         for edge in topology.above(name):
             here = edge.role if role is Role.DATA else role
             if expand or topology[edge.above].kind is not Kind.MEMBER:
-                found.append((here, edge.above))
+                edges.append((here, edge.above))
             else:
-                found += owners(edge.above, here)
-        return found
+                edges += owners(edge.above, here)
+        return edges
 
     return above
 
@@ -222,8 +222,8 @@ def _numbered(names: list[str]) -> str:
         return listed(names)
     runs = []
     for _, run in groupby(enumerate(map(int, numbers)), key=lambda pair: pair[1] - pair[0]):
-        found = [number for _, number in run]
-        runs.append(f"{found[0]}–{found[-1]}" if len(found) > 2 else ",".join(map(str, found)))
+        row = [number for _, number in run]
+        runs.append(f"{row[0]}–{row[-1]}" if len(row) > 2 else ",".join(map(str, row)))
     if len(runs) > MOST_NAMES:
         return f"{names[0]} … {numbers[-1]}"
     return stem + ",".join(runs)

@@ -103,7 +103,7 @@ def open_question(topology: Topology, unjudged: Unjudged) -> doc.Paragraph:
 def _evidence_of_health(
     context: Context, found: Sequence[Finding], open_questions: Sequence[Unjudged]
 ) -> list[doc.Block]:
-    """Return what was judged and is no problem, with the disk that queues most; [] after a problem."""
+    """Return the judged questions without a problem, with the longest queue; [] after a problem."""
     # check has no load
     from stackmap.rules.disk import expected_ms, service_ms
     from stackmap.rules.unjudged import DISKS, LOAD, OVERLOAD, is_judged

@@ -71,8 +71,8 @@ def _stack(stack: StackFigures, when: str) -> list[Block]:
     table = layers_table(stack)
     if table is None:
         return [headline, Paragraph(IDLE if _is_known(stack) else UNKNOWN)]
-    found = sentences(stack)
-    return [headline, table, *([Listing(tuple(found))] if found else [])]
+    remarks = sentences(stack)
+    return [headline, table, *([Listing(tuple(remarks))] if remarks else [])]
 
 
 def _is_known(stack: StackFigures) -> bool:

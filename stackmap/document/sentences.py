@@ -25,12 +25,12 @@ DATA_AND_PARITY = WRITTEN | {Cause.PARITY_READ}
 
 
 def costs(stack: StackFigures) -> list[str]:
-    """Return what a request causes at each layer, what all of it costs at the disks, and parity's part."""
-    found = [_cost_per_request(stack, direction) for direction in _directions(stack)]
-    found.append(_at_disks(stack))
+    """Return the cost of a request at each layer, of all requests at the disks, and of parity."""
+    parts = [_cost_per_request(stack, direction) for direction in _directions(stack)]
+    parts.append(_at_disks(stack))
     if stack.parity is not None and stack.raid is not None and stack.raid.layout is not None:
-        found.append(_parity(stack, stack.parity, stack.raid.title, stack.raid.layout))
-    return [sentence for sentence in found if sentence]
+        parts.append(_parity(stack, stack.parity, stack.raid.title, stack.raid.layout))
+    return [sentence for sentence in parts if sentence]
 
 
 def at_disks(stack: StackFigures) -> tuple[str, float | None, str]:
@@ -154,7 +154,7 @@ def _two_digits(value: float) -> str:
 
 
 def _parity(stack: StackFigures, cost: Parity, title: str, layout: Layout) -> str:
-    """Return what data and parity cost, unless that is all the disks do, and with full stripes."""
+    """Return the cost of data and parity, unless that is all the disks do, and with full stripes."""
     if cost.reason:
         return f"parity cost of {title} is unknown: {cost.reason}"
     paid = (
@@ -191,14 +191,14 @@ EXCESS = 0.05  # of all bytes at the layer; a smaller excess is skew
 
 
 def sentences(stack: StackFigures) -> list[str]:
-    """Return what a write and a read cost at each layer, why, and what is unknown."""
-    found = costs(stack)
+    """Return the cost of a write and a read at each layer, its reasons, and what is unknown."""
+    remarks = costs(stack)
     if stack.parity is None or stack.parity.reason:
-        found.append(_expectation(stack))
+        remarks.append(_expectation(stack))
     if stack.parity is not None and stack.raid is not None and stack.raid.layout is not None:
-        found += _row_updates(stack.parity, stack.raid.layout)
-        found.append(_pages(stack))
-    found += [
+        remarks += _row_updates(stack.parity, stack.raid.layout)
+        remarks.append(_pages(stack))
+    remarks += [
         _excess(stack, layer, direction)
         for direction in ("read", "write")
         for layer in stack.layers[1:2]
@@ -211,7 +211,7 @@ def sentences(stack: StackFigures) -> list[str]:
         for direction, why in f.diagnoses.items()
         if why and f.share.part(direction).arrivals != 0
     }
-    return [sentence for sentence in found if sentence] + list(doubts)
+    return [sentence for sentence in remarks if sentence] + list(doubts)
 
 
 def _expectation(stack: StackFigures) -> str:
@@ -256,7 +256,7 @@ def _row_updates(cost: Parity, layout: Layout) -> list[str]:
     """Return how full the written stripes were, and the reads that this caused or avoided."""
     if cost.reason or cost.pages_per_row is None:
         return []
-    found = [
+    remarks = [
         f"full-stripe writes: {_full_stripe_share(cost)} of bytes written",
         (
             f"on average, a row update wrote {number(cost.pages_per_row, 2)} of "
@@ -264,13 +264,13 @@ def _row_updates(cost: Parity, layout: Layout) -> list[str]:
         ),
     ]
     if cost.cache_hit is not None and cost.cache_hit > NEGLIGIBLE:
-        found.append(f"md's stripe cache avoided {percent(cost.cache_hit)} of the parity reads")
+        remarks.append(f"md's stripe cache avoided {percent(cost.cache_hit)} of the parity reads")
     if (cost.surplus_read_bytes_per_byte or 0.0) > SURPLUS:
-        found.append(
+        remarks.append(
             f"reads beyond those for parity: {percent(cost.surplus_read_bytes_per_byte)} of bytes "
             "written: stripes that filled up late, or a check during the interval"
         )
-    return found
+    return remarks
 
 
 def _below_a_page(stack: StackFigures) -> bool:

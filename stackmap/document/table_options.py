@@ -100,6 +100,6 @@ WORDS = {
 
 
 def legend(columns: Mapping[str, Mapping[str, str]]) -> list[Part]:
-    """Return what words in tables mean: the *columns* by title, then the terms of the field."""
+    """Return the meanings of words: the *columns* by title, then the terms of the field."""
     parts = {**columns, "Signs": SIGNS, "Words": WORDS}
     return [Part(title, (Terms(tuple(words.items())),)) for title, words in parts.items()]

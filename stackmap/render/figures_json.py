@@ -70,22 +70,22 @@ def layouts_json(devices: Iterable[Device]) -> list[dict[str, object]]:
 
 
 def _layer(figures: LayerFigures) -> dict[str, object]:
-    found = _metrics(figures)
+    metrics = _metrics(figures)
     return {
         "role": figures.layer.role,
         "devices": list(figures.layer.devices),
         "metadata": list(figures.layer.metadata),
-        **{d: found[d] for d in DIRECTIONS},
+        **{d: metrics[d] for d in DIRECTIONS},
         "metadata_io": {
             d: {"iops": flow.ios, "arrivals": flow.arrivals, "bytes": flow.bytes}
             for d in DIRECTIONS
             for flow in [figures.metadata[d]]
         },
         "aqu": figures.aqu,
-        "amplification": found["amplification"],
+        "amplification": metrics["amplification"],
         "expected": _expected(figures.expected),
-        "coalescing": found["coalescing"],
-        "closure": found["closure"],
+        "coalescing": metrics["coalescing"],
+        "closure": metrics["closure"],
         "doubt": figures.diagnosis or None,
         "estimated": figures.share.estimated,
         **reason_json(figures.share.reason or figures.background),
@@ -94,17 +94,17 @@ def _layer(figures: LayerFigures) -> dict[str, object]:
 
 def _metrics(figures: LayerFigures) -> dict[str, Any]:
     """Return each of ``LAYER_METRICS`` in each direction, under its path; merges and ranges beside them."""
-    found: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     for direction in DIRECTIONS:
         for metric in LAYER_METRICS:
             *path, key = metric.path.format(direction).split(".")
-            place = found
-            for each in path:
-                place = place.setdefault(each, {})
+            place = metrics
+            for part in path:
+                place = place.setdefault(part, {})
             place[key] = metric.value(figures, direction)
-        found[direction]["merged"] = figures.own[direction].merges
-        found[direction]["range"] = range_json(figures.share.part(direction))
-    return found
+        metrics[direction]["merged"] = figures.own[direction].merges
+        metrics[direction]["range"] = range_json(figures.share.part(direction))
+    return metrics
 
 
 def _expected(likely: Expected | None) -> dict[str, object] | None:

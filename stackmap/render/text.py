@@ -253,9 +253,9 @@ def _with_short_texts(row: Sequence[str], rooms: Sequence[int]) -> Sequence[str]
 def _reduced(widths: Sequence[int], room: int) -> list[int]:
     """Return *widths*, the largest ones reduced until all are within *room*."""
     limit = max(widths)
-    while sum(min(each, limit) for each in widths) > room:
+    while sum(min(width, limit) for width in widths) > room:
         limit -= 1
-    return [min(each, limit) for each in widths]
+    return [min(width, limit) for width in widths]
 
 
 def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
@@ -276,7 +276,7 @@ def _aligned(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) 
 
 
 def _padded(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
-    """Return what ``_tabulated`` returns of ASCII cells, in a tenth of the time."""
+    """Return ASCII cells as ``_tabulated`` does, in a tenth of the time."""
     widths = _widths([row for row in rows if len(row) > 1 or columns == 1], columns)
     places = zip("<" * words + ">" * (len(widths) - words), widths, strict=False)
     line = gap.join(f"{{:{side}{width}}}" if width else "{}" for side, width in places)

@@ -103,13 +103,13 @@ def fitted(
     >>> fitted({"DEVICE": 20, "KERNEL": 10, "WHAT": 30}, 60, [("WHAT", 20), ("KERNEL", 0)])
     {'DEVICE': 20, 'KERNEL': 10, 'WHAT': 26}
     """
-    found = dict(widths)
+    reduced = dict(widths)
     for heading, least in steps if room else ():
-        shown = [space for space in found.values() if space]
+        shown = [space for space in reduced.values() if space]
         excess = sum(shown) + len(SEPARATOR) * (len(shown) - 1) - (room or 0)
-        if excess > 0 and heading in found:
-            found[heading] = max(min(found[heading], least), found[heading] - excess)
-    return found
+        if excess > 0 and heading in reduced:
+            reduced[heading] = max(min(reduced[heading], least), reduced[heading] - excess)
+    return reduced
 
 
 def _cells(column: Column, drawn: Sequence[Row], look: Look, *, exact: bool) -> list[str]:
