@@ -194,9 +194,10 @@ def test_csv_of_a_tree(sample):
 def test_csv_of_a_fleet():
     """The columns of -o, in bytes per second; a line per volume."""
     with serving(small_fleet) as (server, _):
-        table = ask(server, "-n", "-o", "host,volume,cost,wasted").stdout.splitlines()
+        lines = ask(server, "-n", "-o", "host,volume,cost,wasted").stdout.splitlines()
         text = ask(server, "--csv", "-o", "host,volume,cost,wasted").stdout_bytes.decode()
 
+    table = lines[lines.index("") + 1 :]  # below what is wrong now
     assert len(table) == len(list(records(text))) > 0
     for line, record in zip(table, records(text), strict=True):
         host, volume, cost, wasted = line.split()
