@@ -10,8 +10,7 @@ import click
 from stackmap.cli.options import json_option, measuring_one
 from stackmap.cli.output import tell
 from stackmap.errors import NO_DIRECTIONS, InputError
-from stackmap.features.fiojob.job import Job, job_of
-from stackmap.features.fiojob.job_file import fiojob_json, fiojob_text
+from stackmap.features.fiojob.job import Job, fiojob_json, fiojob_text, job_of
 from stackmap.features.fiojob.load import DIRECTIONS, LoadMeasurement
 from stackmap.features.fiojob.sizes import Sizes, parse_sizes
 from stackmap.features.fiojob.target import NONE, Target, target_of
