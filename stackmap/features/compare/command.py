@@ -17,10 +17,9 @@ from stackmap.cli.progress import Progress
 from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.discover.find import find, not_found
 from stackmap.errors import InputError, NameNotFound
-from stackmap.features.compare.compare import compare
+from stackmap.features.compare.compare import Pairs, Unmatched, by_title, compare, pairs_of
 from stackmap.features.compare.document import document
 from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
-from stackmap.features.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
 from stackmap.host.text_file import is_capture, open_text
 from stackmap.ledger.layers import counted_tops
 from stackmap.measurement.measurement import Measurement

@@ -1,30 +1,127 @@
 """
-The change of a volume's stack between two recordings, figure by figure.
+Two recordings compared: which volumes are the same, what changed in each stack, and what to beware of.
 
     compare(before, after, [("dm-8", "dm-17")]) → Comparison
 
-Each figure is a ratio of sums over all intervals, with its range (``bootstrap``) and the probability
-that a change is chance (``estimate``). Significance is judged over all figures of a stack together.
+A volume is matched by its title. A device that is a top in one recording and below another in the
+other does not have the same load: a spare disk that became part of an array, or a former member.
+
+Each figure is a ratio of sums over all intervals, with its range and the probability that a change is
+chance (``estimate``). Significance is judged over all figures of a stack together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.features.compare.await_change import AwaitComparison
 from stackmap.features.compare.comparison import (
-    Comparison,
+    AWAIT,
+    LOAD,
+    RATIOS,
+    Figure,
     FigureComparison,
-    StackComparison,
     StackRecord,
     compare_figure,
 )
-from stackmap.features.compare.estimate import significant
-from stackmap.features.compare.figures import AWAIT, LOAD, RATIOS, Figure
-from stackmap.features.compare.recording import Recording
-from stackmap.features.compare.sums import LAST, TOP, sums_of
-from stackmap.features.compare.warnings import warnings_of
+from stackmap.features.compare.estimate import MIN_INTERVALS, significant
+from stackmap.features.compare.recording import LAST, TOP, Recording, sums_of
 from stackmap.ledger.layers import spreading
+from stackmap.model.device import Device
+from stackmap.model.load import ratio
+from stackmap.model.machine import Machine, of_another
+from stackmap.model.topology import Topology
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class StackComparison:
+    """
+    One volume before and after.
+
+    ``load``: the load at the top; ``ratios``: figures of the layers per request or byte at the
+    top; ``waits``: await in ms at similar load. ``shared``: the part of the recordings with similar load, 0…1.
+    """
+
+    before: StackRecord
+    after: StackRecord
+    load: tuple[FigureComparison, ...]
+    ratios: tuple[FigureComparison, ...]
+    waits: tuple[FigureComparison, ...]
+    shared: float
+    warnings: tuple[str, ...]
+
+    @property
+    def idle(self) -> bool:
+        """Whether the top had no load in either recording."""
+        return not self.load
+
+    @property
+    def judged(self) -> tuple[FigureComparison, ...]:
+        """The figures whose significance is judged together."""
+        return self.ratios + self.waits
+
+    def find(self, key: str, layer: str, direction: str) -> FigureComparison | None:
+        """Return one of the judged figures; None if neither recording has it."""
+        place = (key, layer, direction)
+        found = (e for e in self.judged if (e.figure.key, e.layer, e.direction) == place)
+        return next(found, None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two recordings and their compared stacks; ``unmatched``: devices that are a top in only one of them."""
+
+    before: Recording
+    after: Recording
+    stacks: tuple[StackComparison, ...]
+    unmatched: tuple[Unmatched, ...] = ()
+
+
+class Unmatched(NamedTuple):
+    """A top of one recording that is below another device in the other: ``when``, "before" or "after"."""
+
+    title: str
+    when: str
+
+
+def pairs_of(
+    before: Topology, old: Iterable[str], after: Topology, new: Iterable[str]
+) -> tuple[Pairs, tuple[Unmatched, ...]]:
+    """Return the kernel names of tops *old* with their match after; and the tops that are not comparable."""
+    pairs: Pairs = []
+    unmatched: list[Unmatched] = []
+    titles_before, titles_after = by_title(before), by_title(after)
+    for name in old:
+        match = titles_after.get(before[name].title)
+        if match is not None and _gained(before, name, after, match):
+            unmatched.append(Unmatched(before[name].title, "after"))
+        elif match is not None:
+            pairs.append((name, match))
+    taken = {match for _, match in pairs}
+    for name in new:
+        was = titles_before.get(after[name].title)
+        if was is not None and name not in taken and _gained(after, name, before, was):
+            unmatched.append(Unmatched(after[name].title, "before"))
+    return pairs, tuple(dict.fromkeys(unmatched))
+
+
+def by_title(topology: Topology) -> dict[str, str]:
+    """Return kernel names by title."""
+    return {device.title: device.name for device in topology}
+
+
+def _gained(topology: Topology, name: str, other: Topology, match: str) -> bool:
+    """Whether *match* has a device above it in *other* that *name* lacks here, counted or not."""
+    return not _titles_above(other, match) <= _titles_above(topology, name)
+
+
+def _titles_above(topology: Topology, name: str) -> set[str]:
+    return {topology[above].title for above in topology.with_all_above(name)[1:]}
+
 
 FigureComparer = Callable[[Figure, StackRecord, StackRecord, str, str], "FigureComparison | None"]
 
@@ -77,3 +174,89 @@ def _judged(figures: tuple[FigureComparison, ...]) -> tuple[FigureComparison, ..
     }
     found = significant(chances)
     return tuple(each._replace(significant=place in found) for place, each in enumerate(figures))
+
+
+LENGTH_RATIO = 2.0  # of intervals: a longer one averages more
+# Settings that change how many requests a write causes. A reshape leaves a larger stripe cache, because it
+# must hold the stripes it moves (raid5.c, check_stripe_cache): 256 rows became 1025 in the lab.
+SETTINGS = ("stripe cache", "rmw level", "consistency", "region")
+SIZE_TOLERANCE = 0.02  # LVM rounds a size to whole extents per stripe
+
+
+def warnings_of(
+    before: Recording,
+    after: Recording,
+    sides: tuple[StackRecord, StackRecord],
+    differences: Sequence[str],
+) -> tuple[str, ...]:
+    """Return them as sentences; *differences*: how the loads differ."""
+    found = [
+        *_of_one("before", before),
+        *_of_one("after", after),
+        *_too_few(before, after),
+        *_machines(before, after),
+        *_sizes(*(side.top for side in sides)),
+        *_settings(*sides),
+        *_lengths(before, after),
+    ]
+    found += [
+        f"the load differs, so the cost per request may differ too: {each}" for each in differences
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_one(name: str, recording: Recording) -> Iterator[str]:
+    for work in recording.work:
+        if recording.worked:
+            yield f"{name}: during all intervals, {work}; figures and await include that work"
+        else:
+            yield f"{name}: {recording.at_work} intervals are left out: {work}"
+    if recording.changed:
+        yield f"{name}: {recording.changed} intervals are left out: the stack was different"
+
+
+def _too_few(before: Recording, after: Recording) -> Iterator[str]:
+    if min(before.count, after.count) < MIN_INTERVALS:
+        yield (
+            f"too few intervals to test significance or to compute ranges: {before.count} before, "
+            f"{after.count} after; each side needs {MIN_INTERVALS}"
+        )
+
+
+def _machines(before: Recording, after: Recording) -> Iterator[str]:
+    what = of_another(_machine(before), _machine(after))
+    if what:
+        yield f"after is from another machine: {what}"
+
+
+def _machine(recording: Recording) -> Machine:
+    """Return the machine that the recording names; else the one whose topology is used."""
+    named = recording.batches[0].machine if recording.batches else Machine()
+    known = recording.topology.machine
+    return Machine(named.host or known.host, named.kernel or known.kernel)
+
+
+def _sizes(before: Device, after: Device) -> Iterator[str]:
+    times = ratio(after.size, before.size)
+    if times is not None and abs(times - 1) > SIZE_TOLERANCE:
+        yield f"{after.title} has {times:.2f} times the size of {before.title} before: seeks differ"
+
+
+def _settings(before: StackRecord, after: StackRecord) -> Iterator[str]:
+    """Yield the settings that differ, if one array spreads the data on each side and both report them."""
+    if len(before.raids) != 1 or len(after.raids) != 1:
+        return
+    (old,), (new,) = before.raids, after.raids
+    for what in SETTINGS:
+        was, now = old.facts.get(what), new.facts.get(what)
+        if was is not None and now is not None and was != now:
+            yield f"{what} of {new.title} is {now}, before {was}: this changes the cost of a write too"
+
+
+def _lengths(before: Recording, after: Recording) -> Iterator[str]:
+    times = ratio(after.length, before.length)
+    if times is not None and not 1 / LENGTH_RATIO <= times <= LENGTH_RATIO:
+        yield (
+            f"intervals are {before.length:.1f} s before and {after.length:.1f} s after: short ones show "
+            "more of the peaks"
+        )

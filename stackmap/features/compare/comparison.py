@@ -1,19 +1,122 @@
-"""The result of a comparison: figures of two recordings, by volume and layer, and how each is measured."""
+"""
+The figures that are compared, as a table, and one figure of one layer on both sides.
+
+A figure is a ratio of sums over all intervals. Figures of the load describe the load. All others
+are per request or byte of it, so they are comparable although the load differs.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from stackmap.features.compare.estimate import Change, Estimate, change, estimate
-from stackmap.features.compare.figures import Figure, columns_of
-from stackmap.features.compare.recording import Recording
-from stackmap.features.compare.sums import TOP, Sums
-from stackmap.features.compare.volume_pairs import Unmatched
+from stackmap.features.compare.recording import LAST, TOP, Sum, Sums
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
+
+Ratio = Callable[[Sequence[float]], "float | None"]
+
+
+def _quotient(sums: Sequence[float]) -> float | None:
+    return ratio(sums[0], sums[1])
+
+
+def _shrink(sums: Sequence[float]) -> float | None:
+    """Return the top's mean request size ÷ the mean size of what arrives here."""
+    top_bytes, top_ios, here_bytes, here_arrivals = sums
+    return ratio(ratio(top_bytes, top_ios), ratio(here_bytes, here_arrivals))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """
+    One figure of a layer.
+
+    ``sums``: (layer, quantity[, direction]), where "here" is the layer; the direction is
+    the figure's unless given. ``of``: computes the figure from them. ``where``: the layers that have it.
+    """
+
+    key: str
+    what: str
+    directions: tuple[str, ...]
+    sums: tuple[tuple[str, ...], ...]
+    where: str = "below"
+    unit: str = ""
+    of: Ratio = _quotient
+
+    def columns(self, layer: str, direction: str) -> list[Sum]:
+        """Return the keys of its sums in *layer*."""
+        found = []
+        for place, quantity, *other in self.sums:
+            way = other[0] if other else direction
+            found.append((TOP if place == "top" else layer, way, quantity))
+        return found
+
+    def is_of(self, layer: str) -> bool:
+        """Whether *layer* has it."""
+        return {
+            "top": layer == TOP,
+            "below": layer != TOP,
+            "last": layer == LAST,
+            "all": True,
+        }[self.where]
+
+
+ALL_DIRECTIONS = ("read", "write", "total")
+READ_WRITE = ("read", "write")
+
+LOAD = (
+    Figure("rate", "requests per second", ALL_DIRECTIONS, (("here", "ios"), ("here", "seconds", "total")), "top", "/s"),
+    Figure("bytes", "bytes per second", READ_WRITE, (("here", "bytes"), ("here", "seconds", "total")), "top", "B/s"),
+    Figure("size", "bytes per request", ALL_DIRECTIONS, (("here", "bytes"), ("here", "ios")), "top", "B"),
+    Figure("queue", "requests in flight", ("total",),
+           (("here", "queue"), ("here", "seconds")), "top"),
+    Figure("flushes", "flushes per second", ("total",),
+           (("here", "flushes"), ("here", "seconds")), "top", "/s"),
+)  # fmt: skip
+
+# One key may have two lines, for different directions: the sums, and so the words, differ.
+RATIOS = (
+    Figure("disk_bytes", "bytes that the disks wrote, and read for writes, per byte written at the top",
+           ("write",), (("here", "cost bytes"), ("top", "bytes")), "last"),
+    Figure("requests", "requests that arrive here per request at the top", ALL_DIRECTIONS,
+           (("here", "arrivals"), ("top", "ios"))),
+    Figure("bytes", "bytes here per byte at the top", ALL_DIRECTIONS,
+           (("here", "bytes"), ("top", "bytes"))),
+    Figure("disk_bytes", "bytes the disks read and wrote per byte at the top, metadata included", ("total",),
+           (("here", "all bytes"), ("top", "bytes")), "last"),
+    Figure("shrink", "the top's mean size ÷ the mean size of what arrives here", ALL_DIRECTIONS,
+           (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), of=_shrink),
+    Figure("coalescing", "requests that arrive here per request completed", ALL_DIRECTIONS,
+           (("here", "own arrivals"), ("here", "own ios")), "last"),
+    Figure("completed", "requests completed here per request at the top", READ_WRITE,
+           (("here", "ios"), ("top", "ios")), "last"),
+    Figure("completed", "requests the disks completed per request at the top, metadata included", ("total",),
+           (("here", "all ios"), ("top", "ios")), "last"),
+    Figure("write_cost", "requests the disks completed for writes per write at the top, all causes",
+           ("write",), (("here", "cost ios"), ("top", "ios")), "last"),
+)  # fmt: skip
+
+AWAIT = Figure(
+    "await",
+    "milliseconds per request, at similar load",
+    ALL_DIRECTIONS,
+    (("here", "own wait"), ("here", "own ios")),
+    "all",
+    "ms",
+)
+
+
+def columns_of(figure: Figure, sums: Sums, layer: str, direction: str) -> list[list[float]] | None:
+    """Return the columns of *figure* for the batches that have them all; None if none has."""
+    found = [sums.columns.get(each, ()) for each in figure.columns(layer, direction)]
+    if not all(found):
+        return None
+    rows = [row for row in zip(*found, strict=True) if None not in row]
+    return [[value or 0.0 for value in column] for column in zip(*rows, strict=True)] or None
 
 
 class FigureComparison(NamedTuple):
@@ -46,50 +149,6 @@ class StackRecord:
     sums: Sums
     batch: int = 1
     raids: tuple[Device, ...] = ()
-
-
-@dataclass(frozen=True)
-class StackComparison:
-    """
-    One volume before and after.
-
-    ``load``: the load at the top; ``ratios``: figures of the layers per request or byte at the
-    top; ``waits``: await in ms at similar load. ``shared``: the part of the recordings with similar load, 0…1.
-    """
-
-    before: StackRecord
-    after: StackRecord
-    load: tuple[FigureComparison, ...]
-    ratios: tuple[FigureComparison, ...]
-    waits: tuple[FigureComparison, ...]
-    shared: float
-    warnings: tuple[str, ...]
-
-    @property
-    def idle(self) -> bool:
-        """Whether the top had no load in either recording."""
-        return not self.load
-
-    @property
-    def judged(self) -> tuple[FigureComparison, ...]:
-        """The figures whose significance is judged together."""
-        return self.ratios + self.waits
-
-    def find(self, key: str, layer: str, direction: str) -> FigureComparison | None:
-        """Return one of the judged figures; None if neither recording has it."""
-        place = (key, layer, direction)
-        found = (e for e in self.judged if (e.figure.key, e.layer, e.direction) == place)
-        return next(found, None)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two recordings and their compared stacks; ``unmatched``: devices that are a top in only one of them."""
-
-    before: Recording
-    after: Recording
-    stacks: tuple[StackComparison, ...]
-    unmatched: tuple[Unmatched, ...] = ()
 
 
 def compare_figure(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stackmap.features.compare.bootstrap import DRAWS, SEED
+from stackmap.features.compare.compare import Comparison, StackComparison
 from stackmap.features.compare.comparison import (
-    Comparison,
     FigureComparison,
-    StackComparison,
     StackRecord,
 )
-from stackmap.features.compare.estimate import Estimate
+from stackmap.features.compare.document import METHOD, caveats, conclusions
+from stackmap.features.compare.estimate import DRAWS, SEED, Estimate
 from stackmap.features.compare.recording import Recording
-from stackmap.features.compare.sentences import METHOD, caveats, conclusions
 from stackmap.render.json import layout_json
 from stackmap.render.layers_json import layouts_json
 

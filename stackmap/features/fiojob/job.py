@@ -1,12 +1,10 @@
 """
-A measured load as fio's options: one section for the reads, one for the writes.
+A measured load as a job for fio: its options, the job file with comments, and the JSON.
 
-Three properties of fio (seen with 3.33) need a workaround. With several sizes, ``rate_iops``
-means requests of the *smallest* size, unless ``rate_process=poisson``. Sizes are rounded down to
-multiples of the smallest, unless ``bs_unaligned``. And the map of random blocks truncates a request
-before a block that was used, so the map is off.
-
-A fio job as a job file and as JSON.
+Reads and writes have a section each. Three properties of fio (seen with 3.33) need a workaround. With
+several sizes, ``rate_iops`` means requests of the *smallest* size, unless ``rate_process=poisson``. Sizes
+are rounded down to multiples of the smallest, unless ``bs_unaligned``. And the map of random blocks
+truncates a request before a block that was used, so the map is off.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ The load of one device over a recording, as a job needs it.
 Reads and writes are separate: rate, sizes, requests in flight, and flushes. With one rate and a
 share of reads, a job would make each wait for the other.
 
-The share of requests that start where the one before ended, for fio's sequential or random job.
-
-No counter shows it. For writes it comes from the pattern that whatif uses, so both agree on one
-recording. What that leaves open, and all reads, follow from merging below: neighbours merge.
+No counter shows which requests start where the one before ended. For writes the share comes from the
+pattern that whatif uses, so both agree on one recording. What that leaves open, and all reads, follow
+from merging below: neighbours merge.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """
 The target of a fio job: a device or file that is unused on every machine involved.
 
-Whether a job may overwrite a device or file: only if it is unused.
+A job overwrites its target. So a device that anything uses is refused, and a file whose content is
+no test data.
 """
 
 from __future__ import annotations

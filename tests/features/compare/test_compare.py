@@ -6,12 +6,11 @@ from random import Random
 
 import pytest
 
+from stackmap.features.compare.await_change import classes
 from stackmap.features.compare.compare import compare
-from stackmap.features.compare.document import document
+from stackmap.features.compare.document import conclusions, document
 from stackmap.features.compare.json import compare_json
-from stackmap.features.compare.load_matching import classes
 from stackmap.features.compare.recording import MAX_BATCHES, RecordingBuilder
-from stackmap.features.compare.sentences import conclusions
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
