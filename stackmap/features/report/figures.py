@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from stackmap.features.report.hourly_profile import Hours
-from stackmap.features.report.size_classes import SizeClasses
+from stackmap.features.report.profiles import Hours, SizeClasses
 from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import counted_tops
@@ -27,6 +26,7 @@ from stackmap.rules.rule import Finding, Severity
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import Unjudged, unjudged
 
+SHORT = 3600.0  # seconds; a shorter measurement may miss the busiest hour
 MAX_STACKS = 8  # with all details, unless stacks are named; the others are in a table
 
 
@@ -46,6 +46,11 @@ class Period:
     last: str = ""
     seconds: float | None = None
     count: int = 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is too short to represent other hours."""
+        return self.seconds is not None and self.seconds < SHORT
 
     @property
     def missing(self) -> float:
