@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from stackmap.features.fiojob.sizes import Row, Sizes, sizes_of
-from stackmap.features.whatif.measured import Measured, measured
-from stackmap.features.whatif.members import users_of
+from stackmap.features.whatif.measured import Measured, measured, users_of
 from stackmap.features.whatif.pattern import pattern_of
 from stackmap.features.whatif.volume_context import VolumeContext, volume_context
 from stackmap.ledger.amplification import StackFigures, figures_of

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream
+from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
 
 SCHEMA = "stackmap.whatif/1"
@@ -30,6 +31,7 @@ def whatif_json(projection: Projection) -> Json:
         "need": None if projection.need is None else projection.need._asdict(),
         "regions": [region._asdict() for region in projection.regions],
         "unmodelled": list(projection.unmodelled),
+        "unmodelled_codes": list(map(code_of, projection.unmodelled)),
         "corrections": list(projection.corrections),
         "events": list(projection.events),
         "notes": list(projection.notes),
@@ -46,6 +48,7 @@ def _load(projection: Projection) -> Json:
         "sequential": {"low": min(shares), "likely": shares[0], "high": max(shares)},
         "span": pattern.likely.span,
         "told": list(pattern.evidence),
+        "told_codes": list(map(code_of, pattern.evidence)),
     }
 
 

@@ -1,20 +1,35 @@
-"""What a projection says in sentences: requests and bytes now and projected, and the space a layout needs."""
+"""
+What a projection says in sentences: requests and bytes now and projected, the space a layout needs, and what
+the figures leave out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import ceil
 
 from stackmap.document.templates import filled
 from stackmap.document.units import KIB, change_percent, size
 from stackmap.document.wording import change, paragraph, plural, short
+from stackmap.features.whatif.measured import Measured
+from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.projection import DeviceLoad, Projection
 from stackmap.features.whatif.quantities import Band
+from stackmap.features.whatif.volume_context import VolumeContext
+from stackmap.model.raid import Layout
+from stackmap.model.reason import Reason
 
 WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
 VISIBLE = 0.02  # of the high end; a smaller difference needs no range in a sentence
 SEPARATE = "`iostat -dxy 1 60` does: give its output with --input."
 NARROW = 0.005  # a band narrower than this has no visible width
+ALWAYS = (
+    Reason("latency", "how long requests take (only their number and size are projected)"),
+    Reason("more-io", "more I/O: a faster volume may attract it"),
+    Reason("rebuild", "resync, check and rebuild, and a degraded array"),
+)
+SEVERAL = 1.5  # writes in flight on average
+FULL = 0.9  # of the chunk: a larger mean size is that of pieces
 
 
 def headline(projection: Projection) -> str:
@@ -197,3 +212,72 @@ def _lacking(projection: Projection) -> str:
         return ""
     what = "requests" if projection.bytes_known else "requests and bytes"
     return f"The input does not separate reads and writes, so {what} are a range. {SEPARATE}"
+
+
+def unmodelled(
+    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
+) -> Iterator[Reason]:
+    """Yield what the figures leave out, as far as it matters for this projection."""
+    yield from ALWAYS
+    for code, words in _unmodelled(measured, context, pattern, layout):
+        yield Reason(code, words)
+
+
+def _unmodelled(
+    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
+) -> Iterator[tuple[str, str]]:
+    if context.background_state:
+        yield (
+            "background-work",
+            (
+                f"the background work of its members: the array's state is {context.background_state}, so "
+                "the present figures are not only the load's"
+            ),
+        )
+    for target in context.writers_below:
+        words = f"what {target} below the members reads and writes itself, now and projected"
+        yield "writer-below", words
+    if context.spread_above:
+        more = f" and {len(context.spread_above) - 1} more" * (len(context.spread_above) > 1)
+        yield (
+            "spread-above",
+            (
+                f"a changed layout above ({context.spread_above[0]}{more} spreads its load over this and "
+                "other devices)"
+            ),
+        )
+    if layout.survivable_failures and context.manager is None:
+        yield "bitmap-region", "mdadm's bitmap regions of 64 MiB (the projection uses LVM's, 2 MiB)"
+    chunk = context.split_size
+    if chunk is not None and max(measured.read.size, measured.write.size) >= FULL * chunk:
+        yield (
+            "split-requests",
+            (
+                f"requests above the present chunk of {chunk // 1024} KiB: the kernel counts their pieces, so "
+                "a larger chunk or parity may make fewer of them"
+            ),
+        )
+    if layout.parity and pattern.rows is None:
+        yield (
+            "page-merging",
+            (
+                "how well md's pages merge at these disks (the range is from lab measurements, and wider with "
+                "several requests in flight)"
+            ),
+        )
+    if measured.depth > SEVERAL and layout.copies > 1 and not layout.parity:
+        words = "whether concurrent writes share a bitmap write (the range covers both)"
+        yield "bitmap-sharing", words
+    present = context.present is not None and context.present.survivable_failures
+    if measured.metadata is None and present and layout.survivable_failures:
+        words = "how often the bitmap is written now (the input does not show it)"
+        if not context.lvm:
+            words = (
+                "how often md's bitmap, if there is one, is written now (its writes look like data)"
+            )
+        yield "bitmap-now", words
+    if layout.level in ("raid1", "raid10", "mirror"):
+        yield "read-balance", "how reads are balanced over the copies (load per disk is the mean)"
+    if measured.flushes_reason:
+        where = "are counted as writes" if context.counts_flushes else "md does not count"
+        yield "flushes", f"flushes, which {where}: {measured.flushes_reason}"
