@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from stackmap.ledger.layers import carries_data
 from stackmap.model.device import Device, Role
+from stackmap.model.reason import Reason
 from stackmap.model.topology import Topology
 
 FAILED = ("failed", "faulty", "missing")
@@ -34,7 +35,8 @@ def background(topology: Topology, top: str) -> Mapping[str, str]:
         device = topology[name]
         reason = reached.get(name, "")
         if not reason and (work := work_of(device)):
-            reason = f"{device.title} runs background work ({device.state}): {WORK[work]}"
+            words = f"{device.title} runs background work ({device.state}): {WORK[work]}"
+            reason = Reason(work, words)
         if reason:
             for edge in topology.below(name):
                 reached.setdefault(edge.below, reason)

@@ -30,6 +30,7 @@ from stackmap.ledger.pools import is_pool, part_of_pool
 from stackmap.ledger.sent import TOLERANCE, Sent, is_all
 from stackmap.model.computed_once import computed_once
 from stackmap.model.load import DIRECTIONS, Flow, Load, ratio
+from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology
 
 
@@ -55,9 +56,11 @@ class Ownership:
         device, load = self.topology[name], self.sent.loads.get(name)
         if load is None:
             return Share(
-                reason=f"{device.title}: no counters in this interval"
+                reason=Reason("no-counters", f"{device.title}: no counters in this interval")
                 if device.counted
-                else f"{device.title}: I/O passes it without touching its counters"
+                else Reason(
+                    "uncounted", f"{device.title}: I/O passes it without touching its counters"
+                )
             )
         if name == self.top:
             return share_of_all(load)
@@ -118,9 +121,10 @@ class Ownership:
                 part = arrived._replace(ios=whole.ios, wait=whole.wait)
             else:
                 part = arrived._replace(ios=None, wait=None)
-                reason = reason or (
+                reason = reason or Reason(
+                    "split",
                     f"{self.topology[name].title} splits requests of several volumes: "
-                    "its counters do not show whose pieces they were"
+                    "its counters do not show whose pieces they were",
                 )
             parts[direction] = part
         return Share(parts, divided, reason, divisions=self._divisions(name, edges))

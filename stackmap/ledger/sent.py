@@ -28,6 +28,7 @@ from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.passthrough import passes_on
+from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology
 
 ABSENT = Load()
@@ -92,9 +93,10 @@ class Sent:
     def indivisible(self, name: str) -> str:
         """Return why no counter shows the I/O of each volume on *name*."""
         above = sorted({self.topology[e.above].title for e in self.topology.above(name)})
-        return (
+        return Reason(
+            "shared",
             f"{self.topology[name].title} serves several volumes through {', '.join(above)}: "
-            "its counters do not show whose I/O it was"
+            "its counters do not show whose I/O it was",
         )
 
     @computed_once

@@ -29,6 +29,7 @@ from stackmap.features.compare.comparison import (
 from stackmap.features.compare.estimate import Estimate, estimate
 from stackmap.features.compare.recording import TOP, Sums
 from stackmap.model.load import plus, ratio
+from stackmap.model.reason import Reason
 
 CLASS_WIDTH = 1.25  # the largest ratio of similar rates or sizes
 MIN_SHARED = 0.2  # of the intervals
@@ -90,14 +91,16 @@ def size_difference(name: str, before: float | None, after: float | None) -> str
     times = ratio(after, before)
     if times is None or is_similar(times):
         return ""
-    return f"the mean size of {name} was {(before or 0) / 1024:.1f} KiB before and {(after or 0) / 1024:.1f} KiB after"
+    sizes = f"{(before or 0) / 1024:.1f} KiB before and {(after or 0) / 1024:.1f} KiB after"
+    return Reason("sizes-differ", f"the mean size of {name} was {sizes}")
 
 
 def mix_difference(before: float | None, after: float | None) -> str:
     """Return how two shares of writes, 0…1, differ; "" if they are similar."""
     if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
         return ""
-    return f"{before * 100:.0f} % of the requests were writes before, {after * 100:.0f} % after"
+    words = f"{before * 100:.0f} % of the requests were writes before, {after * 100:.0f} % after"
+    return Reason("mix-differs", words)
 
 
 class AwaitComparison:
@@ -191,13 +194,12 @@ def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
         for side in (old, new)
     ]
     if None in rates:
-        return "the load is not known"
+        return Reason("load-unknown", "the load is not known")
     both = f"{rates[0] or 0:.1f} requests per second before, {rates[1] or 0:.1f} after"
     if found.shared >= MIN_SHARED:
-        return f"too few intervals have similar load ({both})"
-    return (
-        f"the loads differ: {both}; {found.shared * 100:.0f} % of the intervals have similar load"
-    )
+        return Reason("few-intervals", f"too few intervals have similar load ({both})")
+    share = f"{found.shared * 100:.0f} % of the intervals have similar load"
+    return Reason("loads-differ", f"the loads differ: {both}; {share}")
 
 
 def _standardised(weights: Sequence[float]) -> Callable[[Sequence[float]], float | None]:

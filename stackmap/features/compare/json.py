@@ -12,6 +12,7 @@ from stackmap.features.compare.comparison import (
 from stackmap.features.compare.document import METHOD, caveats, conclusions
 from stackmap.features.compare.estimate import DRAWS, SEED, Estimate
 from stackmap.features.compare.recording import Recording
+from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
 from stackmap.render.layers_json import layouts_json
 
@@ -73,6 +74,7 @@ def _side_json(side: StackRecord) -> dict[str, object]:
                 "layer": layer,
                 "devices": list(side.sums.devices.get(layer, ())),
                 "reason": side.sums.reasons.get(layer),
+                "reason_code": code_of(side.sums.reasons.get(layer)),
             }
             for layer in side.sums.layers
         ],
@@ -91,6 +93,7 @@ def _figures_json(
             "after": _estimate_json(each.after, batches[1]),
             "change": _change_json(each),
             "reason": each.reason or None,
+            "reason_code": code_of(each.reason),
         }
         for each in figures
     ]
