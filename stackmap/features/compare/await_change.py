@@ -20,14 +20,10 @@ from stackmap.features.compare.comparison import (
     Figure,
     FigureComparison,
     StackRecord,
-    columns_of,
     compare_sides,
-    counting_error,
-    measured,
-    sum_at_top,
 )
 from stackmap.features.compare.estimate import Estimate, estimate
-from stackmap.features.compare.recording import TOP, Sums
+from stackmap.features.compare.recording import TOP, Sum, Sums
 from stackmap.model.load import plus, ratio
 from stackmap.model.reason import Reason
 
@@ -76,11 +72,6 @@ def _class_of(rate: float | None, bounds: Sequence[float]) -> int | None:
     return sum(bound <= rate for bound in bounds) if rate else None
 
 
-def in_class(classes: Sequence[int | None], column: Sequence[float], wanted: int) -> list[float]:
-    """Return *column* with 0 for batches outside the class *wanted*."""
-    return [value if each == wanted else 0.0 for each, value in zip(classes, column, strict=True)]
-
-
 def is_similar(times: float) -> bool:
     """Whether a ratio counts as similar."""
     return 1 / CLASS_WIDTH <= times <= CLASS_WIDTH
@@ -113,14 +104,17 @@ class AwaitComparison:
     def __init__(
         self, old: StackRecord, new: StackRecord, load: Sequence[FigureComparison]
     ) -> None:
-        self._classes = found = classes(_rates(old.sums), _rates(new.sums))
-        sizes = {direction: _size_reason(direction, load) for direction in ALL_DIRECTIONS}
+        self._classes = classes(_rates(old.sums), _rates(new.sums))
+        self.shared = self._classes.shared
+        # A text without separate reads and writes has sizes of both together only.
+        sizes = {figure.direction: figure for figure in load if figure.figure.key == "size"}
+        differing = {direction: _size_reason(direction, sizes) for direction in ALL_DIRECTIONS}
         mix = mix_difference(_write_share(old), _write_share(new))
-        self._reasons = {direction: size or mix for direction, size in sizes.items()}
-        self._rate_reason = _rate_reason(old, new, found)
-        self.shared = found.shared
-        directions = READ_WRITE if _has_split_sizes(load) else ("total",)
-        self.differences = tuple(filter(None, (*map(sizes.get, directions), mix)))
+        self._reasons = {direction: reason or mix for direction, reason in differing.items()}
+        self._rate_reason = _rate_reason(old, new, self._classes)
+        split = any(sizes[way].before and sizes[way].after for way in READ_WRITE if way in sizes)
+        told = (*map(differing.get, READ_WRITE if split else ("total",)), mix)
+        self.differences = tuple(filter(None, told))
 
     def compare(
         self, figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
@@ -130,59 +124,50 @@ class AwaitComparison:
 
         Await of reads and writes together only where a side does not separate them, as old iostat.
         """
-        if direction == "total" and _is_split(figure, old, new, layer):
+        if direction == "total" and all(
+            any(side.columns_of(figure, layer, way) for way in READ_WRITE)
+            for side in (old, new)
+            if side.columns_of(figure, layer, "total")
+        ):
             return None
         reason = self._reasons[direction] or self._rate_reason
         if reason:
-            plain = [measured(figure, side.sums, layer, direction) for side in (old, new)]
+            plain = [side.measured(figure, layer, direction) for side in (old, new)]
             return compare_sides(figure, (layer, direction), plain, reason)
         sides = [
-            self._at_similar_load(figure, side.sums, which, layer, direction)
-            for side, which in ((old, self._classes.before), (new, self._classes.after))
+            self._at_similar_load(side, classes_of_side, figure.columns(layer, direction))
+            for side, classes_of_side in ((old, self._classes.before), (new, self._classes.after))
         ]
         return compare_sides(figure, (layer, direction), sides)
 
     def _at_similar_load(
-        self, figure: Figure, sums: Sums, which: Sequence[int | None], layer: str, direction: str
+        self, side: StackRecord, classes_of_side: Sequence[int | None], keys: Sequence[Sum]
     ) -> Estimate | None:
-        wait, ios = (sums.columns.get(key) for key in figure.columns(layer, direction))
+        wait, ios = (side.sums.columns.get(key) for key in keys)
         if wait is None or ios is None or None in wait or None in ios:
             return None
-        known = [[value or 0.0 for value in column] for column in (wait, ios)]
         weights = self._classes.weights
-        columns = [in_class(which, column, each) for each in weights for column in known]
-        return estimate(columns, _standardised(list(weights.values())), counting_error(sums))
+        # A batch outside a class counts as 0 in its columns.
+        columns = [
+            [
+                (value or 0.0) if own == wanted else 0.0
+                for own, value in zip(classes_of_side, column, strict=True)
+            ]
+            for wanted in weights
+            for column in (wait, ios)
+        ]
+        return estimate(columns, _standardised(list(weights.values())), side.counting_error)
 
 
-def _has_split_sizes(load: Sequence[FigureComparison]) -> bool:
-    """Whether sizes of reads or of writes are known on both sides."""
-    return any(
-        each.before and each.after
-        for each in load
-        if each.figure.key == "size" and each.direction in READ_WRITE
-    )
-
-
-def _is_split(figure: Figure, old: StackRecord, new: StackRecord, layer: str) -> bool:
-    """Whether every side that knows an await of *layer* separates reads and writes."""
-    return all(
-        any(columns_of(figure, side.sums, layer, way) for way in READ_WRITE)
-        for side in (old, new)
-        if columns_of(figure, side.sums, layer, "total")
-    )
-
-
-def _size_reason(direction: str, load: Sequence[FigureComparison]) -> str:
+def _size_reason(direction: str, sizes: Mapping[str, FigureComparison]) -> str:
     """Return how request sizes differ, "" if they are similar."""
-    # A text without separate reads and writes has sizes of both together only.
-    sizes = {each.direction: each for each in load if each.figure.key == "size"}
-    if not {"read", "write"} & sizes.keys():
+    if not {*READ_WRITE} & sizes.keys():
         direction = "total"
-    each = sizes.get(direction)
-    if each is None or each.before is None or each.after is None:
+    size = sizes.get(direction)
+    if size is None or size.before is None or size.after is None:
         return ""
     name = "requests" if direction == "total" else f"{direction}s"
-    return size_difference(name, each.before.value, each.after.value)
+    return size_difference(name, size.before.value, size.after.value)
 
 
 def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
@@ -190,8 +175,7 @@ def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
     if found.weights and found.shared >= MIN_SHARED:
         return ""
     rates = [
-        ratio(sum_at_top(side.sums, "total", "ios"), sum_at_top(side.sums, "total", "seconds"))
-        for side in (old, new)
+        ratio(side.at_top("total", "ios"), side.at_top("total", "seconds")) for side in (old, new)
     ]
     if None in rates:
         return Reason("load-unknown", "the load is not known")
@@ -223,5 +207,5 @@ def _rates(sums: Sums) -> list[float | None]:
 
 def _write_share(side: StackRecord) -> float | None:
     """Return the share of writes among the top's requests."""
-    both = plus(sum_at_top(side.sums, "read", "ios"), sum_at_top(side.sums, "write", "ios"))
-    return ratio(sum_at_top(side.sums, "write", "ios"), both)
+    written = side.at_top("write", "ios")
+    return ratio(written, plus(side.at_top("read", "ios"), written))

@@ -31,10 +31,17 @@ from stackmap.features.compare.recording import LAST, TOP, Recording, sums_of
 from stackmap.ledger.layers import spreading
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
-from stackmap.model.machine import Machine, of_another
+from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
 
 Pairs = list[tuple[str, str]]
+FigureComparer = Callable[[Figure, StackRecord, StackRecord, str, str], "FigureComparison | None"]
+
+LENGTH_RATIO = 2.0  # of intervals: a longer one averages more
+# Settings that change how many requests a write causes. A reshape leaves a larger stripe cache, because it
+# must hold the stripes it moves (raid5.c, check_stripe_cache): 256 rows became 1025 in the lab.
+SETTINGS = ("stripe cache", "rmw level", "consistency", "region")
+SIZE_TOLERANCE = 0.02  # LVM rounds a size to whole extents per stripe
 
 
 @dataclass(frozen=True)
@@ -123,9 +130,6 @@ def _titles_above(topology: Topology, name: str) -> set[str]:
     return {topology[above].title for above in topology.with_all_above(name)[1:]}
 
 
-FigureComparer = Callable[[Figure, StackRecord, StackRecord, str, str], "FigureComparison | None"]
-
-
 def compare(before: Recording, after: Recording, pairs: Iterable[tuple[str, str]]) -> Comparison:
     """Return the comparison of each of *pairs*: kernel names of a top before and after."""
     stacks = (_stack(before, after, *pair) for pair in pairs)
@@ -133,22 +137,20 @@ def compare(before: Recording, after: Recording, pairs: Iterable[tuple[str, str]
 
 
 def _stack(before: Recording, after: Recording, top: str, top_after: str) -> StackComparison:
-    old, new = _side(before, top), _side(after, top_after)
+    old, new = (
+        StackRecord(
+            side.topology[name], sums_of(side, name), side, tuple(spreading(side.topology, name))
+        )
+        for side, name in ((before, top), (after, top_after))
+    )
     load = tuple(_all_of(LOAD, old, new, compare_figure))
     ratios = tuple(_all_of(RATIOS, old, new, compare_figure))
     waiting = AwaitComparison(old, new, load)
     waits = tuple(_all_of([AWAIT], old, new, waiting.compare))
     judged = _judged((*ratios, *waits))
-    warnings = warnings_of(before, after, (old, new), waiting.differences)
+    warnings = tuple(dict.fromkeys(_warnings(old, new, waiting.differences)))
     count = len(ratios)
     return StackComparison(old, new, load, judged[:count], judged[count:], waiting.shared, warnings)
-
-
-def _side(recording: Recording, top: str) -> StackRecord:
-    raids = tuple(spreading(recording.topology, top))
-    return StackRecord(
-        recording.topology[top], sums_of(recording, top), recording.batch_size, raids
-    )
 
 
 def _all_of(
@@ -159,104 +161,63 @@ def _all_of(
     layers.sort(key=lambda layer: (layer != TOP, layer == LAST))
     for layer in layers:
         for figure in figures:
-            for direction in figure.directions if figure.is_of(layer) else ():
-                found = comparer(figure, old, new, layer, direction)
-                if found is not None:
-                    yield found
+            for direction in figure.titles if figure.is_of(layer) else ():
+                comparison = comparer(figure, old, new, layer, direction)
+                if comparison is not None:
+                    yield comparison
 
 
 def _judged(figures: tuple[FigureComparison, ...]) -> tuple[FigureComparison, ...]:
     """Return *figures* with the significant ones marked, judged together."""
     chances = {
-        place: each.change.chance
-        for place, each in enumerate(figures)
-        if each.change is not None and each.change.chance is not None
+        place: figure.change.chance
+        for place, figure in enumerate(figures)
+        if figure.change is not None and figure.change.chance is not None
     }
-    found = significant(chances)
-    return tuple(each._replace(significant=place in found) for place, each in enumerate(figures))
+    marked = significant(chances)
+    return tuple(
+        figure._replace(significant=place in marked) for place, figure in enumerate(figures)
+    )
 
 
-LENGTH_RATIO = 2.0  # of intervals: a longer one averages more
-# Settings that change how many requests a write causes. A reshape leaves a larger stripe cache, because it
-# must hold the stripes it moves (raid5.c, check_stripe_cache): 256 rows became 1025 in the lab.
-SETTINGS = ("stripe cache", "rmw level", "consistency", "region")
-SIZE_TOLERANCE = 0.02  # LVM rounds a size to whole extents per stripe
-
-
-def warnings_of(
-    before: Recording,
-    after: Recording,
-    sides: tuple[StackRecord, StackRecord],
-    differences: Sequence[str],
-) -> tuple[str, ...]:
-    """Return them as sentences; *differences*: how the loads differ."""
-    found = [
-        *_of_one("before", before),
-        *_of_one("after", after),
-        *_too_few(before, after),
-        *_machines(before, after),
-        *_sizes(*(side.top for side in sides)),
-        *_settings(*sides),
-        *_lengths(before, after),
-    ]
-    found += [
-        f"the load differs, so the cost per request may differ too: {each}" for each in differences
-    ]
-    return tuple(dict.fromkeys(found))
-
-
-def _of_one(name: str, recording: Recording) -> Iterator[str]:
-    for work in recording.work:
-        if recording.worked:
-            yield f"{name}: during all intervals, {work}; figures and await include that work"
-        else:
-            yield f"{name}: {recording.at_work} intervals are left out: {work}"
-    if recording.changed:
-        yield f"{name}: {recording.changed} intervals are left out: the stack was different"
-
-
-def _too_few(before: Recording, after: Recording) -> Iterator[str]:
+def _warnings(old: StackRecord, new: StackRecord, differences: Sequence[str]) -> Iterator[str]:
+    """Yield what makes the two less comparable; *differences*: how the loads differ."""
+    before, after = old.recording, new.recording
+    for name, recording in (("before", before), ("after", after)):
+        for work in recording.work:
+            if recording.worked:
+                yield f"{name}: during all intervals, {work}; figures and await include that work"
+            else:
+                yield f"{name}: {recording.at_work} intervals are left out: {work}"
+        if recording.changed:
+            yield f"{name}: {recording.changed} intervals are left out: the stack was different"
     if min(before.count, after.count) < MIN_INTERVALS:
         yield (
             f"too few intervals to test significance or to compute ranges: {before.count} before, "
             f"{after.count} after; each side needs {MIN_INTERVALS}"
         )
-
-
-def _machines(before: Recording, after: Recording) -> Iterator[str]:
-    what = of_another(_machine(before), _machine(after))
-    if what:
+    if what := of_another(before.machine, after.machine):
         yield f"after is from another machine: {what}"
-
-
-def _machine(recording: Recording) -> Machine:
-    """Return the machine that the recording names; else the one whose topology is used."""
-    named = recording.batches[0].machine if recording.batches else Machine()
-    known = recording.topology.machine
-    return Machine(named.host or known.host, named.kernel or known.kernel)
-
-
-def _sizes(before: Device, after: Device) -> Iterator[str]:
-    times = ratio(after.size, before.size)
+    times = ratio(new.top.size, old.top.size)
     if times is not None and abs(times - 1) > SIZE_TOLERANCE:
-        yield f"{after.title} has {times:.2f} times the size of {before.title} before: seeks differ"
-
-
-def _settings(before: StackRecord, after: StackRecord) -> Iterator[str]:
-    """Yield the settings that differ, if one array spreads the data on each side and both report them."""
-    if len(before.raids) != 1 or len(after.raids) != 1:
-        return
-    (old,), (new,) = before.raids, after.raids
-    for what in SETTINGS:
-        was, now = old.facts.get(what), new.facts.get(what)
-        if was is not None and now is not None and was != now:
-            yield f"{what} of {new.title} is {now}, before {was}: this changes the cost of a write too"
-
-
-def _lengths(before: Recording, after: Recording) -> Iterator[str]:
+        yield f"{new.top.title} has {times:.2f} times the size of {old.top.title} before: seeks differ"
+    yield from _settings(old.raids, new.raids)
     times = ratio(after.length, before.length)
     if times is not None and not 1 / LENGTH_RATIO <= times <= LENGTH_RATIO:
         yield (
             f"intervals are {before.length:.1f} s before and {after.length:.1f} s after: short ones show "
             "more of the peaks"
         )
+    for difference in differences:
+        yield f"the load differs, so the cost per request may differ too: {difference}"
+
+
+def _settings(before: Sequence[Device], after: Sequence[Device]) -> Iterator[str]:
+    """Yield the settings that differ, if one array spreads the data on each side and both report them."""
+    if len(before) != 1 or len(after) != 1:
+        return
+    (old,), (new,) = before, after
+    for what in SETTINGS:
+        was, now = old.facts.get(what), new.facts.get(what)
+        if was is not None and now is not None and was != now:
+            yield f"{what} of {new.title} is {now}, before {was}: this changes the cost of a write too"

@@ -38,18 +38,12 @@ SECOND_CHOICE: dict[Figured, Figured] = {
     ("requests", LAST, "total"): ("completed", LAST, "total"),
     ("bytes", LAST, "total"): ("disk_bytes", LAST, "write"),
 }
-# What the load is described by.
-LOAD = {
-    ("rate", "read"): "reads/s",
-    ("rate", "write"): "writes/s",
-    ("rate", "total"): "requests/s",
-    ("size", "read"): "KiB per read",
-    ("size", "write"): "KiB per write",
-    ("size", "total"): "KiB per request",
-    ("queue", "total"): "queue depth",
-}
+DESCRIBED = ("rate", "size", "queue")  # the figures that describe the load in a sentence
 NO_CHANGE = change_percent(1.0)
 FACTOR = 3.0  # a change by this much or more is shown as a factor, not in percent
+HEADINGS = ("", "before", "after", "change", "95 % interval", "")
+# Left out of the table: they follow from other rows. The JSON has them.
+DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("coalescing", "write")}
 
 
 def conclusions(stack: StackComparison) -> list[str]:
@@ -105,10 +99,10 @@ def _figure(key: Figured, each: FigureComparison) -> str:
 
 def _load(stack: StackComparison) -> str:
     changes = [
-        f"{LOAD[each.figure.key, each.direction]} {factor(each.change.ratio)}"
+        f"{each.figure.titles[each.direction]} {factor(each.change.ratio)}"
         for each in stack.load
         if each.change is not None and each.change.ratio
-        if (each.figure.key, each.direction) in LOAD and _is_changed(each)
+        if each.figure.key in DESCRIBED and _is_changed(each)
     ]
     load = f"Change of the load: {', '.join(changes) or 'none'}."
     return (
@@ -162,8 +156,8 @@ def _sides(stack: StackComparison) -> tuple[tuple[str, StackRecord], ...]:
 
 def _method(stack: StackComparison) -> str:
     tested = [each for each in stack.judged if _is_tested(each)]
-    before = _blocks([e.before for e in tested], stack.before.batch)
-    after = _blocks([e.after for e in tested], stack.after.batch)
+    before = _blocks([e.before for e in tested], stack.before.recording.batch_size)
+    after = _blocks([e.after for e in tested], stack.after.recording.batch_size)
     return (
         f"Method: {METHOD}, {DRAWS} draws, blocks of {before} before and {after} after. * marks "
         f"significance at 5 % over all {len(tested)} figures together (Holm). await uses the "
@@ -217,37 +211,6 @@ def factor(ratio: float, *, as_factor: bool = False) -> str:
     ('-69.6 %', '×3.55', '×1.50')
     """
     return f"×{ratio:.2f}" if as_factor or ratio >= FACTOR else change_percent(ratio)
-
-
-HEADINGS = ("", "before", "after", "change", "95 % interval", "")
-ROWS = LOAD | {
-    ("bytes/s", "read"): "KiB/s read",
-    ("bytes/s", "write"): "KiB/s written",
-    ("flushes", "total"): "flushes/s",
-    ("requests", "read"): "arrived per read",
-    ("requests", "write"): "arrived per write",
-    ("requests", "total"): "arrived per request",
-    ("bytes", "read"): "bytes per byte read",
-    ("bytes", "write"): "bytes per byte written",
-    ("bytes", "total"): "bytes per byte",
-    ("disk_bytes", "total"): "disk bytes per byte",
-    ("shrink", "read"): "shrink of reads",
-    ("shrink", "write"): "shrink of writes",
-    ("shrink", "total"): "shrink",
-    ("coalescing", "read"): "coalescing of reads",
-    ("coalescing", "write"): "coalescing of writes",
-    ("coalescing", "total"): "coalescing",
-    ("completed", "read"): "completed per read",
-    ("completed", "write"): "completed per write",
-    ("completed", "total"): "completed per request",
-    ("write_cost", "write"): "completed per write, with reads",
-    ("disk_bytes", "write"): "disk bytes per byte written",
-    ("await", "read"): "read await, ms",
-    ("await", "write"): "write await, ms",
-    ("await", "total"): "await, ms",
-}
-# Left out of the table: they follow from other rows. The JSON has them.
-DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("coalescing", "write")}
 
 
 def document(found: Comparison) -> Iterator[Block]:
@@ -332,9 +295,8 @@ def _layer_name(stack: StackComparison, layer: str) -> str:
 
 
 def _row(each: FigureComparison) -> tuple[str, ...]:
-    key = "bytes/s" if each.figure.unit == "B/s" else each.figure.key
     return (
-        f"  {ROWS[key, each.direction]}",
+        f"  {each.figure.titles[each.direction]}",
         value_of(each, each.before),
         value_of(each, each.after),
         change_of(each.change),

@@ -48,7 +48,7 @@ def _recording_json(recording: Recording) -> dict[str, object]:
 
 
 def _stack_json(stack: StackComparison) -> dict[str, object]:
-    batches = stack.before.batch, stack.after.batch
+    batches = stack.before.recording.batch_size, stack.after.recording.batch_size
     return {
         "before": _side_json(stack.before),
         "after": _side_json(stack.after),

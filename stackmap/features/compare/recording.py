@@ -22,6 +22,7 @@ from stackmap.ledger.parity import parity_reads
 from stackmap.ledger.time_series import TimeSeries, start_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import plus
+from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 
 MAX_BATCHES = 120
@@ -57,6 +58,13 @@ class Recording:
     def batch_size(self) -> int:
         """Intervals per batch."""
         return max(1, round(self.count / max(1, len(self.batches))))
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the recording names; else the one whose topology is used."""
+        named = self.batches[0].machine if self.batches else Machine()
+        known = self.topology.machine
+        return Machine(named.host or known.host, named.kernel or known.kernel)
 
     @property
     def length(self) -> float | None:
