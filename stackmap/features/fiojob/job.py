@@ -35,6 +35,8 @@ SOURCE_TEXT = {
     "within an interval appear as their mean",
     SizeSource.GIVEN: "as given by the user, not measured",
 }
+SCHEMA = "stackmap.fiojob/1"
+WIDTH = 96
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,9 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
             f"sizes: the device splits requests at {(load.split_size or 0) // 1024} KiB before it counts them; those "
             "of that size may be pieces of larger ones"
         )
-    comments.append(f"{_called(stream)}: probably; {stream.access.evidence}")
+    percent = random_percent(stream)
+    order = {0: "sequential", 100: "random"}.get(percent, f"{percent} % random")
+    comments.append(f"{order}: probably; {stream.access.evidence}")
     if stream.queue is None:
         comments.append("iodepth: a default; the input has no latencies")
     if stream.direction == "write":
@@ -141,11 +145,6 @@ def _order(stream: Stream) -> dict[str, str]:
         return {"rw": f"{'rand' if percent else ''}{stream.direction}"}
     # The rest is sequential (fio's percentage_random).
     return {"rw": f"rand{stream.direction}", "percentage_random": str(percent)}
-
-
-def _called(stream: Stream) -> str:
-    percent = random_percent(stream)
-    return {0: "sequential", 100: "random"}.get(percent, f"{percent} % random")
 
 
 def _sizes(percents: Mapping[int, int]) -> dict[str, str]:
@@ -189,18 +188,16 @@ def _flushing(load: JobLoad, every: int | None) -> str:
     return f"flushes: {load.flushes:.2f} per second, one after {every} writes"
 
 
-SCHEMA = "stackmap.fiojob/1"
-WIDTH = 96
-
-
 def fiojob_text(job: Job) -> str:
     """Return the job file; its comments explain the load and the options."""
     parts = [
         "\n".join(_comments(_head(job))),
         "\n".join(["[global]", *_options(job.options)]),
         *(
-            "\n".join([f"[{each.name}]", *_comments(each.comments), *_options(each.options)])
-            for each in job.sections
+            "\n".join(
+                [f"[{section.name}]", *_comments(section.comments), *_options(section.options)]
+            )
+            for section in job.sections
         ),
     ]
     return "\n\n".join(parts) + "\n"

@@ -32,6 +32,16 @@ from stackmap.model.topology import Topology
 DIRECTIONS = ("read", "write")
 BUSIEST = 0.95  # of the intervals have at most the job's requests in flight
 UNSEEN = "no counter below shows them"
+MERGING = 1.25  # arrivals per request completed below: neighbours arrived in sequence
+FULL = 0.5  # of the bytes in full stripes, by requests smaller than a stripe
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPattern:
+    """``sequential``: the estimated share of sequential requests, 0…1; ``evidence``: what it is based on."""
+
+    sequential: float
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ class LoadMeasurement:
     given: Mapping[str, Sizes] = field(default_factory=dict)
     _rows: dict[str, list[Row]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
     _queues: dict[str, list[float]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
-    _flushed: list[float | None] = field(default_factory=list)
+    _flushed: list[float] = field(default_factory=list)
     _seconds: list[float | None] = field(default_factory=list)
     _whole: Average = field(default_factory=Average)
     _corrections: dict[str, None] = field(default_factory=dict)
@@ -117,14 +127,15 @@ class LoadMeasurement:
         self._whole.add(interval)
         length = right.seconds or 1.0
         self._seconds.append(right.seconds)
-        flushes = self._flushes(right, load)
-        self._flushed.append(None if flushes is None else flushes * length)
+        flushes, reason = self._flushes(right, load)
+        self._flushes_reason = self._flushes_reason or reason
+        self._flushed.append(flushes * length)
         for direction in DIRECTIONS:
             flow = load.flow(direction)
             sent = flow.ios if flow.arrivals is None else flow.arrivals
             if sent is None or flow.bytes is None:
                 continue
-            empty = (flushes or 0.0) if direction == "write" and self._counts_flushes() else 0.0
+            empty = flushes if direction == "write" and self._counts_flushes else 0.0
             self._rows[direction].append((max(0.0, sent - empty) * length, flow.bytes * length))
             if (queue := _queue(load, flow)) is not None:
                 self._queues[direction].append(queue)
@@ -137,32 +148,34 @@ class LoadMeasurement:
 
     def result(self) -> JobLoad | None:
         """Return the load; None if the device has no counters."""
-        if not self._seconds:
+        whole = self._whole.result()
+        if whole is None:
             return None
         seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
         span = seconds or float(len(self._seconds))
-        access = self._access_patterns()
+        access = self._access_patterns(corrected(self.topology, whole))
         streams = [s for d in DIRECTIONS if (s := self._stream(d, span, access[d])) is not None]
-        known = [each for each in self._flushed if each is not None]
+        context = self._context
         return JobLoad(
             self.topology[self.name],
             tuple(streams),
-            flushes=None if self._flushes_reason else math.fsum(known) / span,
+            flushes=None if self._flushes_reason else math.fsum(self._flushed) / span,
             flushes_reason=self._flushes_reason,
-            split_size=self._split_size(),
+            split_size=context.split_size if context.device.name == self.name else None,
             seconds=seconds,
             count=len(self._seconds),
             corrections=tuple(sorted(self._corrections)),
         )
 
-    def _access_patterns(self) -> Mapping[str, AccessPattern]:
-        whole = self._whole.result()
-        if whole is None:
-            return dict.fromkeys(DIRECTIONS, AccessPattern(0.0, "no evidence"))
-        right = corrected(self.topology, whole)
-        return access_patterns(
-            self.topology, self.name, self._context, right, exclusive=not self._disturbed
-        )
+    def _access_patterns(self, whole: Interval) -> Mapping[str, AccessPattern]:
+        """Return that of reads and of writes; that of writes is whatif's, if no other volume used the members."""
+        ledger = Ledger(self.topology, whole.loads, whole.seconds)
+        (stack,) = figures_of(ledger, [self.name])
+        volume = None if self._disturbed else measured(ledger, self._context)
+        written = _merged(stack, "write")
+        if volume is not None:
+            written = _written(stack, self._context, volume)
+        return {"read": _merged(stack, "read"), "write": written}
 
     def _stream(self, direction: str, span: float, access: AccessPattern) -> Stream | None:
         rows = self._rows[direction]
@@ -175,34 +188,28 @@ class LoadMeasurement:
         known = self.given.get(direction, sizes)
         return Stream(direction, rate, sizes.mean, known, queue, access)
 
-    def _flushes(self, interval: Interval, load: Load) -> float | None:
-        """Return the empty flushes per second; None if not known, and keep the reason."""
-        flushes, reason = self._count_flushes(interval, load)
-        self._flushes_reason = self._flushes_reason or reason
-        return None if reason else flushes
-
-    def _count_flushes(self, interval: Interval, load: Load) -> tuple[float, str]:
+    def _flushes(self, interval: Interval, load: Load) -> tuple[float, str]:
         """Return the empty flushes per second and "", or 0 and why they are not known."""
         if load.flush.ios is not None and self.name == self._leaf:
             return load.flush.ios, ""
         used = users_of(self.topology, interval.loads, self._other_users)
         self._disturbed = self._disturbed or bool(used)
-        if self._counts_flushes() and load.write.ios == 0:
+        if self._counts_flushes and load.write.ios == 0:
             return 0.0, ""
         if used:
             return 0.0, f"{used} the same disks"
         at_leaf = interval.loads.get(self._leaf, Load()).flush.ios
         if self._context.present is None and at_leaf is not None:
             return at_leaf, ""
-        found = measured(Ledger(self.topology, interval.loads, interval.seconds), self._context)
-        return (0.0, UNSEEN) if found is None else (found.known_flushes, found.flushes_reason)
+        volume = measured(Ledger(self.topology, interval.loads, interval.seconds), self._context)
+        if volume is None:
+            return 0.0, UNSEEN
+        return 0.0 if volume.flushes_reason else volume.known_flushes, volume.flushes_reason
 
+    @property
     def _counts_flushes(self) -> bool:
         """Whether the device counts empty flushes as writes; md does not (stackmap-kernel(7), "Counters")."""
         return self.topology[self.name].kind is not Kind.ARRAY
-
-    def _split_size(self) -> int | None:
-        return self._context.split_size if self._context.device.name == self.name else None
 
 
 def _other_users(topology: Topology, name: str, below: str) -> tuple[str, ...]:
@@ -219,37 +226,10 @@ def _queue(load: Load, flow: Flow) -> float | None:
     return None if load.aqu is None or share is None else load.aqu * share
 
 
-MERGING = 1.25  # arrivals per request completed below: neighbours arrived in sequence
-FULL = 0.5  # of the bytes in full stripes, by requests smaller than a stripe
-
-
-@dataclass(frozen=True, slots=True)
-class AccessPattern:
-    """``sequential``: the estimated share of sequential requests, 0…1; ``evidence``: what it is based on."""
-
-    sequential: float
-    evidence: str
-
-
-def access_patterns(
-    topology: Topology, name: str, context: VolumeContext, whole: Interval, *, exclusive: bool
-) -> Mapping[str, AccessPattern]:
-    """
-    Return the access pattern of reads and writes of *name* over *whole*, corrected.
-
-    *exclusive*: no other volume used the members of *context*.
-    """
-    ledger = Ledger(topology, whole.loads, whole.seconds)
-    (stack,) = figures_of(ledger, [name])
-    found = measured(ledger, context) if exclusive else None
-    written = _merged(stack, "write") if found is None else _written(stack, context, found)
-    return {"read": _merged(stack, "read"), "write": written}
-
-
-def _written(stack: StackFigures, context: VolumeContext, found: Measured) -> AccessPattern:
-    if full := _full_stripes(stack.parity, context, found.write.size):
+def _written(stack: StackFigures, context: VolumeContext, volume: Measured) -> AccessPattern:
+    if full := _full_stripes(stack.parity, context, volume.write.size):
         return AccessPattern(1.0, full)
-    pattern = pattern_of(found, context)
+    pattern = pattern_of(volume, context)
     shares = [each.sequential for each in pattern.hypotheses]
     merged = _merged(stack, "write")
     if not pattern.evidence or (merged.sequential and max(shares) == 1.0):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -151,15 +151,15 @@ def _fitting(
 
 def _means(rows: Iterable[Row]) -> Sizes:
     """Return the means of intervals, each divided between two whole sizes so that bytes are kept."""
-    counted: Counter[int] = Counter()
+    requests: defaultdict[int, float] = defaultdict(float)
     for n, size in rows:
         mean = size / n
         grain = PAGE if mean >= PAGE else SECTOR
         low = max(grain, math.floor(mean / grain) * grain)
         above = min(1.0, max(0.0, (mean - low) / grain))
-        counted[low] += n * (1 - above)  # type: ignore[assignment]  # requests may be parts here
-        counted[low + grain] += n * above  # type: ignore[assignment]
-    return Sizes(_gathered({s: float(n) for s, n in counted.items() if n}), SizeSource.MEANS)
+        requests[low] += n * (1 - above)
+        requests[low + grain] += n * above
+    return Sizes(_gathered({size: n for size, n in requests.items() if n}), SizeSource.MEANS)
 
 
 def _gathered(requests: Mapping[int, float]) -> dict[int, float]:

@@ -33,6 +33,47 @@ DEV = "/dev/"
 NOT_IN_A_JOB = frozenset(" #;$")
 UNSEEN = "not known: whether another user's process writes to {path}; run as root to find out"
 WRITTEN = "{path} has {size} bytes of data, which the job overwrites"
+USED = {
+    "mount": "is mounted at {who}",
+    "swap": "is swap space",
+    "vm": "is the disk of {who}",
+    "pv": "is a physical volume of LVM",
+    "md": "is a member of an md array",
+    "loop": "is used by {who}",
+    "open": "is held open for writing by {who}",
+}
+# Folders of the system, which hold no test files.
+SYSTEM = (
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
+)  # fmt: skip
+HEAD = 69_632  # bytes of a file that are checked: the last signature, of btrfs, is at 65,600
+# Signatures by offset; fio's own content has none.
+SIGNATURES = (
+    (0, b"QFI\xfb", "a qcow2 image"),
+    (0, b"KDMV", "a VMDK image"),
+    (0, b"<<< ", "a VDI image"),
+    (0, b"vhdxfile", "a VHDX image"),
+    (0, b"conectix", "a VHD image"),
+    (0, b"LUKS\xba\xbe", "encrypted (LUKS)"),
+    (0, b"XFSB", "an XFS file system"),
+    (1080, b"\x53\xef", "an ext2, ext3 or ext4 file system"),
+    (65_600, b"_BHRfS_M", "a btrfs file system"),
+    (32_769, b"CD001", "an ISO 9660 image"),
+    (512, b"EFI PART", "an image with a partition table"),
+    (510, b"\x55\xaa", "an image with a boot sector or a partition table"),
+    (512, b"LABELONE", "a physical volume of LVM"),
+    (4096, b"\xfc\x4e\x2b\xa9", "a member of an md array"),
+    (4086, b"SWAPSPACE2", "swap space"),
+    (0, b"\x7fELF", "a program"),
+    (0, b"#!", "a script"),
+    (0, b"SQLite format 3\0", "an SQLite database"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"\x1f\x8b", "compressed (gzip)"),
+    (0, b"\xfd7zXZ\0", "compressed (xz)"),
+    (0, b"\x28\xb5\x2f\xfd", "compressed (zstd)"),
+    (0, b"PK\x03\x04", "a zip archive"),
+)
+HIDDEN = frozenset({Kind.MEMBER, Kind.THIN_POOL})
 
 
 class Target(NamedTuple):
@@ -133,49 +174,6 @@ def _content(path: str, status: os.stat_result) -> str:
     except OSError as error:
         return f"cannot be read ({error.strerror}), so its content is not known"
     return not_a_test_file(path, status.st_size, head, executable=bool(status.st_mode & 0o111))
-
-
-USED = {
-    "mount": "is mounted at {who}",
-    "swap": "is swap space",
-    "vm": "is the disk of {who}",
-    "pv": "is a physical volume of LVM",
-    "md": "is a member of an md array",
-    "loop": "is used by {who}",
-    "open": "is held open for writing by {who}",
-}
-# Folders of the system, which hold no test files.
-SYSTEM = (
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
-)  # fmt: skip
-HEAD = 69_632  # bytes of a file that are checked: the last signature, of btrfs, is at 65,600
-# Signatures by offset; fio's own content has none.
-SIGNATURES = (
-    (0, b"QFI\xfb", "a qcow2 image"),
-    (0, b"KDMV", "a VMDK image"),
-    (0, b"<<< ", "a VDI image"),
-    (0, b"vhdxfile", "a VHDX image"),
-    (0, b"conectix", "a VHD image"),
-    (0, b"LUKS\xba\xbe", "encrypted (LUKS)"),
-    (0, b"XFSB", "an XFS file system"),
-    (1080, b"\x53\xef", "an ext2, ext3 or ext4 file system"),
-    (65_600, b"_BHRfS_M", "a btrfs file system"),
-    (32_769, b"CD001", "an ISO 9660 image"),
-    (512, b"EFI PART", "an image with a partition table"),
-    (510, b"\x55\xaa", "an image with a boot sector or a partition table"),
-    (512, b"LABELONE", "a physical volume of LVM"),
-    (4096, b"\xfc\x4e\x2b\xa9", "a member of an md array"),
-    (4086, b"SWAPSPACE2", "swap space"),
-    (0, b"\x7fELF", "a program"),
-    (0, b"#!", "a script"),
-    (0, b"SQLite format 3\0", "an SQLite database"),
-    (257, b"ustar", "a tar archive"),
-    (0, b"\x1f\x8b", "compressed (gzip)"),
-    (0, b"\xfd7zXZ\0", "compressed (xz)"),
-    (0, b"\x28\xb5\x2f\xfd", "compressed (zstd)"),
-    (0, b"PK\x03\x04", "a zip archive"),
-)
-HIDDEN = frozenset({Kind.MEMBER, Kind.THIN_POOL})
 
 
 def in_use(topology: Topology, name: str) -> str:
