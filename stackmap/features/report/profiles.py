@@ -10,15 +10,13 @@ two, holds the requests of the intervals whose *mean* size is in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import starmap
-from operator import mul
 
-from stackmap.ledger.time_series import MAX_CHANGED, RATES, Key, columns_of, start_of
+from stackmap.ledger.time_series import Key, start_of
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load, sum_in_order
+from stackmap.model.load import IDLE, Load
 from stackmap.model.units import SECTOR
 
 # sysstat's formats: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
@@ -40,39 +38,23 @@ class Hour:
     sums: dict[Key, float] = field(default_factory=dict)
     most: dict[Key, float] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
-    _held: dict[str, tuple[list[Load], list[float]]] = field(default_factory=dict)
-    _count: int = 0
 
     def add(self, watched: Mapping[str, Load], weight: float) -> None:
         """Add the loads of one interval, which counts *weight* times."""
         self.seconds += weight
+        sums, most = self.sums, self.most
         for name, load in watched.items():
             if load is IDLE:
                 if name in self.idle:
                     continue
                 self.idle.add(name)
-            loads, weights = self._held.setdefault(name, ([], []))
-            loads.append(load)
-            weights.append(weight)
-        self._count += 1
-        if self._count % MAX_CHANGED == 0:
-            self.add_up()
-
-    def add_up(self) -> None:
-        """Add what was added since the last time to ``sums`` and ``most``."""
-        for name, (loads, weights) in self._held.items():
-            for direction, columns in columns_of(loads):
-                for figure, values in zip(RATES, columns, strict=False):
-                    pairs = zip(values, weights, strict=True)
-                    known = [(value, weight) for value, weight in pairs if value is not None]
-                    if known:
-                        self._add_known((name, direction, figure), known)
-        self._held = {}
-
-    def _add_known(self, key: Key, known: Sequence[tuple[float, float]]) -> None:
-        self.sums[key] = sum_in_order(starmap(mul, known), self.sums.get(key, 0.0))
-        most = max(value for value, _ in known)
-        self.most[key] = max(self.most.get(key, most), most)
+            for direction, flow in load.flows:
+                for figure, rate in (("ios", flow.ios), ("bytes", flow.bytes)):
+                    if rate is not None:
+                        key = name, direction, figure
+                        sums[key] = sums.get(key, 0.0) + rate * weight
+                        if rate > most.get(key, -1.0):
+                            most[key] = rate
 
     def mean(self, key: Key) -> float | None:
         """Return the mean rate; None if never known."""
@@ -80,10 +62,14 @@ class Hour:
 
 
 class Hours:
-    """Intervals by hour of day. ``utc``: whether hours are UTC or a text's own. ``unknown``: how many have no hour."""
+    """
+    The load ``by_hour`` of day.
+
+    ``utc``: whether hours are UTC or a text's own. ``unknown``: how many intervals have no hour.
+    """
 
     def __init__(self) -> None:
-        self._by_hour: dict[int, Hour] = {}
+        self.by_hour: dict[int, Hour] = {}
         self.utc = True
         self.unknown = 0
 
@@ -93,26 +79,19 @@ class Hours:
         if hour is None:
             self.unknown += 1
             return
-        self._by_hour.setdefault(hour, Hour()).add(watched, interval.seconds or 1.0)
-
-    @property
-    def by_hour(self) -> Mapping[int, Hour]:
-        """The load in each hour that has any."""
-        for hour in self._by_hour.values():
-            hour.add_up()
-        return self._by_hour
+        self.by_hour.setdefault(hour, Hour()).add(watched, interval.seconds or 1.0)
 
     def _hour_of(self, interval: Interval) -> int | None:
         start = start_of(interval)
         # The times of a capture without a clock count from 0.
         if start is not None and 86400 < start < LAST_INSTANT:
             return datetime.fromtimestamp(start, UTC).hour
-        found = CLOCK.search(interval.stamp)
-        if found is None:
+        clock = CLOCK.search(interval.stamp)
+        if clock is None:
             return None
         self.utc = False
-        hour = int(found[1])
-        return hour % 12 + (12 if found[2] == "P" else 0) if found[2] else hour
+        hour = int(clock[1])
+        return hour % 12 + (12 if clock[2] == "P" else 0) if clock[2] else hour
 
 
 DeviceDirection = tuple[str, str]  # device, direction
@@ -131,9 +110,9 @@ class SizeClasses:
             if load is IDLE:
                 continue
             for direction, flow in load.flows:
-                if flow.ios and (size := flow.size) is not None:
+                if flow.ios and flow.bytes is not None:
                     classes = self.requests.setdefault((name, direction), {})
-                    least = size_class(size)
+                    least = size_class(flow.bytes / flow.ios)
                     classes[least] = classes.get(least, 0.0) + flow.ios * seconds
 
     def of(self, device: str, direction: str) -> dict[int, float]:
@@ -148,13 +127,13 @@ def span(classes: Iterable[int]) -> list[int]:
     >>> span([8192, 0]), span([4096, 16384])
     ([0, 4096, 8192, 16384], [2048, 4096, 8192, 16384, 32768])
     """
-    found = set(classes)
-    powers = sorted(found - {0})
+    present = set(classes)
+    powers = sorted(present - {0})
     if not powers:
-        return sorted(found)
+        return sorted(present)
     least, most = max(SECTOR, powers[0] // 2), powers[-1] * 2
     between = [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
-    return [0] * (0 in found) + between
+    return [0] * (0 in present) + between
 
 
 def size_class(size: float) -> int:
