@@ -61,11 +61,11 @@ def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Cl
 
 def _bounds(rates: Sequence[float]) -> list[float]:
     """Return the start of each class: a rate that occurs, so that a steady load is in one class."""
-    found: list[float] = []
+    bounds: list[float] = []
     for rate in rates:
-        if not found or rate > found[-1] * CLASS_WIDTH:
-            found.append(rate)
-    return found
+        if not bounds or rate > bounds[-1] * CLASS_WIDTH:
+            bounds.append(rate)
+    return bounds
 
 
 def _class_of(rate: float | None, bounds: Sequence[float]) -> int | None:
@@ -78,7 +78,7 @@ def is_similar(times: float) -> bool:
 
 
 def size_difference(name: str, before: float | None, after: float | None) -> str:
-    """Return how the mean sizes of *name* ("reads") differ, bytes; "" if they are similar."""
+    """Return the difference of the mean sizes of *name* ("reads"), bytes; "" if they are similar."""
     times = ratio(after, before)
     if times is None or is_similar(times):
         return ""
@@ -87,7 +87,7 @@ def size_difference(name: str, before: float | None, after: float | None) -> str
 
 
 def mix_difference(before: float | None, after: float | None) -> str:
-    """Return how two shares of writes, 0…1, differ; "" if they are similar."""
+    """Return the difference of two shares of writes, 0…1; "" if they are similar."""
     if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
         return ""
     words = f"{before * 100:.0f} % of the requests were writes before, {after * 100:.0f} % after"
@@ -160,7 +160,7 @@ class AwaitComparison:
 
 
 def _size_reason(direction: str, sizes: Mapping[str, FigureComparison]) -> str:
-    """Return how request sizes differ, "" if they are similar."""
+    """Return the difference of request sizes, "" if they are similar."""
     if not {*READ_WRITE} & sizes.keys():
         direction = "total"
     size = sizes.get(direction)
@@ -170,9 +170,9 @@ def _size_reason(direction: str, sizes: Mapping[str, FigureComparison]) -> str:
     return size_difference(name, size.before.value, size.after.value)
 
 
-def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
-    """Return why the rates allow no comparison, "" if they were similar for long enough."""
-    if found.weights and found.shared >= MIN_SHARED:
+def _rate_reason(old: StackRecord, new: StackRecord, both_classes: Classes) -> str:
+    """Return the reason against a comparison by the rates, "" if they were similar for long enough."""
+    if both_classes.weights and both_classes.shared >= MIN_SHARED:
         return ""
     rates = [
         ratio(side.at_top("total", "ios"), side.at_top("total", "seconds")) for side in (old, new)
@@ -180,9 +180,9 @@ def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
     if None in rates:
         return Reason("load-unknown", "the load is not known")
     both = f"{rates[0] or 0:.1f} requests per second before, {rates[1] or 0:.1f} after"
-    if found.shared >= MIN_SHARED:
+    if both_classes.shared >= MIN_SHARED:
         return Reason("few-intervals", f"too few intervals have similar load ({both})")
-    share = f"{found.shared * 100:.0f} % of the intervals have similar load"
+    share = f"{both_classes.shared * 100:.0f} % of the intervals have similar load"
     return Reason("loads-differ", f"the loads differ: {both}; {share}")
 
 

@@ -74,8 +74,8 @@ class StackComparison:
     def find(self, key: str, layer: str, direction: str) -> FigureComparison | None:
         """Return one of the judged figures; None if neither recording has it."""
         place = (key, layer, direction)
-        found = (e for e in self.judged if (e.figure.key, e.layer, e.direction) == place)
-        return next(found, None)
+        matching = (e for e in self.judged if (e.figure.key, e.layer, e.direction) == place)
+        return next(matching, None)
 
 
 @dataclass(frozen=True)

@@ -60,20 +60,20 @@ def conclusions(stack: StackComparison) -> list[str]:
         if (each := stack.find(*key)) is not None and each.change is not None
     }
     named = {key: each for key, each in known.items() if SECOND_CHOICE.get(key) not in known}
-    found = [_figure(key, each) for key, each in named.items()]
+    figures = [_figure(key, each) for key, each in named.items()]
     load = [*_limited_by_volume(stack), _load(stack)]
     if not any(map(_is_changed, named.values())):
-        return [*(["No change of cost or await."] if found else []), *load, *found]
+        return [*(["No change of cost or await."] if figures else []), *load, *figures]
     if not any(map(_is_tested, named.values())):
-        found.append("Too few intervals to prove these changes.")
-    return [*found, *load]
+        figures.append("Too few intervals to prove these changes.")
+    return [*figures, *load]
 
 
 def caveats(stack: StackComparison) -> list[str]:
-    """Return what was not compared and why, the warnings and the method."""
-    found = [sentence(words) for words in _not_compared(stack)]
-    found += [f"Warning: {each}." for each in stack.warnings]
-    return [*found, _method(stack)] if any(map(_is_tested, stack.judged)) else found
+    """Return the figures that were not compared, with the reason; the warnings; the method."""
+    sentences = [sentence(words) for words in _not_compared(stack)]
+    sentences += [f"Warning: {each}." for each in stack.warnings]
+    return [*sentences, _method(stack)] if any(map(_is_tested, stack.judged)) else sentences
 
 
 def _is_tested(each: FigureComparison) -> bool:
@@ -213,9 +213,9 @@ def factor(ratio: float, *, as_factor: bool = False) -> str:
     return f"×{ratio:.2f}" if as_factor or ratio >= FACTOR else change_percent(ratio)
 
 
-def document(found: Comparison) -> Iterator[Block]:
+def document(comparison: Comparison) -> Iterator[Block]:
     """Yield what ``compare`` prints: the volumes, the conclusions first, and then what was compared."""
-    for stack in found.stacks:
+    for stack in comparison.stacks:
         yield Headline(_title(stack))
         first, *others = conclusions(stack)
         yield Paragraph(first, headline=True)
@@ -223,9 +223,11 @@ def document(found: Comparison) -> Iterator[Block]:
             yield Listing(tuple(others))
         yield _table(stack)
         yield Listing(tuple(caveats(stack)))
-    if found.unmatched:
-        yield Listing((_left_out(found.unmatched),))
-    yield Terms((("before", _recording(found.before)), ("after", _recording(found.after))))
+    if comparison.unmatched:
+        yield Listing((_left_out(comparison.unmatched),))
+    yield Terms(
+        (("before", _recording(comparison.before)), ("after", _recording(comparison.after)))
+    )
 
 
 def _recording(recorded: Recording) -> str:
@@ -236,7 +238,7 @@ def _recording(recorded: Recording) -> str:
 
 
 def _left_out(unmatched: Sequence[Unmatched]) -> str:
-    """Return which volumes are a top on one side only."""
+    """Name the volumes that are a top on one side only."""
     parts = []
     for when, other in (("after", "before"), ("before", "after")):
         names = [each.title for each in unmatched if each.when == when]

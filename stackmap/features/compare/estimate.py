@@ -72,7 +72,7 @@ def spread(columns: Sequence[Column], statistic: Statistic, seed: int = SEED) ->
 
 
 def influence(columns: Sequence[Column], statistic: Statistic) -> list[float] | None:
-    """Return how far each interval moves the figure; None where the figure has no slope."""
+    """Return the influence of each interval on the figure; None where the figure has no slope."""
     totals = [math.fsum(column) for column in columns]
     count = len(columns[0])
     parts = []
@@ -143,7 +143,7 @@ def _draws(columns: Sequence[Column], statistic: Statistic, block: int, seed: in
     ends = [_block_sums(column, rest) for column in columns] if rest else []
     random = Random(seed)  # noqa: S311 - no secret: the same draws each time
     places = range(count)
-    found = []
+    figures = []
     for _ in range(DRAWS):
         starts = random.choices(places, k=whole)
         totals = [sum([each[start] for start in starts]) for each in sums]
@@ -152,8 +152,8 @@ def _draws(columns: Sequence[Column], statistic: Statistic, block: int, seed: in
             totals = [total + end[last] for total, end in zip(totals, ends, strict=True)]
         value = statistic(totals)
         if value is not None:
-            found.append(value)
-    return found
+            figures.append(value)
+    return figures
 
 
 def _block_sums(column: Column, length: int) -> list[float]:
@@ -221,8 +221,8 @@ def estimate(
         return Estimate(value)
 
     def logarithm(sums: Sequence[float]) -> float | None:
-        found = figure(sums)
-        return math.log(found) if found is not None and found > 0 else None
+        value = figure(sums)
+        return math.log(value) if value is not None and value > 0 else None
 
     relative = spread(columns, logarithm)
     if relative is None:
@@ -299,10 +299,10 @@ def significant(chances: Mapping[Key, float], confidence: float = CONFIDENCE) ->
 
     Of many figures some differ by chance. This returns none in 95 of 100 comparisons without any change.
     """
-    found = set[Key]()
+    keys = set[Key]()
     ranked = sorted(chances.items(), key=lambda item: item[1])
     for rank, (key, chance) in enumerate(ranked):
         if chance > (1 - confidence) / (len(ranked) - rank):
             break
-        found.add(key)
-    return frozenset(found)
+        keys.add(key)
+    return frozenset(keys)

@@ -19,15 +19,15 @@ from stackmap.render.layers_json import layouts_json
 SCHEMA = "stackmap.compare/1"
 
 
-def compare_json(found: Comparison) -> dict[str, object]:
+def compare_json(comparison: Comparison) -> dict[str, object]:
     """Return the object of ``compare -J``."""
     return {
         "schema": SCHEMA,
         "method": {"name": METHOD, "draws": DRAWS, "seed": SEED, "level": 0.95},
-        "before": _recording_json(found.before),
-        "after": _recording_json(found.after),
-        "apart": [{"top": each.title, "below_another": each.when} for each in found.unmatched],
-        "stacks": [_stack_json(stack) for stack in found.stacks],
+        "before": _recording_json(comparison.before),
+        "after": _recording_json(comparison.after),
+        "apart": [{"top": each.title, "below_another": each.when} for each in comparison.unmatched],
+        "stacks": [_stack_json(stack) for stack in comparison.stacks],
     }
 
 

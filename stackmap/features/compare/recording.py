@@ -132,7 +132,7 @@ class RecordingBuilder:
         )
 
     def _state_of(self, topology: Topology) -> tuple[bool, tuple[str, ...]]:
-        """Return whether the stacks are those of the first topology, and their background work."""
+        """Whether the stacks are those of the first topology, and their background work."""
         if self._last is not topology:
             same = all(_shape(topology, top) == _shape(self.topology, top) for top in self.tops)
             self._last = topology
@@ -194,24 +194,24 @@ def sums_of(recording: Recording, top: str) -> Sums:
         return Sums()
     stack = figures_of(Ledger(topology, whole.loads, whole.seconds), [top])[0]
     names = _names(stack)
-    found = dict(zip(names, stack.layers, strict=True))
-    rows = [_of_batch(topology, batch, top, found) for batch in recording.batches]
+    layers = dict(zip(names, stack.layers, strict=True))
+    rows = [_of_batch(topology, batch, top, layers) for batch in recording.batches]
     keys = dict.fromkeys(key for row in rows for key in row)
-    reasons = {n: each.share.reason or each.background for n, each in found.items()}
+    reasons = {n: each.share.reason or each.background for n, each in layers.items()}
     return Sums(
         names,
         columns={key: tuple(row.get(key) for row in rows) for key in keys},
         reasons={name: reason for name, reason in reasons.items() if reason},
-        devices={name: each.layer.devices for name, each in found.items()},
+        devices={name: each.layer.devices for name, each in layers.items()},
         parity=stack.raid is not None,
         caused=frozenset(
-            n for n, each in found.items() if each.parity_reads and not each.background
+            n for n, each in layers.items() if each.parity_reads and not each.background
         ),
     )
 
 
 def _of_batch(
-    topology: Topology, batch: Interval, top: str, found: Mapping[str, LayerFigures]
+    topology: Topology, batch: Interval, top: str, layers: Mapping[str, LayerFigures]
 ) -> dict[Sum, float | None]:
     """Return the sums of one batch: each rate times its seconds."""
     length = batch.seconds or 1.0
@@ -222,7 +222,7 @@ def _of_batch(
         (TOP, "total", "queue"): head.aqu,
         (TOP, "total", "flushes"): head.flush.ios,
     }
-    for name, figures in found.items():
+    for name, figures in layers.items():
         devices = figures.layer.devices
         did = ledger.flows(devices)
         # During background work the stack's share is not known.
@@ -238,8 +238,8 @@ def _of_batch(
                 (name, direction, "own ios"): own.ios,
                 (name, direction, "own wait"): own.wait,
             }
-    if LAST in found and not any(figures.background for figures in found.values()):
-        rates |= _costs(ledger, top, ledger.share(top, found[LAST].layer.devices))
+    if LAST in layers and not any(figures.background for figures in layers.values()):
+        rates |= _costs(ledger, top, ledger.share(top, layers[LAST].layer.devices))
     return {key: None if rate is None else rate * length for key, rate in rates.items()}
 
 

@@ -24,16 +24,16 @@ COUNT = 60  # intervals of a second on a live machine
 
 
 def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Sizes]:
-    found = {}
+    given = {}
     for value in values:
         direction, _sign, sizes = value.partition("=")
         if direction not in DIRECTIONS:
             raise click.BadParameter(f"must be read=SIZES or write=SIZES, not {value}")
         try:
-            found[direction] = parse_sizes(sizes)
+            given[direction] = parse_sizes(sizes)
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
-    return found
+    return given
 
 
 @click.command()
@@ -86,11 +86,11 @@ def command(
 
 
 def _one(measured: Measurement, name: str) -> str:
-    found = measured.devices
-    if len(found) > 1:
-        titles = ", ".join(measured.topology[each].title for each in found[:5])
-        raise click.UsageError(f"{name} matches {len(found)} devices ({titles}): choose one")
-    return found[0]
+    devices = measured.devices
+    if len(devices) > 1:
+        titles = ", ".join(measured.topology[each].title for each in devices[:5])
+        raise click.UsageError(f"{name} matches {len(devices)} devices ({titles}): choose one")
+    return devices[0]
 
 
 def _job(taken: LoadMeasurement, onto: Target, runtime: int | None) -> Job:

@@ -168,7 +168,7 @@ class LoadMeasurement:
         )
 
     def _access_patterns(self, whole: Interval) -> Mapping[str, AccessPattern]:
-        """Return that of reads and of writes; that of writes is whatif's, if no other volume used the members."""
+        """Return the pattern of reads, and of writes: whatif's, if no other volume used the members."""
         ledger = Ledger(self.topology, whole.loads, whole.seconds)
         (stack,) = figures_of(ledger, [self.name])
         volume = None if self._disturbed else measured(ledger, self._context)

@@ -67,11 +67,11 @@ class Sizes:
         """
         whole = sum(self.requests.values())
         exact = {size: 100 * n / whole for size, n in sorted(self.requests.items())}
-        found = {size: math.floor(part) for size, part in exact.items()}
-        rest = sorted(exact, key=lambda size: found[size] - exact[size])
-        for size in rest[: 100 - sum(found.values())]:
-            found[size] += 1
-        return {size: percent for size, percent in found.items() if percent}
+        percents = {size: math.floor(part) for size, part in exact.items()}
+        rest = sorted(exact, key=lambda size: percents[size] - exact[size])
+        for size in rest[: 100 - sum(percents.values())]:
+            percents[size] += 1
+        return {size: percent for size, percent in percents.items() if percent}
 
 
 def parse_sizes(text: str) -> Sizes:
@@ -83,13 +83,13 @@ def parse_sizes(text: str) -> Sizes:
     """
     requests: dict[int, float] = {}
     for part in text.split(":"):
-        found = _SPLIT.fullmatch(part)
-        if found is None:
+        match = _SPLIT.fullmatch(part)
+        if match is None:
             raise ValueError(f"{part}: not a size with its share, as in 4k/70")
-        size = int(found[1]) * _UNITS[found[2].lower()]
+        size = int(match[1]) * _UNITS[match[2].lower()]
         if not size or size % SECTOR or size in requests:
             raise ValueError(f"{part}: sizes must be multiples of 512 bytes, each given once")
-        requests[size] = float(found[3])
+        requests[size] = float(match[3])
     if abs(sum(requests.values()) - 100) > 0.5 or min(requests.values()) <= 0:
         raise ValueError(f"{text}: shares must be above 0 and sum up to 100")
     return Sizes(requests, SizeSource.GIVEN)
@@ -137,7 +137,7 @@ def _fitting(
 ) -> dict[tuple[int, int], tuple[int, int]] | None:
     """Return by row the requests of the large size, and all requests; None if too many rows do not fit."""
     room = MAX_STRAYS * sum(n * times for (n, _), times in rows.items())
-    found = {}
+    fitting = {}
     for (n, size), times in rows.items():
         many, rest = divmod(size - small * n, large - small)
         if rest or not 0 <= many <= n:
@@ -145,8 +145,8 @@ def _fitting(
             if room < 0:
                 return None
         else:
-            found[n, size] = many * times, n * times
-    return found
+            fitting[n, size] = many * times, n * times
+    return fitting
 
 
 def _means(rows: Iterable[Row]) -> Sizes:
@@ -165,17 +165,17 @@ def _means(rows: Iterable[Row]) -> Sizes:
 def _gathered(requests: Mapping[int, float]) -> dict[int, float]:
     """Return *requests* with rare sizes joined to the next larger one, at their mean."""
     least = MIN_SHARE * sum(requests.values())
-    found: dict[int, float] = {}
+    gathered: dict[int, float] = {}
     group: list[tuple[int, float]] = []
     for size, n in sorted(requests.items()):
         group.append((size, n))
         if sum(n for _, n in group) >= least:
-            found |= _as_one(group)
+            gathered |= _as_one(group)
             group = []
     if group:
-        last = max(found, default=0)
-        found |= _as_one([*group, (last, found.pop(last))] if last else group)
-    return found
+        last = max(gathered, default=0)
+        gathered |= _as_one([*group, (last, gathered.pop(last))] if last else group)
+    return gathered
 
 
 def _as_one(group: Sequence[tuple[int, float]]) -> dict[int, float]:

@@ -102,19 +102,19 @@ def target_of(session: Session, measured: Measurement, source: str, target: str)
         machines.append(discover(here))
     paths = [_judged(machine, source, target, first=machine is topology) for machine in machines]
     path = next(filter(None, paths), None)
-    found = Target(path) if path else _file(session.host, here, target)
-    if found.path is not None and NOT_IN_A_JOB & {*found.path}:
-        raise TargetRefused(f"{found.path}: a job file cannot name it")
-    return found
+    chosen = Target(path) if path else _file(session.host, here, target)
+    if chosen.path is not None and NOT_IN_A_JOB & {*chosen.path}:
+        raise TargetRefused(f"{chosen.path}: a job file cannot name it")
+    return chosen
 
 
 def _judged(machine: Topology, source: str, target: str, *, first: bool) -> AbsolutePath | None:
-    found = find(machine, target)
-    if len(found) > 1:
-        raise click.UsageError(f"--target {target} matches {len(found)} devices: choose one")
-    if not found:
+    devices = find(machine, target)
+    if len(devices) > 1:
+        raise click.UsageError(f"--target {target} matches {len(devices)} devices: choose one")
+    if not devices:
         return None
-    (name,) = found
+    (name,) = devices
     if first and is_source(machine, source, name):
         raise TargetRefused(f"{target} is, or is part of, the measured volume")
     reason = in_use(machine, name)
@@ -167,7 +167,7 @@ def _not_waiting(path: str, flags: int) -> int:
 
 
 def _content(path: str, status: os.stat_result) -> str:
-    """Return why the file at *path* is unfit for tests, "" if it is not; an unreadable one may hold anything."""
+    """Return the reason against tests on the file at *path*, "" for none; an unreadable one may hold anything."""
     try:
         with open(path, "rb", opener=_not_waiting) as file:
             head = file.read(HEAD)

@@ -163,25 +163,25 @@ class Measuring:
         series = tuple(each.interval for each in stretches) if len(stretches) > 1 else ()
         context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
         part = self.topology.select(self.named) if self.named else self.topology
-        found = tuple(findings(context, part))
-        detailed, others, idle = self._chosen(interval, found)
+        judged = tuple(findings(context, part))
+        detailed, others, idle = self._chosen(interval, judged)
         return Report(
             self.topology,
             interval,
             self.period,
             tuple(with_shared(figures_of(context.ledger, detailed))),
-            found,
+            judged,
             stretches,
             self.hours,
             self.sizes,
             tuple(self.topology[name] for name in others),
             tuple(self.topology[name] for name in idle),
             tuple(self._left_out(interval)),
-            tuple(unjudged(context, found, part.devices)),
+            tuple(unjudged(context, judged, part.devices)),
         )
 
     def _chosen(
-        self, interval: Interval, found: tuple[Finding, ...]
+        self, interval: Interval, judged: tuple[Finding, ...]
     ) -> tuple[list[str], list[str], list[str]]:
         """Return the tops to show with all details, other busy tops, and idle ones."""
         tops = [name for name in self.named if name in interval.loads]
@@ -191,19 +191,19 @@ class Measuring:
             every = counted_tops(self.topology, interval.loads)
             idle = [name for name in every if interval.loads[name].idle]
             busy = [name for name in every if not interval.loads[name].idle]
-            ordered = sorted(busy, key=lambda name: self._weight(name, interval, found))
+            ordered = sorted(busy, key=lambda name: self._weight(name, interval, judged))
             tops, others = ordered[:MAX_STACKS], ordered[MAX_STACKS:]
             tops = tops or idle[:1]  # to show that all are idle
         return tops, others, idle
 
     def _weight(
-        self, name: str, interval: Interval, found: tuple[Finding, ...]
+        self, name: str, interval: Interval, judged: tuple[Finding, ...]
     ) -> tuple[int, float]:
         """Return the sort key of a top: its worst finding, then its request rate."""
         stack = set(self.topology.with_all_below(name))
         order = list(Severity)
         worst = min(
-            (order.index(each.severity) for each in found if each.device in stack), default=9
+            (order.index(each.severity) for each in judged if each.device in stack), default=9
         )
         return worst, -(interval.loads[name].total.ios or 0.0)
 

@@ -258,22 +258,22 @@ def sizes_section(report: Report) -> doc.Section:
 
 
 def _sizes(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
-    found = {
+    by_direction = {
         direction: classes
         for direction in known_directions(stack.layers[0])
         if (classes := report.sizes.of(stack.top.name, direction))
     }
-    if found:
-        yield _size_chart(stack, found)
+    if by_direction:
+        yield _size_chart(stack, by_direction)
     yield _mean_sizes(stack)
 
 
-def _size_chart(stack: StackFigures, found: dict[str, dict[int, float]]) -> doc.Chart:
+def _size_chart(stack: StackFigures, by_direction: dict[str, dict[int, float]]) -> doc.Chart:
     """Return the share of requests per size class, by direction."""
-    every = span(each for classes in found.values() for each in classes)
+    every = span(each for classes in by_direction.values() for each in classes)
     shares = {
         direction: {each: count / sum(classes.values()) for each, count in classes.items()}
-        for direction, classes in found.items()
+        for direction, classes in by_direction.items()
     }
     lines = tuple(
         doc.Line(REQUESTS[direction], tuple(classes.get(each, 0.0) for each in every))

@@ -192,7 +192,7 @@ def methods_section(report: Report) -> doc.Section:
 
 
 def when(report: Report) -> str:
-    """Return when and how long it was measured."""
+    """Return the time and the length of the measurement."""
     period = report.period
     start, end = instant(period.start), instant(period.end)
     long = "" if period.seconds is None else f", {duration(period.seconds)}"

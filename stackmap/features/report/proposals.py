@@ -111,8 +111,8 @@ def proposal(
     so_far = Proposal(top, wish, layout, projection, unprojected)
     if isinstance(context, str):
         return so_far._replace(unplanned=context)
-    found, unplanned = _ways(context)
-    return so_far._replace(context=context, outcomes=found, unplanned=unplanned)
+    ways, unplanned = _ways(context)
+    return so_far._replace(context=context, outcomes=ways, unplanned=unplanned)
 
 
 def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
@@ -120,12 +120,12 @@ def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
     try:
         if is_current_layout(context):
             return (), "this is the present layout"
-        found = tuple(outcomes(context))
+        ways = tuple(outcomes(context))
     except (PlanRefused, LayoutError) as refusal:
         return (), str(refusal)
-    if any(each.plan is not None for each in found):
-        return found, ""
-    return found, "; ".join(refusals(found))
+    if any(each.plan is not None for each in ways):
+        return ways, ""
+    return ways, "; ".join(refusals(ways))
 
 
 NO_PROJECTION = (
@@ -291,9 +291,11 @@ def _not_fixed(report: Report, proposal: Proposal) -> str:
 
 
 def _load_per_disk(proposal: Proposal) -> str:
-    """Return how the load per disk changes; without a projection, what to do first."""
-    found = proposal.projection
-    now, then = (None, None) if found is None else (found.now.disks, found.projected.disks)
+    """Return the change of the load per disk; without a projection, the first thing to do."""
+    projection = proposal.projection
+    now, then = (
+        (None, None) if projection is None else (projection.now.disks, projection.projected.disks)
+    )
     if now is None or then is None or now.requests is None or then.requests is None:
         return "Look at these findings first."
     before = now.requests.likely / max(1, now.count)
@@ -307,23 +309,23 @@ def _short(report: Report, finding: Finding) -> str:
 
 def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
     """Yield the plan's risks, what is unknown and the space it needs, the gravest first; some may be ""."""
-    plan, found, context = proposal.plan, proposal.projection, proposal.context
+    plan, projection, context = proposal.plan, proposal.projection, proposal.context
     if plan is not None and context is not None:
         yield safety(plan, context)
     yield _not_fixed(report, proposal)
     if report.period.is_short:
         yield f"The measurement covers only {duration(report.period.seconds or 0.0)}."
-    if found is not None and not found.idle:
+    if projection is not None and not projection.idle:
         yield NO_LATENCY
     if plan is not None:
         yield from (f"NOT CHECKED: {each}." for each in plan.unchecked)
-    if found is not None:
-        space = capacity(found)
+    if projection is not None:
+        space = capacity(projection)
         yield space
-        yield _planned_space(found) if plan is not None and space else ""
+        yield _planned_space(projection) if plan is not None and space else ""
 
 
 def _planned_space(projection: Projection) -> str:
-    """Return that the plan found space for all present data."""
+    """Say that the plan found space for all present data."""
     usable = projection.now.usable
     return f"The plan found free space for {size(usable)}." if usable else ""

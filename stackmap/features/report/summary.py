@@ -7,6 +7,7 @@ It begins with the stack in sentences and key figures: what it is, its load, its
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from stackmap.document import describe
 from stackmap.document.blocks import (
@@ -46,7 +47,7 @@ from stackmap.features.report.proposals import (
     proposed_layout,
     risks_of,
 )
-from stackmap.features.whatif.sentences import between, compared, requests_change, two_digits
+from stackmap.features.whatif.sentences import between, compared, requests_change
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
@@ -74,8 +75,8 @@ def description(topology: Topology, stack: StackFigures) -> str:
 def _array_below(topology: Topology, stack: StackFigures) -> Device | None:
     """Return the first device with several members, unless it is the top itself."""
     devices = (topology[name] for name in topology.with_all_below(stack.top.name))
-    found = next((d for d in devices if d.layout is not None and d.layout.members > 1), None)
-    return None if found is stack.top else found
+    array = next((d for d in devices if d.layout is not None and d.layout.members > 1), None)
+    return None if array is stack.top else array
 
 
 def _what(device: Device) -> str:
@@ -163,7 +164,7 @@ def summary_section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
 
 
 def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
-    """Return what to do: the proposal that has a plan, else what the worst finding advises."""
+    """Return the advice: the proposal that has a plan, else that of the worst finding."""
     planned = next((each for each in proposals if each.plan is not None and each.chosen), None)
     if planned is not None and planned.plan is not None:
         name = report.topology[planned.top].full_title
@@ -216,9 +217,9 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
     per, cost, causes = disk_bytes(stack)
     if len(stack.layers) > 1 and cost is not None:
         yield Tile(f"disk bytes per {per}", number(cost, 2), causes)
-    found = sorted(awaits(stack), key=lambda each: -each[1])
-    if found:
-        (direction, slowest), *rest = found
+    waits = sorted(awaits(stack), key=lambda each: -each[1])
+    if waits:
+        (direction, slowest), *rest = waits
         others = (f"{d} await {shown(ms, 'ms')}" for d, ms in rest)
         yield Tile(f"{direction} await", shown(slowest, "ms"), ", ".join(others))
 
@@ -235,18 +236,24 @@ def _per_request(stack: StackFigures) -> str:
 def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
     """Yield the requests below *stack* now and on each layout that is proposed for it."""
     for each in proposals:
-        found = each.projection
-        if found is None or found.is_check or found.idle or each.top != stack.top.name:
+        projection = each.projection
+        if (
+            projection is None
+            or projection.is_check
+            or projection.idle
+            or each.top != stack.top.name
+        ):
             continue
-        where, now, then = compared(found)
+        where, now, then = compared(projection)
         if now.requests is None or then.requests is None:
             continue
         band = then.requests
         changed = change(now.requests.likely, band.likely, "fewer")
         beside = f"{changed}; range {short(band.low)} to {short(band.high)}"
-        if found.costs is not None:
-            cost = between(found.costs[1], two_digits)
-            beside += f". Disk bytes per byte written: {two_digits(found.costs[0])} → {cost}"
+        if projection.costs is not None:
+            before, after = projection.costs
+            cost = between(after, partial(number, digits=2))
+            beside += f". Disk bytes per byte written: {number(before, 2)} → {cost}"
         value = requests_change(now.requests, band)
         yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
 
@@ -297,8 +304,8 @@ def _table(report: Report) -> Table:
 
 
 def _worst(report: Report, top: str) -> str:
-    found = report.findings_of(top)
-    return f"{found[0].severity}: {found[0].rule.name}" if found else "none"
+    worst = report.findings_of(top)
+    return f"{worst[0].severity}: {worst[0].rule.name}" if worst else "none"
 
 
 def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def comparison_table(projection: Projection, key: str) -> Table:
             *_rows("disks", now.disks, then.disks, bitmaps),
         )
     else:
-        rows = tuple(_totals("members", now.members, then.members))
+        rows = tuple(_totals(now.members, then.members))
     return Table(key, CHECK_HEADINGS if projection.is_check else HEADINGS, (Rows(rows),))
 
 
@@ -105,15 +105,12 @@ def _rows(
     )
 
 
-def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a layer whose reads and writes are not separate."""
-    yield _row(f"{name}: requests", now.data, then.data)
-    yield _row(
-        f" per {name.removesuffix('s')}", _per_device(now.data, now), _per_device(then.data, then)
-    )
-    yield _row(
-        " KiB/s", *(each and each.scaled(1 / KIB) for each in (now.total_bytes, then.total_bytes))
-    )
+def _totals(now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of members whose reads and writes are not separate."""
+    yield _row("members: requests", now.data, then.data)
+    yield _row(" per member", _per_device(now.data, now), _per_device(then.data, then))
+    moved = now.total_bytes, then.total_bytes
+    yield _row(" KiB/s", *(band and band.scaled(1 / KIB) for band in moved))
 
 
 def _bitmap_writes(side: LayoutLoad) -> Band | None:
@@ -158,7 +155,7 @@ def _caveats(projection: Projection) -> Iterator[str]:
 
 
 def _sequential(projection: Projection) -> str:
-    """Return which share of the written bytes is sequential, and the evidence for it."""
+    """Return the sequential share of the bytes written, and the evidence for it."""
     pattern = projection.pattern
     shares = sorted({each.sequential for each in pattern.hypotheses})
     known = percent(pattern.likely.sequential)

@@ -241,11 +241,11 @@ def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]
             known.append(name)
         elif not (topology[name].counted and is_idle(load)):
             unknown.append(name)
-    found = known or unknown
-    if not found:
+    users = known or unknown
+    if not users:
         return ""
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{topology[found[0]].title}{more} {'used' if known else 'may have used'}"
+    more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+    return f"{topology[users[0]].title}{more} {'used' if known else 'may have used'}"
 
 
 def stream_of(sent: Flow | Traffic) -> Stream | None:
@@ -260,7 +260,7 @@ def _arrived(ledger: Ledger, names: tuple[str, ...], direction: str) -> Stream |
 
 
 def _flushes_reason(context: VolumeContext, write: Stream | None) -> str:
-    """Return why flushes cannot be separated from writes; "" if the members tell them."""
+    """Return the reason why flushes cannot be separated from writes; "" if the members show them."""
     layout = context.present
     if layout is None:
         return ON_ONE_DEVICE

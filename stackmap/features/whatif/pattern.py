@@ -122,11 +122,6 @@ class Pattern(NamedTuple):
         """The hypothesis with most evidence."""
         return self.hypotheses[0]
 
-    @property
-    def joined(self) -> float:
-        """The share of writes that merge into another at the disks on any layout."""
-        return 0.0 if self.journal is None else self.journal.joined
-
     def requests_in_sequence(self, each: Hypothesis) -> float:
         """Return the share of writes, not of bytes, that are sequential: of mixed sizes the large ones are."""
         return each.sequential if self.large is None else min(each.sequential, self.large)
@@ -296,13 +291,13 @@ class Evidence(NamedTuple):
     ) -> tuple[tuple[Hypothesis, ...], tuple[Reason, ...]]:
         """Return the hypotheses, the likely one first, and noun phrases for what they follow from."""
         shares, told = self._shares()
-        found = (
+        possible = (
             each
             for share in shares
             for random in self._random_rates(share)
             for each in self._spread(context, share, random)
         )
-        return tuple(dict.fromkeys(found)), tuple(told)
+        return tuple(dict.fromkeys(possible)), tuple(told)
 
     def _shares(self) -> tuple[list[float], list[Reason]]:
         """Return the possible sequential shares of bytes, the likely one first, and the evidence."""

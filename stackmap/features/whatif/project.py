@@ -248,12 +248,12 @@ def _levels(window: _Window, model: LayoutModel) -> Mapping[str, Levels]:
             for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):
                 if sent is not None:
                     series.setdefault(f"{where}_{when}", []).append(sent.likely)
-    found = {
+    by_series = {
         key: levels(values, window.counts)
         for key, values in series.items()
         if len(values) == len(window.parts)
     }
-    return {key: each for key, each in found.items() if each is not None}
+    return {key: each for key, each in by_series.items() if each is not None}
 
 
 def _total_now(context: VolumeContext, ledger: Ledger) -> LayoutLoad:

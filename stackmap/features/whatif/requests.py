@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import Pattern, is_one_size
 from stackmap.features.whatif.predicted_stripe_cost import Cost, cold_reads, scattered, sequential
-from stackmap.features.whatif.quantities import NO_REQUESTS, Band, Stream, exact
+from stackmap.features.whatif.quantities import Band, Stream, exact
 from stackmap.features.whatif.volume_context import VolumeContext
 from stackmap.ledger.parity import SKEW
 from stackmap.model.load import ratio
@@ -127,21 +127,17 @@ def member_requests(
     # A request below a page updates a whole page of a row.
     carried = measured.write.requests * max(size, PAGE) if measured.write.requests else 0.0
     page, request = cost
-    caused, written = _in_pages(carried * page.reads), _in_pages(carried * page.writes)
+    caused, written = carried * page.reads, carried * page.writes
     piece = max(PAGE, min(pattern.run, layout.chunk or pattern.run, max(size, PAGE)))
     return MemberRequests(
-        read=read + caused,
-        write=written,
+        read=read + Stream(caused / PAGE, caused),
+        write=Stream(written / PAGE, written),
         flushes=flushes,
         read_whole=read.requests,
         caused_whole=carried * request.reads / piece,
         write_whole=carried * request.writes / piece,
         pages=piece / PAGE,
     )
-
-
-def _in_pages(carried: float) -> Stream:
-    return Stream(carried / PAGE, carried) if carried else NO_REQUESTS
 
 
 def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> list[Costs]:
@@ -154,12 +150,12 @@ def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> li
     run = pattern.run / chunk
     random = scattered(layout.data, layout.parity, run)
     stream = sequential(layout.data, layout.parity, run)
-    found = []
+    costs = []
     for each in pattern.hypotheses:
         cached = _stays_cached(each.sequential, chunk)
         shares = each.sequential, pattern.requests_in_sequence(each)
-        found.append(Costs(*(random.mixed(stream, share if cached else 0.0) for share in shares)))
-    return list(dict.fromkeys(found))
+        costs.append(Costs(*(random.mixed(stream, share if cached else 0.0) for share in shares)))
+    return list(dict.fromkeys(costs))
 
 
 def _converted(rows: Cost, present: Layout, layout: Layout) -> Cost:
@@ -197,8 +193,8 @@ def fragments(measured: Measured, now: MemberRequests, context: VolumeContext) -
 
 
 def _fragments(done: Stream | None, whole: float, flushes: float) -> float:
-    found = None if done is None else ratio(max(0.0, done.requests - flushes), whole)
-    return 1.0 if found is None else found
+    completed = None if done is None else ratio(max(0.0, done.requests - flushes), whole)
+    return 1.0 if completed is None else completed
 
 
 class Merging(NamedTuple):
@@ -224,12 +220,12 @@ class Merging(NamedTuple):
     def _made(self, whole: float, now: float, sent: MemberRequests) -> Band:
         """Return the completed requests of *whole* ones that writes cause, by their fragments *now*."""
         if not self.layout.parity:
-            found = self._plugged(now, from_parity=self._parity > 0)
+            band = self._plugged(now, from_parity=self._parity > 0)
         elif self._parity:
-            found = self._again(now, sent.pages)
+            band = self._again(now, sent.pages)
         else:
-            found = self._batched(now, sent.pages)
-        return found.scaled(whole).widened(self._skew)
+            band = self._batched(now, sent.pages)
+        return band.scaled(whole).widened(self._skew)
 
     @property
     def _parity(self) -> int:
@@ -270,7 +266,8 @@ class Merging(NamedTuple):
 
         From parity: small writes that merge now may have met in a batch of md's.
         """
-        together, joined = min(1.0, now), self.pattern.joined
+        together, journal = min(1.0, now), self.pattern.journal
+        joined = 0.0 if journal is None else journal.joined
         apart = min(1.0, max(now, 1 - joined))
         if not from_parity or joined:
             return Band(together, together, apart)

@@ -6,10 +6,11 @@ the figures leave out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import ceil
 
 from stackmap.document.templates import filled
-from stackmap.document.units import KIB, change_percent, size
+from stackmap.document.units import KIB, change_percent, number, size
 from stackmap.document.wording import change, paragraph, plural, short
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import Pattern
@@ -51,7 +52,7 @@ def headline(projection: Projection) -> str:
     costs = projection.costs
     if costs is None:
         return f"{rates}."
-    before, after = two_digits(costs[0]), between(costs[1], two_digits)
+    before, after = number(costs[0], 2), between(costs[1], partial(number, digits=2))
     change = ", as now" if before == after else f" instead of {before}"
     return f"{rates}; with {level}, each byte written costs {after} disk bytes{change}."
 
@@ -86,11 +87,6 @@ def _is_wide(band: Band) -> bool:
     return band.high > WIDE * band.low
 
 
-def two_digits(value: float) -> str:
-    """Return a ratio with two decimals."""
-    return f"{value:.2f}"
-
-
 def between(band: Band, text: Callable[[float], str]) -> str:
     """Return the likely value of *band*, or its ends if they differ visibly."""
     if band.high - band.low <= VISIBLE * band.high:
@@ -107,7 +103,7 @@ def compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
 
 
 def effect(projection: Projection) -> str:
-    """Return what the layout changes below the volume, in sentences."""
+    """Return the effect of the layout below the volume, in sentences."""
     return paragraph((headline(projection), details(projection)))
 
 
@@ -137,7 +133,7 @@ def _throughput(where: str, now: DeviceLoad, then: DeviceLoad) -> str:
 
 
 def capacity(projection: Projection) -> str:
-    """Return how many members the layout needs for the present data; "" if unknown."""
+    """Return the members that the layout needs for the present data; "" if unknown."""
     now, then, need = projection.now, projection.projected, projection.need
     if need is None or then.usable is None or now.usable is None or then.layout is None:
         return ""
@@ -165,17 +161,17 @@ def capacity(projection: Projection) -> str:
 
 def room(projection: Projection) -> str:
     """Return the space for the new layout beside the present one by PV sizes, and what knows it exactly."""
-    found = projection.room
-    if found is None or projection.is_check:
+    space = projection.room
+    if space is None or projection.is_check:
         return ""
-    least, most = size(min(found.free)), size(max(found.free))
+    least, most = size(min(space.free)), size(max(space.free))
     free = least if least == most else f"{least} to {most}"
-    each, have = (" each", "have") if len(found.free) > 1 else ("", "has")
-    short_of = "" if found.suffices else " That is too little."
-    where = "1 PV" if found.members == 1 else f"each of {found.members} PVs"
+    suffix, have = (" each", "have") if len(space.free) > 1 else ("", "has")
+    short_of = "" if space.suffices else " That is too little."
+    where = "1 PV" if space.members == 1 else f"each of {space.members} PVs"
     return (
-        f"A copy on the new layout needs {size(found.member_bytes)} on {where}. By their sizes, the "
-        f"{plural(len(found.free), 'PV')} of the volume {have} at most {free} free{each}.{short_of} For LVM's free "
+        f"A copy on the new layout needs {size(space.member_bytes)} on {where}. By their sizes, the "
+        f"{plural(len(space.free), 'PV')} of the volume {have} at most {free} free{suffix}.{short_of} For LVM's free "
         f"space, run {_plan(projection)} as root."
     )
 
@@ -203,15 +199,12 @@ def conclusions(projection: Projection) -> tuple[str, ...]:
     """Return the load per device, the needed space, and how to learn what the input lacks."""
     if projection.is_check and not projection.idle:
         return ()
-    parts = (details(projection), capacity(projection), room(projection), _lacking(projection))
+    parts = [details(projection), capacity(projection), room(projection)]
+    if projection.total is not None:
+        what = "requests" if projection.bytes_known else "requests and bytes"
+        range_of = f"The input does not separate reads and writes, so {what} are a range."
+        parts.append(f"{range_of} {SEPARATE}")
     return tuple(filter(None, parts))
-
-
-def _lacking(projection: Projection) -> str:
-    if projection.total is None:
-        return ""
-    what = "requests" if projection.bytes_known else "requests and bytes"
-    return f"The input does not separate reads and writes, so {what} are a range. {SEPARATE}"
 
 
 def unmodelled(
