@@ -21,6 +21,10 @@ class Reason(str):
         reason.code = code
         return reason
 
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # those of __new__
+        """Return what a copy is made of."""
+        return self.code, str(self)
+
 
 def code_of(reason: str | None) -> str | None:
     """Return the code of *reason*; None without a reason."""
