@@ -108,11 +108,11 @@ def proposal(
         projection = project(measured.topology, measured.parts, top, asked)
     except (InputError, LayoutError) as refusal:
         unprojected = str(refusal)
-    so_far = Proposal(top, wish, layout, projection, unprojected)
+    unplannable = Proposal(top, wish, layout, projection, unprojected)
     if isinstance(context, str):
-        return so_far._replace(unplanned=context)
+        return unplannable._replace(unplanned=context)
     ways, unplanned = _ways(context)
-    return so_far._replace(context=context, outcomes=ways, unplanned=unplanned)
+    return unplannable._replace(context=context, outcomes=ways, unplanned=unplanned)
 
 
 def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
@@ -274,20 +274,27 @@ def _on_shared_disks(report: Report, projection: Projection) -> str:
 
 def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
     """Yield which findings the proposed layout fixes, and which of the stack's it does not."""
-    grave = [each for each in report.findings_of(proposal.top) if each.is_grave]
-    if not grave:
+    fixed, left = _grave(report, proposal, mended=True), _grave(report, proposal, mended=False)
+    if not fixed and not left:
         return
-    fixed = [_short(report, each) for each in grave if proposal.mends(each)]
-    said = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
-    after = _load_per_disk(proposal) if len(fixed) < len(grave) else ""
-    yield Paragraph(paragraph((said, _not_fixed(report, proposal), after)), f"Fixes{mark}")
+    fixes = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
+    after = _load_per_disk(proposal) if left else ""
+    yield Paragraph(paragraph((fixes, _not_fixed(report, proposal), after)), f"Fixes{mark}")
 
 
 def _not_fixed(report: Report, proposal: Proposal) -> str:
     """Return the findings of the stack that the layout does not fix; "" for none."""
-    grave = (each for each in report.findings_of(proposal.top) if each.is_grave)
-    left = [_short(report, each) for each in grave if not proposal.mends(each)]
+    left = _grave(report, proposal, mended=False)
     return f"It does not fix {listed(left)}." if left else ""
+
+
+def _grave(report: Report, proposal: Proposal, *, mended: bool) -> list[str]:
+    """Return the grave findings of the stack that the layout fixes, or does not, with their devices."""
+    return [
+        f"{finding.rule.name} ({report.topology[finding.device].title})"
+        for finding in report.findings_of(proposal.top)
+        if finding.is_grave and proposal.mends(finding) == mended
+    ]
 
 
 def _load_per_disk(proposal: Proposal) -> str:
@@ -301,10 +308,6 @@ def _load_per_disk(proposal: Proposal) -> str:
     before = now.requests.likely / max(1, now.count)
     after = then.requests.likely / max(1, then.count)
     return f"Requests of this volume per disk: {change(before, after, 'fewer')}; measure again afterwards."
-
-
-def _short(report: Report, finding: Finding) -> str:
-    return f"{finding.rule.name} ({report.topology[finding.device].title})"
 
 
 def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
