@@ -50,7 +50,7 @@ def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Cl
     """Return the classes of two series of rates; a rate of 0 or None has no class."""
     bounds = _bounds(sorted(rate for rate in (*before, *after) if rate))
     sides = [[_class_of(rate, bounds) for rate in side] for side in (before, after)]
-    counts = [Counter(each for each in side if each is not None) for side in sides]
+    counts = [Counter(number for number in side if number is not None) for side in sides]
     parts = [{k: n / count.total() for k, n in count.items()} for count in counts]
     both = {k: min(parts[0][k], parts[1][k]) for k in sorted(parts[0].keys() & parts[1].keys())}
     enough = all(sum(count[k] for k in both) >= MIN_EACH for count in counts)
@@ -193,7 +193,7 @@ def _standardised(weights: Sequence[float]) -> Callable[[Sequence[float]], float
         means = [ratio(*sums[2 * at : 2 * at + 2]) for at in range(len(weights))]
         known = [(w, m) for w, m in zip(weights, means, strict=True) if m is not None]
         whole = sum(weight for weight, _ in known)
-        return ratio(sum(weight * each for weight, each in known), whole)
+        return ratio(sum(weight * mean for weight, mean in known), whole)
 
     return mean
 

@@ -81,7 +81,7 @@ def influence(columns: Sequence[Column], statistic: Statistic) -> list[float] | 
         if slope is None:
             return None
         parts.append([slope * (count * value - total) for value in column])
-    return [_without_rounding(each) for each in zip(*parts, strict=True)]
+    return [_without_rounding(interval) for interval in zip(*parts, strict=True)]
 
 
 def _without_rounding(parts: Sequence[float]) -> float:
@@ -146,7 +146,7 @@ def _draws(columns: Sequence[Column], statistic: Statistic, block: int, seed: in
     figures = []
     for _ in range(DRAWS):
         starts = random.choices(places, k=whole)
-        totals = [sum([each[start] for start in starts]) for each in sums]
+        totals = [sum([column[start] for start in starts]) for column in sums]
         if ends:  # the last block is shorter, so that the number of intervals is the same
             last = random.choice(places)
             totals = [total + end[last] for total, end in zip(totals, ends, strict=True)]

@@ -110,10 +110,12 @@ class RecordingBuilder:
 
     def result(self) -> Recording:
         """Return the recording."""
-        count, at_work = (sum(b.count for b in each.full) for each in (self._clean, self._working))
+        count, at_work = (
+            sum(b.count for b in series.full) for series in (self._clean, self._working)
+        )
         worked = not count and at_work > 0
         kept = self._working if worked else self._clean
-        right = [corrected(self.topology, each.interval) for each in kept.full]
+        right = [corrected(self.topology, batch.interval) for batch in kept.full]
         seconds = [interval.seconds for interval in right]
         total = None if None in seconds else sum(filter(None, seconds))
         return Recording(
@@ -124,7 +126,9 @@ class RecordingBuilder:
             seconds=total,
             start=start_of(self._ends[0]) if self._ends else None,
             end=self._ends[-1].time if self._ends else None,
-            corrections=tuple(sorted({what for each in right for what in each.corrections})),
+            corrections=tuple(
+                sorted({what for interval in right for what in interval.corrections})
+            ),
             changed=self._changed,
             at_work=0 if worked else at_work,
             work=tuple(self._work),
@@ -142,7 +146,7 @@ class RecordingBuilder:
 
 def _background_work(topology: Topology, tops: Iterable[str]) -> tuple[str, ...]:
     reasons = (background(topology, top).values() for top in tops)
-    return tuple(dict.fromkeys(reason for each in reasons for reason in each))
+    return tuple(dict.fromkeys(reason for of_top in reasons for reason in of_top))
 
 
 def _shape(topology: Topology, top: str) -> frozenset[tuple[str, str, str]]:
@@ -197,15 +201,15 @@ def sums_of(recording: Recording, top: str) -> Sums:
     layers = dict(zip(names, stack.layers, strict=True))
     rows = [_of_batch(topology, batch, top, layers) for batch in recording.batches]
     keys = dict.fromkeys(key for row in rows for key in row)
-    reasons = {n: each.share.reason or each.background for n, each in layers.items()}
+    reasons = {name: layer.share.reason or layer.background for name, layer in layers.items()}
     return Sums(
         names,
         columns={key: tuple(row.get(key) for row in rows) for key in keys},
         reasons={name: reason for name, reason in reasons.items() if reason},
-        devices={name: each.layer.devices for name, each in layers.items()},
+        devices={name: layer.layer.devices for name, layer in layers.items()},
         parity=stack.raid is not None,
         caused=frozenset(
-            n for n, each in layers.items() if each.parity_reads and not each.background
+            name for name, layer in layers.items() if layer.parity_reads and not layer.background
         ),
     )
 
@@ -257,7 +261,7 @@ def _costs(ledger: Ledger, top: str, data: Share) -> dict[Sum, float | None]:
         if direction == "write" or (direction == "read" and cause in READ_FOR_WRITES)
     ]
     whole = not any(direction == "total" for _, direction in causes)
-    moved, requests = ([getattr(each, of) for each in ours] for of in ("bytes", "ios"))
+    moved, requests = ([getattr(traffic, of) for traffic in ours] for of in ("bytes", "ios"))
     read = parity_reads(asked, data.read)
     return {
         (LAST, "total", "all bytes"): cost.bytes,

@@ -88,7 +88,7 @@ def command(
 def _one(measured: Measurement, name: str) -> str:
     devices = measured.devices
     if len(devices) > 1:
-        titles = ", ".join(measured.topology[each].title for each in devices[:5])
+        titles = ", ".join(measured.topology[device].title for device in devices[:5])
         raise click.UsageError(f"{name} matches {len(devices)} devices ({titles}): choose one")
     return devices[0]
 

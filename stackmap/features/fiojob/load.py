@@ -82,7 +82,7 @@ class JobLoad:
 
     def stream(self, direction: str) -> Stream | None:
         """Return the reads or the writes; None if there were none."""
-        return next((each for each in self.streams if each.direction == direction), None)
+        return next((stream for stream in self.streams if stream.direction == direction), None)
 
 
 @dataclass
@@ -215,7 +215,7 @@ class LoadMeasurement:
 def _other_users(topology: Topology, name: str, below: str) -> tuple[str, ...]:
     """Return the devices above *below* that are not in the stack of *name* or above it."""
     ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
-    return tuple(each for each in topology.with_all_above(below) if each not in ours)
+    return tuple(above for above in topology.with_all_above(below) if above not in ours)
 
 
 def _queue(load: Load, flow: Flow) -> float | None:
@@ -230,7 +230,7 @@ def _written(stack: StackFigures, context: VolumeContext, volume: Measured) -> A
     if full := _full_stripes(stack.parity, context, volume.write.size):
         return AccessPattern(1.0, full)
     pattern = pattern_of(volume, context)
-    shares = [each.sequential for each in pattern.hypotheses]
+    shares = [hypothesis.sequential for hypothesis in pattern.hypotheses]
     merged = _merged(stack, "write")
     if not pattern.evidence or (merged.sequential and max(shares) == 1.0):
         return merged  # the pattern is not decided

@@ -87,7 +87,7 @@ class Report:
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
         stack = set(self.topology.with_all_below(top))
-        return tuple(each for each in self.findings if each.device in stack)
+        return tuple(finding for finding in self.findings if finding.device in stack)
 
 
 @dataclass
@@ -148,7 +148,7 @@ class Measuring:
     @property
     def parts(self) -> tuple[Interval, ...]:
         """The intervals that were added; where there are many, averages of consecutive ones."""
-        return tuple(each.interval for each in self.series.stretches)
+        return tuple(stretch.interval for stretch in self.series.stretches)
 
     def report(self, caps: Iterable[IoLimit] = ()) -> Report | None:
         """Return the report of the intervals so far; None without any."""
@@ -157,10 +157,10 @@ class Measuring:
             return None
         interval = corrected(self.topology, average)
         stretches = tuple(
-            replace(each, interval=corrected(self.topology, each.interval))
-            for each in self.series.stretches
+            replace(stretch, interval=corrected(self.topology, stretch.interval))
+            for stretch in self.series.stretches
         )
-        series = tuple(each.interval for each in stretches) if len(stretches) > 1 else ()
+        series = tuple(stretch.interval for stretch in stretches) if len(stretches) > 1 else ()
         context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
         part = self.topology.select(self.named) if self.named else self.topology
         judged = tuple(findings(context, part))
@@ -203,7 +203,8 @@ class Measuring:
         stack = set(self.topology.with_all_below(name))
         order = list(Severity)
         worst = min(
-            (order.index(each.severity) for each in judged if each.device in stack), default=9
+            (order.index(finding.severity) for finding in judged if finding.device in stack),
+            default=9,
         )
         return worst, -(interval.loads[name].total.ios or 0.0)
 

@@ -105,8 +105,8 @@ def grouped(sets: float, writes: float, depth: float, pages: int) -> float:
     """Return the page writes per second if *depth* of *writes* per second, which set *sets* bits, are in flight."""
     if not writes:
         return sets
-    groups, each = writes / depth * pages, min(1.0, sets / writes / pages)
-    return groups * (1 - float((1 - each) ** depth))
+    groups, share = writes / depth * pages, min(1.0, sets / writes / pages)
+    return groups * (1 - float((1 - share) ** depth))
 
 
 def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:

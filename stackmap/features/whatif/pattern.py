@@ -122,9 +122,11 @@ class Pattern(NamedTuple):
         """The hypothesis with most evidence."""
         return self.hypotheses[0]
 
-    def requests_in_sequence(self, each: Hypothesis) -> float:
+    def requests_in_sequence(self, pattern: Hypothesis) -> float:
         """Return the share of writes, not of bytes, that are sequential: of mixed sizes the large ones are."""
-        return each.sequential if self.large is None else min(each.sequential, self.large)
+        if self.large is None:
+            return pattern.sequential
+        return min(pattern.sequential, self.large)
 
 
 def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
@@ -292,10 +294,10 @@ class Evidence(NamedTuple):
         """Return the hypotheses, the likely one first, and noun phrases for what they follow from."""
         shares, told = self._shares()
         possible = (
-            each
+            hypothesis
             for share in shares
             for random in self._random_rates(share)
-            for each in self._spread(context, share, random)
+            for hypothesis in self._spread(context, share, random)
         )
         return tuple(dict.fromkeys(possible)), tuple(told)
 
@@ -365,8 +367,8 @@ class Evidence(NamedTuple):
             return
         covers, period = sets.bitmap.covers, daemon_period(context.present)
         stream = following * self.write.bytes / covers
-        for each in (sets.likely, sets.low, sets.high):
-            at_random = max(0.0, each - stream)
+        for bits in (sets.likely, sets.low, sets.high):
+            at_random = max(0.0, bits - stream)
             regions = regions_for(random, at_random, sets.bitmap.regions, period)
             yield Hypothesis(share, random, regions * covers, following)
         if context.present is not None and not context.present.parity:

@@ -253,7 +253,7 @@ def _levels(window: _Window, model: LayoutModel) -> Mapping[str, Levels]:
         for key, values in series.items()
         if len(values) == len(window.parts)
     }
-    return {key: each for key, each in by_series.items() if each is not None}
+    return {key: ends for key, ends in by_series.items() if ends is not None}
 
 
 def _total_now(context: VolumeContext, ledger: Ledger) -> LayoutLoad:

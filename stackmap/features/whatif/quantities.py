@@ -68,7 +68,7 @@ def spanning(values: Iterable[float], likely: float) -> Band:
 
 def spanned(bands: Sequence[Band]) -> Band:
     """Return the band of all *bands*, the first of which is likely."""
-    return spanning((end for each in bands for end in (each.low, each.high)), bands[0].likely)
+    return spanning((end for band in bands for end in (band.low, band.high)), bands[0].likely)
 
 
 def solved(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:

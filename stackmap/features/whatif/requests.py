@@ -151,9 +151,9 @@ def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> li
     random = scattered(layout.data, layout.parity, run)
     stream = sequential(layout.data, layout.parity, run)
     costs = []
-    for each in pattern.hypotheses:
-        cached = _stays_cached(each.sequential, chunk)
-        shares = each.sequential, pattern.requests_in_sequence(each)
+    for hypothesis in pattern.hypotheses:
+        cached = _stays_cached(hypothesis.sequential, chunk)
+        shares = hypothesis.sequential, pattern.requests_in_sequence(hypothesis)
         costs.append(Costs(*(random.mixed(stream, share if cached else 0.0) for share in shares)))
     return list(dict.fromkeys(costs))
 
@@ -209,7 +209,7 @@ class Merging(NamedTuple):
     def read(self, sent: MemberRequests) -> Band:
         """Return the reads that the disks complete; the volume's own are never in pages."""
         now = self.fragments.read
-        low, high = (now * each for each in READS)
+        low, high = (now * factor for factor in READS)
         own = Band(low, now, max(now, min(1.0, high))).scaled(sent.read_whole).widened(SKEW)
         return own + self._made(sent.caused_whole, self.fragments.caused, sent)
 

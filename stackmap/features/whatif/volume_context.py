@@ -161,7 +161,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         others=tuple(dict.fromkeys(name for name in users if name != device.name)),
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
-        writers_below=tuple(dict.fromkeys(each for each in below if each in EXTRA_BY_TARGET)),
+        writers_below=tuple(dict.fromkeys(target for target in below if target in EXTRA_BY_TARGET)),
     )
 
 
@@ -175,7 +175,7 @@ def pvs_of(topology: Topology, context: VolumeContext) -> tuple[str, ...]:
         else [name]
         for name in context.members
     )
-    return tuple(dict.fromkeys(pv for each in below for pv in each))
+    return tuple(dict.fromkeys(pv for pvs in below for pv in pvs))
 
 
 def require_whole_volume(topology: Topology, context: VolumeContext) -> None:
@@ -248,15 +248,15 @@ def room_beside(
     return Room(ceil(size / layout.data_members), layout.members, tuple(free)) if free else None
 
 
-def usable_bytes(layout: Layout, each: int | None) -> int | None:
-    """Return the capacity of *layout* on members of *each* bytes."""
-    return None if each is None else int(layout.data_members * each)
+def usable_bytes(layout: Layout, member_bytes: int | None) -> int | None:
+    """Return the capacity of *layout* on members of *member_bytes*."""
+    return None if member_bytes is None else int(layout.data_members * member_bytes)
 
 
-def members_needed(layout: Layout, size: int | None, each: int | None) -> Need | None:
-    """Return the members of *each* bytes that hold *size* in *layout*; None if not known."""
-    if not size or not each:
+def members_needed(layout: Layout, size: int | None, member_bytes: int | None) -> Need | None:
+    """Return the members of *member_bytes* that hold *size* in *layout*; None if not known."""
+    if not size or not member_bytes:
         return None
     if RAID_LEVELS[layout.level].copies is None:  # more members would add copies, not capacity
-        return Need(max(each, size), layout.members)
-    return Need(each, ceil(size * layout.copies / each) + layout.parity)
+        return Need(max(member_bytes, size), layout.members)
+    return Need(member_bytes, ceil(size * layout.copies / member_bytes) + layout.parity)
