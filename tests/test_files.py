@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
-from stackmap.features.fiojob.target_use import (
+from stackmap.features.fiojob.target import (
     HEAD,
     SECTOR,
     SIGNATURES,

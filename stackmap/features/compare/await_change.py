@@ -1,29 +1,97 @@
-"""How await changed between two recordings, compared at similar load."""
+"""
+How await changed between two recordings, compared at similar load.
+
+Await grows with the load and with request sizes. So it is compared within classes of the top's
+requests per second, each a quarter wide, and averaged with the same weights on both sides
+(direct standardisation): a class weighs as much as in the side that has less of it. Await is not
+compared if sizes or the mix of reads and writes differ, or if hardly any class has intervals of both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from stackmap.features.compare.comparison import (
+    ALL_DIRECTIONS,
+    READ_WRITE,
+    Figure,
     FigureComparison,
     StackRecord,
     compare_sides,
-    counting_error,
-    measured,
-    sum_at_top,
 )
 from stackmap.features.compare.estimate import Estimate, estimate
-from stackmap.features.compare.figures import ALL_DIRECTIONS, READ_WRITE, Figure, columns_of
-from stackmap.features.compare.load_matching import (
-    MIN_SHARED,
-    Classes,
-    classes,
-    in_class,
-    mix_difference,
-    size_difference,
-)
-from stackmap.features.compare.sums import TOP, Sums
+from stackmap.features.compare.recording import TOP, Sum, Sums
 from stackmap.model.load import plus, ratio
+from stackmap.model.reason import Reason
+
+CLASS_WIDTH = 1.25  # the largest ratio of similar rates or sizes
+MIN_SHARED = 0.2  # of the intervals
+MIN_EACH = 5  # intervals on each side in the classes that both have
+MAX_MIX_DIFFERENCE = 0.1  # of writes among the requests
+
+
+class Classes(NamedTuple):
+    """
+    The class of each batch, None if it was idle.
+
+    ``weights``: of classes with batches of both; ``shared``: their part of the recordings, 0…1.
+    """
+
+    before: tuple[int | None, ...]
+    after: tuple[int | None, ...]
+    weights: Mapping[int, float]
+    shared: float
+
+
+def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Classes:
+    """Return the classes of two series of rates; a rate of 0 or None has no class."""
+    bounds = _bounds(sorted(rate for rate in (*before, *after) if rate))
+    sides = [[_class_of(rate, bounds) for rate in side] for side in (before, after)]
+    counts = [Counter(number for number in side if number is not None) for side in sides]
+    parts = [{k: n / count.total() for k, n in count.items()} for count in counts]
+    both = {k: min(parts[0][k], parts[1][k]) for k in sorted(parts[0].keys() & parts[1].keys())}
+    enough = all(sum(count[k] for k in both) >= MIN_EACH for count in counts)
+    shared = sum(both.values())
+    weights = {k: part / shared for k, part in both.items()} if enough else {}
+    return Classes(tuple(sides[0]), tuple(sides[1]), weights, shared)
+
+
+def _bounds(rates: Sequence[float]) -> list[float]:
+    """Return the start of each class: a rate that occurs, so that a steady load is in one class."""
+    bounds: list[float] = []
+    for rate in rates:
+        if not bounds or rate > bounds[-1] * CLASS_WIDTH:
+            bounds.append(rate)
+    return bounds
+
+
+def _class_of(rate: float | None, bounds: Sequence[float]) -> int | None:
+    return sum(bound <= rate for bound in bounds) if rate else None
+
+
+def is_similar(times: float) -> bool:
+    """Whether a ratio counts as similar."""
+    return 1 / CLASS_WIDTH <= times <= CLASS_WIDTH
+
+
+def size_difference(name: str, before: float | None, after: float | None) -> str:
+    """Return the difference of the mean sizes of *name* ("reads"), bytes; "" if they are similar."""
+    times = ratio(after, before)
+    if times is None or is_similar(times):
+        return ""
+    sizes = f"{(before or 0) / 1024:.1f} KiB before and {(after or 0) / 1024:.1f} KiB after"
+    return Reason("sizes-differ", f"the mean size of {name} was {sizes}")
+
+
+def mix_difference(before: float | None, after: float | None) -> str:
+    """Return the difference of two shares of writes, 0…1; "" if they are similar."""
+    if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
+        return ""
+    words = f"{before * 100:.0f} % of the requests were writes before, {after * 100:.0f} % after"
+    return Reason("mix-differs", words)
 
 
 class AwaitComparison:
@@ -36,14 +104,17 @@ class AwaitComparison:
     def __init__(
         self, old: StackRecord, new: StackRecord, load: Sequence[FigureComparison]
     ) -> None:
-        self._classes = found = classes(_rates(old.sums), _rates(new.sums))
-        sizes = {direction: _size_reason(direction, load) for direction in ALL_DIRECTIONS}
+        self._classes = classes(_rates(old.sums), _rates(new.sums))
+        self.shared = self._classes.shared
+        # A text without separate reads and writes has sizes of both together only.
+        sizes = {figure.direction: figure for figure in load if figure.figure.key == "size"}
+        differing = {direction: _size_reason(direction, sizes) for direction in ALL_DIRECTIONS}
         mix = mix_difference(_write_share(old), _write_share(new))
-        self._reasons = {direction: size or mix for direction, size in sizes.items()}
-        self._rate_reason = _rate_reason(old, new, found)
-        self.shared = found.shared
-        directions = READ_WRITE if _has_split_sizes(load) else ("total",)
-        self.differences = tuple(filter(None, (*map(sizes.get, directions), mix)))
+        self._reasons = {direction: reason or mix for direction, reason in differing.items()}
+        self._rate_reason = _rate_reason(old, new, self._classes)
+        split = any(sizes[way].before and sizes[way].after for way in READ_WRITE if way in sizes)
+        told = (*map(differing.get, READ_WRITE if split else ("total",)), mix)
+        self.differences = tuple(filter(None, told))
 
     def compare(
         self, figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
@@ -53,77 +124,66 @@ class AwaitComparison:
 
         Await of reads and writes together only where a side does not separate them, as old iostat.
         """
-        if direction == "total" and _is_split(figure, old, new, layer):
+        if direction == "total" and all(
+            any(side.columns_of(figure, layer, way) for way in READ_WRITE)
+            for side in (old, new)
+            if side.columns_of(figure, layer, "total")
+        ):
             return None
         reason = self._reasons[direction] or self._rate_reason
         if reason:
-            plain = [measured(figure, side.sums, layer, direction) for side in (old, new)]
+            plain = [side.measured(figure, layer, direction) for side in (old, new)]
             return compare_sides(figure, (layer, direction), plain, reason)
         sides = [
-            self._at_similar_load(figure, side.sums, which, layer, direction)
-            for side, which in ((old, self._classes.before), (new, self._classes.after))
+            self._at_similar_load(side, classes_of_side, figure.columns(layer, direction))
+            for side, classes_of_side in ((old, self._classes.before), (new, self._classes.after))
         ]
         return compare_sides(figure, (layer, direction), sides)
 
     def _at_similar_load(
-        self, figure: Figure, sums: Sums, which: Sequence[int | None], layer: str, direction: str
+        self, side: StackRecord, classes_of_side: Sequence[int | None], keys: Sequence[Sum]
     ) -> Estimate | None:
-        wait, ios = (sums.columns.get(key) for key in figure.columns(layer, direction))
+        wait, ios = (side.sums.columns.get(key) for key in keys)
         if wait is None or ios is None or None in wait or None in ios:
             return None
-        known = [[value or 0.0 for value in column] for column in (wait, ios)]
         weights = self._classes.weights
-        columns = [in_class(which, column, each) for each in weights for column in known]
-        return estimate(columns, _standardised(list(weights.values())), counting_error(sums))
+        # A batch outside a class counts as 0 in its columns.
+        columns = [
+            [
+                (value or 0.0) if own == wanted else 0.0
+                for own, value in zip(classes_of_side, column, strict=True)
+            ]
+            for wanted in weights
+            for column in (wait, ios)
+        ]
+        return estimate(columns, _standardised(list(weights.values())), side.counting_error)
 
 
-def _has_split_sizes(load: Sequence[FigureComparison]) -> bool:
-    """Whether sizes of reads or of writes are known on both sides."""
-    return any(
-        each.before and each.after
-        for each in load
-        if each.figure.key == "size" and each.direction in READ_WRITE
-    )
-
-
-def _is_split(figure: Figure, old: StackRecord, new: StackRecord, layer: str) -> bool:
-    """Whether every side that knows an await of *layer* separates reads and writes."""
-    return all(
-        any(columns_of(figure, side.sums, layer, way) for way in READ_WRITE)
-        for side in (old, new)
-        if columns_of(figure, side.sums, layer, "total")
-    )
-
-
-def _size_reason(direction: str, load: Sequence[FigureComparison]) -> str:
-    """Return how request sizes differ, "" if they are similar."""
-    # A text without separate reads and writes has sizes of both together only.
-    sizes = {each.direction: each for each in load if each.figure.key == "size"}
-    if not {"read", "write"} & sizes.keys():
+def _size_reason(direction: str, sizes: Mapping[str, FigureComparison]) -> str:
+    """Return the difference of request sizes, "" if they are similar."""
+    if not {*READ_WRITE} & sizes.keys():
         direction = "total"
-    each = sizes.get(direction)
-    if each is None or each.before is None or each.after is None:
+    size = sizes.get(direction)
+    if size is None or size.before is None or size.after is None:
         return ""
     name = "requests" if direction == "total" else f"{direction}s"
-    return size_difference(name, each.before.value, each.after.value)
+    return size_difference(name, size.before.value, size.after.value)
 
 
-def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
-    """Return why the rates allow no comparison, "" if they were similar for long enough."""
-    if found.weights and found.shared >= MIN_SHARED:
+def _rate_reason(old: StackRecord, new: StackRecord, both_classes: Classes) -> str:
+    """Return the reason against a comparison by the rates, "" if they were similar for long enough."""
+    if both_classes.weights and both_classes.shared >= MIN_SHARED:
         return ""
     rates = [
-        ratio(sum_at_top(side.sums, "total", "ios"), sum_at_top(side.sums, "total", "seconds"))
-        for side in (old, new)
+        ratio(side.at_top("total", "ios"), side.at_top("total", "seconds")) for side in (old, new)
     ]
     if None in rates:
-        return "the load is not known"
+        return Reason("load-unknown", "the load is not known")
     both = f"{rates[0] or 0:.1f} requests per second before, {rates[1] or 0:.1f} after"
-    if found.shared >= MIN_SHARED:
-        return f"too few intervals have similar load ({both})"
-    return (
-        f"the loads differ: {both}; {found.shared * 100:.0f} % of the intervals have similar load"
-    )
+    if both_classes.shared >= MIN_SHARED:
+        return Reason("few-intervals", f"too few intervals have similar load ({both})")
+    share = f"{both_classes.shared * 100:.0f} % of the intervals have similar load"
+    return Reason("loads-differ", f"the loads differ: {both}; {share}")
 
 
 def _standardised(weights: Sequence[float]) -> Callable[[Sequence[float]], float | None]:
@@ -133,7 +193,7 @@ def _standardised(weights: Sequence[float]) -> Callable[[Sequence[float]], float
         means = [ratio(*sums[2 * at : 2 * at + 2]) for at in range(len(weights))]
         known = [(w, m) for w, m in zip(weights, means, strict=True) if m is not None]
         whole = sum(weight for weight, _ in known)
-        return ratio(sum(weight * each for weight, each in known), whole)
+        return ratio(sum(weight * mean for weight, mean in known), whole)
 
     return mean
 
@@ -147,5 +207,5 @@ def _rates(sums: Sums) -> list[float | None]:
 
 def _write_share(side: StackRecord) -> float | None:
     """Return the share of writes among the top's requests."""
-    both = plus(sum_at_top(side.sums, "read", "ios"), sum_at_top(side.sums, "write", "ios"))
-    return ratio(sum_at_top(side.sums, "write", "ios"), both)
+    written = side.at_top("write", "ios")
+    return ratio(written, plus(side.at_top("read", "ios"), written))

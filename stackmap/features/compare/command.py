@@ -17,10 +17,9 @@ from stackmap.cli.progress import Progress
 from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.discover.find import find, not_found
 from stackmap.errors import InputError, NameNotFound
-from stackmap.features.compare.compare import compare
+from stackmap.features.compare.compare import Pairs, Unmatched, by_title, compare, pairs_of
 from stackmap.features.compare.document import MEANINGS, document
 from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
-from stackmap.features.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
 from stackmap.host.text_file import is_capture, open_text
 from stackmap.ledger.layers import counted_tops
 from stackmap.measurement.measurement import Measurement
@@ -51,10 +50,10 @@ class Side:
         builder = RecordingBuilder(self.name, self.topology, tuple(tops))
         for topology, interval in self.reports:
             builder.add(topology, interval)
-        found = builder.result()
-        if not found.batches:
+        recording = builder.result()
+        if not recording.batches:
             raise InputError(f"{self.name}: no interval to compare")
-        return found
+        return recording
 
 
 @click.command()
@@ -105,19 +104,21 @@ def command(
             old.recording([one for one, _ in pairs]),
             new.recording([other for _, other in pairs]),
         )
-    found = replace(compare(*recordings, pairs), unmatched=unmatched)
+    comparison = replace(compare(*recordings, pairs), unmatched=unmatched)
     if not (names or mapped):
-        found = replace(found, stacks=tuple(each for each in found.stacks if not each.idle))
-    if not found.stacks:
+        comparison = replace(
+            comparison, stacks=tuple(each for each in comparison.stacks if not each.idle)
+        )
+    if not comparison.stacks:
         raise InputError(
             "no volume that both recordings have was busy; pair renamed ones with --map OLD=NEW"
         )
     if as_json:
         from stackmap.features.compare.json import compare_json
 
-        click.echo(json.dumps(compare_json(found)))
+        click.echo(json.dumps(compare_json(comparison)))
     else:
-        print_blocks(document(found), heading=not no_heading)
+        print_blocks(document(comparison), heading=not no_heading)
     if lacking:
         session.status = SOME_MISSING
 
@@ -175,10 +176,10 @@ def _pairs(
     pairs = [_mapped(old.topology, new.topology, each) for each in mapped]
     lacking: list[str] = []
     for name in names:
-        found = _matches(old.topology, new.topology, name)
-        pairs += [(was, now) for was, now in found.items() if now]
-        lacking += [old.topology[was].title for was, now in found.items() if not now]
-        lacking += [] if found else [name]
+        matches = _matches(old.topology, new.topology, name)
+        pairs += [(was, now) for was, now in matches.items() if now]
+        lacking += [old.topology[was].title for was, now in matches.items() if not now]
+        lacking += [] if matches else [name]
     pairs = list(dict.fromkeys(pairs))
     if not pairs:
         raise NameNotFound(f"no volume is in both: {', '.join(lacking)}; {RENAMED}")
@@ -194,11 +195,11 @@ def _matches(before: Topology, after: Topology, name: str) -> dict[str, str | No
     Without one, a single device that *name* means after, as for a mount point;
     but not by kernel name, which another device may have taken.
     """
-    titles, found = by_title(after), find(before, name)
-    matches = {was: titles.get(before[was].title) for was in found}
+    titles, devices = by_title(after), find(before, name)
+    matches = {was: titles.get(before[was].title) for was in devices}
     if list(matches.values()) == [None]:
         called = find(after, name)
-        matches[found[0]] = called[0] if len(called) == 1 and called[0] != name else None
+        matches[devices[0]] = called[0] if len(called) == 1 and called[0] != name else None
     return matches
 
 
@@ -210,9 +211,11 @@ def _mapped(before: Topology, after: Topology, text: str) -> tuple[str, str]:
 
 
 def _one(topology: Topology, name: str, when: str) -> str:
-    found = find(topology, name)
-    if not found:
+    devices = find(topology, name)
+    if not devices:
         raise NameNotFound(f"{when}: {not_found(topology, [name])}")
-    if len(found) > 1:
-        raise click.BadParameter(f"{name} matches {len(found)} devices {when}", param_hint="--map")
-    return found[0]
+    if len(devices) > 1:
+        raise click.BadParameter(
+            f"{name} matches {len(devices)} devices {when}", param_hint="--map"
+        )
+    return devices[0]

@@ -1,19 +1,147 @@
-"""The result of a comparison: figures of two recordings, by volume and layer, and how each is measured."""
+"""
+The figures that are compared, as a table, and one figure of one layer on both sides.
+
+A figure is a ratio of sums over all intervals. Figures of the load describe the load. All others
+are per request or byte of it, so they are comparable although the load differs.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from stackmap.features.compare.estimate import Change, Estimate, change, estimate
-from stackmap.features.compare.figures import Figure, columns_of
-from stackmap.features.compare.recording import Recording
-from stackmap.features.compare.sums import TOP, Sums
-from stackmap.features.compare.volume_pairs import Unmatched
+from stackmap.features.compare.recording import LAST, TOP, Recording, Sum, Sums
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
+
+Ratio = Callable[[Sequence[float]], "float | None"]
+
+
+def _quotient(sums: Sequence[float]) -> float | None:
+    return ratio(sums[0], sums[1])
+
+
+def _shrink(sums: Sequence[float]) -> float | None:
+    """Return the top's mean request size ÷ the mean size of what arrives here."""
+    top_bytes, top_ios, here_bytes, here_arrivals = sums
+    return ratio(ratio(top_bytes, top_ios), ratio(here_bytes, here_arrivals))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """
+    One figure of a layer.
+
+    ``titles``: of its row in the table, by direction. ``sums``: (layer, quantity[, direction]), where "here"
+    is the layer; the direction is the figure's unless given. ``of``: computes the figure from them.
+    ``where``: the layers that have it.
+    """
+
+    key: str
+    titles: Mapping[str, str]
+    sums: tuple[tuple[str, ...], ...]
+    where: str = "below"
+    unit: str = ""
+    of: Ratio = _quotient
+
+    def columns(self, layer: str, direction: str) -> list[Sum]:
+        """Return the keys of its sums in *layer*."""
+        return [
+            (TOP if place == "top" else layer, other[0] if other else direction, quantity)
+            for place, quantity, *other in self.sums
+        ]
+
+    def is_of(self, layer: str) -> bool:
+        """Whether *layer* has it."""
+        places = {"top": layer == TOP, "below": layer != TOP, "last": layer == LAST, "all": True}
+        return places[self.where]
+
+
+ALL_DIRECTIONS = ("read", "write", "total")
+READ_WRITE = ("read", "write")
+
+LOAD = (
+    Figure("rate", {"read": "reads/s", "write": "writes/s", "total": "requests/s"},
+           (("here", "ios"), ("here", "seconds", "total")), "top", "/s"),
+    Figure("bytes", {"read": "KiB/s read", "write": "KiB/s written"},
+           (("here", "bytes"), ("here", "seconds", "total")), "top", "B/s"),
+    Figure("size", {"read": "KiB per read", "write": "KiB per write", "total": "KiB per request"},
+           (("here", "bytes"), ("here", "ios")), "top", "B"),
+    Figure("queue", {"total": "queue depth"}, (("here", "queue"), ("here", "seconds")), "top"),
+    Figure("flushes", {"total": "flushes/s"}, (("here", "flushes"), ("here", "seconds")), "top", "/s"),
+)  # fmt: skip
+
+# One key may have two lines, for different directions: the sums, and so the words, differ. "all" includes
+# metadata; "cost" is what the disks did for writes, the reads that they caused too.
+RATIOS = (
+    Figure("disk_bytes", {"write": "disk bytes per byte written"},
+           (("here", "cost bytes"), ("top", "bytes")), "last"),
+    Figure("requests",
+           {"read": "arrived per read", "write": "arrived per write", "total": "arrived per request"},
+           (("here", "arrivals"), ("top", "ios"))),
+    Figure("bytes",
+           {"read": "bytes per byte read", "write": "bytes per byte written", "total": "bytes per byte"},
+           (("here", "bytes"), ("top", "bytes"))),
+    Figure("disk_bytes", {"total": "disk bytes per byte"}, (("here", "all bytes"), ("top", "bytes")), "last"),
+    Figure("shrink", {"read": "shrink of reads", "write": "shrink of writes", "total": "shrink"},
+           (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), of=_shrink),
+    Figure("coalescing",
+           {"read": "coalescing of reads", "write": "coalescing of writes", "total": "coalescing"},
+           (("here", "own arrivals"), ("here", "own ios")), "last"),
+    Figure("completed", {"read": "completed per read", "write": "completed per write"},
+           (("here", "ios"), ("top", "ios")), "last"),
+    Figure("completed", {"total": "completed per request"}, (("here", "all ios"), ("top", "ios")), "last"),
+    Figure("write_cost", {"write": "completed per write, with reads"},
+           (("here", "cost ios"), ("top", "ios")), "last"),
+)  # fmt: skip
+
+AWAIT = Figure("await", {"read": "read await, ms", "write": "write await, ms", "total": "await, ms"},
+               (("here", "own wait"), ("here", "own ios")), "all", "ms")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StackRecord:
+    """
+    The stack of ``top`` in one recording, and the sums of its layers.
+
+    ``raids``: the first device on each way down that spreads its data.
+    """
+
+    top: Device
+    sums: Sums
+    recording: Recording
+    raids: tuple[Device, ...] = ()
+
+    def columns_of(self, figure: Figure, layer: str, direction: str) -> list[list[float]] | None:
+        """Return the columns of *figure* for the batches that have them all; None if none has."""
+        columns = [self.sums.columns.get(key, ()) for key in figure.columns(layer, direction)]
+        if not all(columns):
+            return None
+        rows = [row for row in zip(*columns, strict=True) if None not in row]
+        return [[value or 0.0 for value in column] for column in zip(*rows, strict=True)] or None
+
+    def measured(self, figure: Figure, layer: str, direction: str) -> Estimate | None:
+        """Return one figure; None if not known."""
+        if figure.key == "write_cost" and self.sums.parity and layer not in self.sums.caused:
+            return None  # parity reads cannot be separated from others
+        columns = self.columns_of(figure, layer, direction)
+        return None if columns is None else estimate(columns, figure.of, self.counting_error)
+
+    @property
+    def counting_error(self) -> float:
+        """The part of all requests that may be in flight at the ends of the recording."""
+        done = self.at_top("total", "ios")
+        in_flight = ratio(self.at_top("total", "queue"), self.at_top("total", "seconds"))
+        return (1 + (in_flight or 0.0)) / done if done else 0.0
+
+    def at_top(self, direction: str, quantity: str) -> float | None:
+        """Return a sum of the top's over all batches that have it; None if none has."""
+        column = self.sums.columns.get((TOP, direction, quantity), ())
+        known = [value for value in column if value is not None]
+        return math.fsum(known) if known else None
 
 
 class FigureComparison(NamedTuple):
@@ -34,69 +162,11 @@ class FigureComparison(NamedTuple):
     significant: bool = False
 
 
-@dataclass(frozen=True)
-class StackRecord:
-    """
-    The stack of ``top`` in one recording, and the sums of its layers.
-
-    ``batch``: intervals per batch. ``raids``: the first device on each way down that spreads its data.
-    """
-
-    top: Device
-    sums: Sums
-    batch: int = 1
-    raids: tuple[Device, ...] = ()
-
-
-@dataclass(frozen=True)
-class StackComparison:
-    """
-    One volume before and after.
-
-    ``load``: the load at the top; ``ratios``: figures of the layers per request or byte at the
-    top; ``waits``: await in ms at similar load. ``shared``: the part of the recordings with similar load, 0…1.
-    """
-
-    before: StackRecord
-    after: StackRecord
-    load: tuple[FigureComparison, ...]
-    ratios: tuple[FigureComparison, ...]
-    waits: tuple[FigureComparison, ...]
-    shared: float
-    warnings: tuple[str, ...]
-
-    @property
-    def idle(self) -> bool:
-        """Whether the top had no load in either recording."""
-        return not self.load
-
-    @property
-    def judged(self) -> tuple[FigureComparison, ...]:
-        """The figures whose significance is judged together."""
-        return self.ratios + self.waits
-
-    def find(self, key: str, layer: str, direction: str) -> FigureComparison | None:
-        """Return one of the judged figures; None if neither recording has it."""
-        place = (key, layer, direction)
-        found = (e for e in self.judged if (e.figure.key, e.layer, e.direction) == place)
-        return next(found, None)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two recordings and their compared stacks; ``unmatched``: devices that are a top in only one of them."""
-
-    before: Recording
-    after: Recording
-    stacks: tuple[StackComparison, ...]
-    unmatched: tuple[Unmatched, ...] = ()
-
-
 def compare_figure(
     figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
 ) -> FigureComparison | None:
     """Return one figure of one layer on both sides; None if it is 0 or unknown on both."""
-    sides = [measured(figure, side.sums, layer, direction) for side in (old, new)]
+    sides = [side.measured(figure, layer, direction) for side in (old, new)]
     return compare_sides(figure, (layer, direction), sides)
 
 
@@ -105,29 +175,7 @@ def compare_sides(
 ) -> FigureComparison | None:
     """Return both *sides* of a figure at *place*, a layer and direction; without a change if *reason* forbids it."""
     before, after = sides
-    if not any(each is not None and each.value for each in sides):
+    if not any(side is not None and side.value for side in sides):
         return None
     both = change(before, after) if before and after and not reason else None
     return FigureComparison(figure, *place, before, after, both, reason)
-
-
-def measured(figure: Figure, sums: Sums, layer: str, direction: str) -> Estimate | None:
-    """Return one figure of one side; None if not known."""
-    if figure.key == "write_cost" and sums.parity and layer not in sums.caused:
-        return None  # parity reads cannot be separated from others
-    columns = columns_of(figure, sums, layer, direction)
-    return None if columns is None else estimate(columns, figure.of, counting_error(sums))
-
-
-def counting_error(sums: Sums) -> float:
-    """Return the part of all requests that may be in flight at the ends of a recording."""
-    done = sum_at_top(sums, "total", "ios")
-    in_flight = ratio(sum_at_top(sums, "total", "queue"), sum_at_top(sums, "total", "seconds"))
-    return (1 + (in_flight or 0.0)) / done if done else 0.0
-
-
-def sum_at_top(sums: Sums, direction: str, quantity: str) -> float | None:
-    """Return a sum of the top's over all batches that have it; None if none has."""
-    column = sums.columns.get((TOP, direction, quantity), ())
-    known = [value for value in column if value is not None]
-    return math.fsum(known) if known else None

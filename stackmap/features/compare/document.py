@@ -1,8 +1,9 @@
-"""Two recordings side by side: one table per volume, and the conclusions."""
+"""What a comparison prints: the conclusions in sentences, a table per volume, what was not compared, and the method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from stackmap.document.blocks import (
     RANGE,
@@ -19,26 +20,48 @@ from stackmap.document.blocks import (
     Value,
 )
 from stackmap.document.interval import instant
-from stackmap.document.wording import plural
+from stackmap.document.wording import (
+    UNKNOWN,
+    change_percent,
+    kib,
+    number,
+    percent,
+    plural,
+    rate,
+    sentence,
+)
+from stackmap.features.compare.await_change import is_similar
+from stackmap.features.compare.compare import Comparison, StackComparison, Unmatched
 from stackmap.features.compare.comparison import (
-    Comparison,
     FigureComparison,
-    StackComparison,
     StackRecord,
 )
-from stackmap.features.compare.estimate import Estimate
-from stackmap.features.compare.recording import Recording
-from stackmap.features.compare.sentences import (
-    LOAD,
-    caveats,
-    change_of,
-    conclusions,
-    range_of,
-    value_of,
-)
-from stackmap.features.compare.sums import LAST, TOP
-from stackmap.features.compare.volume_pairs import Unmatched
+from stackmap.features.compare.estimate import DRAWS, Change, Estimate
+from stackmap.features.compare.recording import LAST, TOP, Recording
 
+METHOD = "circular block bootstrap over intervals"
+
+Figured = tuple[str, str, str]
+
+# The figures that sentences name, by figure, layer and direction: what a migration is for comes first.
+HEADLINES: dict[Figured, str] = {
+    ("disk_bytes", LAST, "write"): "disk bytes per byte written",
+    ("completed", LAST, "total"): "disk requests per request",
+    ("requests", LAST, "total"): "disk requests per request, before merging",
+    ("write_cost", LAST, "write"): "disk requests per write, with reads",
+    ("bytes", LAST, "total"): "data and parity at the disks per byte",
+    ("await", TOP, "read"): "read await",
+    ("await", TOP, "write"): "write await",
+    ("await", TOP, "total"): "await",
+}
+# Named only where the better figure before it was not compared.
+SECOND_CHOICE: dict[Figured, Figured] = {
+    ("requests", LAST, "total"): ("completed", LAST, "total"),
+    ("bytes", LAST, "total"): ("disk_bytes", LAST, "write"),
+}
+DESCRIBED = ("rate", "size", "queue")  # the figures that describe the load in a sentence
+NO_CHANGE = change_percent(1.0)
+FACTOR = 3.0  # a change by this much or more is shown as a factor, not in percent
 MEANINGS = {
     "arrived per": "Requests arriving at a layer per request of the top, before merging.",
     "completed per": "Requests that the disks completed after merging, per request of the top.",
@@ -55,40 +78,181 @@ COLUMNS = (
     Column("95 % interval"),
     Column("", "significant"),
 )
-ROWS = LOAD | {
-    ("bytes/s", "read"): "KiB/s read",
-    ("bytes/s", "write"): "KiB/s written",
-    ("flushes", "total"): "flushes/s",
-    ("requests", "read"): "arrived per read",
-    ("requests", "write"): "arrived per write",
-    ("requests", "total"): "arrived per request",
-    ("bytes", "read"): "bytes per byte read",
-    ("bytes", "write"): "bytes per byte written",
-    ("bytes", "total"): "bytes per byte",
-    ("disk_bytes", "total"): "disk bytes per byte",
-    ("shrink", "read"): "shrink of reads",
-    ("shrink", "write"): "shrink of writes",
-    ("shrink", "total"): "shrink",
-    ("coalescing", "read"): "coalescing of reads",
-    ("coalescing", "write"): "coalescing of writes",
-    ("coalescing", "total"): "coalescing",
-    ("completed", "read"): "completed per read",
-    ("completed", "write"): "completed per write",
-    ("completed", "total"): "completed per request",
-    ("write_cost", "write"): "completed per write, with reads",
-    ("disk_bytes", "write"): "disk bytes per byte written",
-    ("await", "read"): "read await, ms",
-    ("await", "write"): "write await, ms",
-    ("await", "total"): "await, ms",
-}
 UNITS = {"/s": "requests/s", "B/s": "bytes/s", "B": "bytes"}  # in CSV; others as they are
 # Left out of the table: they follow from other rows. The JSON has them.
 DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("coalescing", "write")}
 
 
-def document(found: Comparison) -> Iterator[Block]:
+def conclusions(stack: StackComparison) -> list[str]:
+    """
+    Return the cost of a write and of a request before and after, then await and how the load differs.
+
+    Where no cost changed, this comes first.
+    """
+    if absent := [name for name, side in _sides(stack) if TOP in side.sums.reasons]:
+        return [f"Nothing to compare: the volume has no figures {' and '.join(absent)}."]
+    known = {
+        key: each
+        for key in HEADLINES
+        if (each := stack.find(*key)) is not None and each.change is not None
+    }
+    named = {key: each for key, each in known.items() if SECOND_CHOICE.get(key) not in known}
+    figures = [_figure(key, each) for key, each in named.items()]
+    load = [*_limited_by_volume(stack), _load(stack)]
+    if not any(map(_is_changed, named.values())):
+        return [*(["No change of cost or await."] if figures else []), *load, *figures]
+    if not any(map(_is_tested, named.values())):
+        figures.append("Too few intervals to prove these changes.")
+    return [*figures, *load]
+
+
+def caveats(stack: StackComparison) -> list[str]:
+    """Return the figures that were not compared, with the reason; the warnings; the method."""
+    sentences = [sentence(words) for words in _not_compared(stack)]
+    sentences += [f"Warning: {each}." for each in stack.warnings]
+    return [*sentences, _method(stack)] if any(map(_is_tested, stack.judged)) else sentences
+
+
+def _is_tested(each: FigureComparison) -> bool:
+    return each.change is not None and each.change.chance is not None
+
+
+def _is_changed(each: FigureComparison) -> bool:
+    ratio = None if each.change is None else each.change.ratio
+    return ratio is None or factor(ratio) != NO_CHANGE
+
+
+def _figure(key: Figured, each: FigureComparison) -> str:
+    before, after = value_of(each, each.before), value_of(each, each.after)
+    unit = " ms" if each.figure.unit == "ms" else ""
+    between = range_of(each.change)
+    parts = [change_of(each.change)]
+    if between != UNKNOWN:
+        parts.append(f"95 % interval {between}")
+    if _is_tested(each):
+        parts.append("significant" if each.significant else "not significant")
+    return sentence(f"{HEADLINES[key]}: {before} → {after}{unit} ({'; '.join(parts)})")
+
+
+def _load(stack: StackComparison) -> str:
+    changes = [
+        f"{each.figure.titles[each.direction]} {factor(each.change.ratio)}"
+        for each in stack.load
+        if each.change is not None and each.change.ratio
+        if each.figure.key in DESCRIBED and _is_changed(each)
+    ]
+    load = f"Change of the load: {', '.join(changes) or 'none'}."
+    return (
+        f"{load} Ratios are per request or byte at the top; await is compared only at similar load."
+    )
+
+
+def _limited_by_volume(stack: StackComparison) -> Iterator[str]:
+    """Yield what another request rate at a similar queue depth means: a closed loop."""
+    changes = {each.figure.key: each for each in stack.load if each.direction == "total"}
+    requests, queue = changes.get("rate"), changes.get("queue")
+    if requests is None or queue is None or requests.change is None or queue.change is None:
+        return
+    times, deeper, before = requests.change.ratio, queue.change.ratio, queue.before
+    if times is None or deeper is None or before is None or before.value < 1:
+        return
+    if is_similar(deeper) and not is_similar(times):
+        yield (
+            f"At a similar queue depth, requests/s {factor(times)}{_awaits(stack)}: the volume limits "
+            "the rate, not the load."
+        )
+
+
+def _awaits(stack: StackComparison) -> str:
+    """Return the await at the top on both sides, at the load of each: ", read await 9.00 → 5.00 ms"."""
+    parts = [
+        f"{HEADLINES['await', TOP, each.direction]} {value_of(each, each.before)} → "
+        f"{value_of(each, each.after)} ms"
+        for each in stack.waits
+        if each.layer == TOP and each.before is not None and each.after is not None
+    ]
+    return "".join(f", {part}" for part in parts)
+
+
+def _not_compared(stack: StackComparison) -> Iterator[str]:
+    """Yield which figures were not compared and why, each reason once."""
+    waits = [e for e in stack.waits if e.layer == TOP and e.reason]
+    for reason, several in groupby(waits, key=lambda each: each.reason):
+        names = " and ".join(HEADLINES["await", TOP, each.direction] for each in several)
+        yield f"{names} not compared: {reason}"
+    for name, side in _sides(stack):
+        for layer, reason in side.sums.reasons.items():
+            yield f"{layer} not compared, {name}: {reason}"
+            if layer == TOP:
+                break
+
+
+def _sides(stack: StackComparison) -> tuple[tuple[str, StackRecord], ...]:
+    return ("before", stack.before), ("after", stack.after)
+
+
+def _method(stack: StackComparison) -> str:
+    tested = [each for each in stack.judged if _is_tested(each)]
+    before = _blocks([e.before for e in tested], stack.before.recording.batch_size)
+    after = _blocks([e.after for e in tested], stack.after.recording.batch_size)
+    return (
+        f"Method: {METHOD}, {DRAWS} draws, blocks of {before} before and {after} after. * marks "
+        f"significance at 5 % over all {len(tested)} figures together (Holm). await uses the "
+        f"{percent(stack.shared)} of the intervals with similar load."
+    )
+
+
+def _blocks(estimates: Iterable[Estimate | None], batch: int) -> str:
+    """Return the block lengths in intervals, lowest and highest; *batch*: intervals per value."""
+    spreads = [each.spread or each.absolute for each in estimates if each is not None]
+    lengths = sorted({spread.block * batch for spread in spreads if spread is not None})
+    return "-".join(map(str, dict.fromkeys((*lengths[:1], *lengths[-1:])))) or "-"
+
+
+def value_of(each: FigureComparison, estimate: Estimate | None) -> str:
+    """Return a figure of one side, in the unit of its row."""
+    if estimate is None:
+        return UNKNOWN
+    if each.figure.unit in ("B", "B/s"):
+        return kib(estimate.value)
+    if each.figure.unit in ("/s", "ms") or each.figure.key == "queue":
+        return rate(estimate.value)
+    return number(estimate.value, 3 if estimate.value < 0.1 else 2)
+
+
+def change_of(change: Change | None) -> str:
+    """Return a change in percent, or as a factor if it is large."""
+    if change is None:
+        return UNKNOWN
+    return "from 0" if change.ratio is None else factor(change.ratio, as_factor=_is_large(change))
+
+
+def range_of(change: Change | None) -> str:
+    """Return the 95 % interval of a change."""
+    if change is None or change.low is None or change.high is None:
+        return UNKNOWN
+    low, high = (factor(end, as_factor=_is_large(change)) for end in (change.low, change.high))
+    return f"{low} … {high}"
+
+
+def _is_large(change: Change) -> bool:
+    """Whether the change or an end of its range is shown as a factor, and so all three."""
+    return any(each is not None and each >= FACTOR for each in change[:3])
+
+
+def factor(ratio: float, *, as_factor: bool = False) -> str:
+    """
+    Return after ÷ before in percent, or as a factor if it is large or *as_factor*.
+
+    >>> factor(0.304), factor(3.55), factor(1.5, as_factor=True)
+    ('-69.6 %', '×3.55', '×1.50')
+    """
+    return f"×{ratio:.2f}" if as_factor or ratio >= FACTOR else change_percent(ratio)
+
+
+def document(comparison: Comparison) -> Iterator[Block]:
     """Yield what ``compare`` prints: the volumes, the conclusions first, and then what was compared."""
-    for stack in found.stacks:
+    for stack in comparison.stacks:
         yield Headline(_title(stack))
         first, *others = conclusions(stack)
         yield Paragraph(first, headline=True)
@@ -96,9 +260,11 @@ def document(found: Comparison) -> Iterator[Block]:
             yield Listing(tuple(others))
         yield _table(stack)
         yield Listing(tuple(caveats(stack)))
-    if found.unmatched:
-        yield Listing((_left_out(found.unmatched),))
-    yield Terms((("before", _recording(found.before)), ("after", _recording(found.after))))
+    if comparison.unmatched:
+        yield Listing((_left_out(comparison.unmatched),))
+    yield Terms(
+        (("before", _recording(comparison.before)), ("after", _recording(comparison.after)))
+    )
 
 
 def _recording(recorded: Recording) -> str:
@@ -109,7 +275,7 @@ def _recording(recorded: Recording) -> str:
 
 
 def _left_out(unmatched: Sequence[Unmatched]) -> str:
-    """Return which volumes are a top on one side only."""
+    """Name the volumes that are a top on one side only."""
     parts = []
     for when, other in (("after", "before"), ("before", "after")):
         names = [each.title for each in unmatched if each.when == when]
@@ -175,11 +341,10 @@ def _layer_name(stack: StackComparison, layer: str) -> str:
 
 def _row(compared: FigureComparison) -> Row:
     figure, direction, change = compared.figure, compared.direction, compared.change
-    key = "bytes/s" if figure.unit == "B/s" else figure.key
     names = (figure.key, direction, UNITS.get(figure.unit, figure.unit))
     ends = (None, None, None) if change is None else change[:3]
     return (
-        Label(f"  {ROWS[key, direction]}", names),
+        Label(f"  {figure.titles[direction]}", names),
         *(_side(compared, estimate) for estimate in (compared.before, compared.after)),
         Value(ends[0], lambda _: change_of(change), *ends[1:]),
         range_of(change),

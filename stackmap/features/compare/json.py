@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stackmap.features.compare.bootstrap import DRAWS, SEED
+from stackmap.features.compare.compare import Comparison, StackComparison
 from stackmap.features.compare.comparison import (
-    Comparison,
     FigureComparison,
-    StackComparison,
     StackRecord,
 )
-from stackmap.features.compare.estimate import Estimate
+from stackmap.features.compare.document import METHOD, caveats, conclusions
+from stackmap.features.compare.estimate import DRAWS, SEED, Estimate
 from stackmap.features.compare.recording import Recording
-from stackmap.features.compare.sentences import METHOD, caveats, conclusions
+from stackmap.model.reason import code_of
 from stackmap.render.figures_json import layouts_json
 from stackmap.render.json import layout_json
 
 SCHEMA = "stackmap.compare/1"
 
 
-def compare_json(found: Comparison) -> dict[str, object]:
+def compare_json(comparison: Comparison) -> dict[str, object]:
     """Return the object of ``compare -J``."""
     return {
         "schema": SCHEMA,
         "method": {"name": METHOD, "draws": DRAWS, "seed": SEED, "level": 0.95},
-        "before": _recording_json(found.before),
-        "after": _recording_json(found.after),
-        "apart": [{"top": each.title, "below_another": each.when} for each in found.unmatched],
-        "stacks": [_stack_json(stack) for stack in found.stacks],
+        "before": _recording_json(comparison.before),
+        "after": _recording_json(comparison.after),
+        "apart": [{"top": each.title, "below_another": each.when} for each in comparison.unmatched],
+        "stacks": [_stack_json(stack) for stack in comparison.stacks],
     }
 
 
@@ -49,7 +48,7 @@ def _recording_json(recording: Recording) -> dict[str, object]:
 
 
 def _stack_json(stack: StackComparison) -> dict[str, object]:
-    batches = stack.before.batch, stack.after.batch
+    batches = stack.before.recording.batch_size, stack.after.recording.batch_size
     return {
         "before": _side_json(stack.before),
         "after": _side_json(stack.after),
@@ -75,6 +74,7 @@ def _side_json(side: StackRecord) -> dict[str, object]:
                 "layer": layer,
                 "devices": list(side.sums.devices.get(layer, ())),
                 "reason": side.sums.reasons.get(layer),
+                "reason_code": code_of(side.sums.reasons.get(layer)),
             }
             for layer in side.sums.layers
         ],
@@ -93,6 +93,7 @@ def _figures_json(
             "after": _estimate_json(each.after, batches[1]),
             "change": _change_json(each),
             "reason": each.reason or None,
+            "reason_code": code_of(each.reason),
         }
         for each in figures
     ]

@@ -1,19 +1,28 @@
 """
-One side of a comparison: a recording, averaged into as few batches as a comparison needs.
+One side of a comparison: a recording in batches, and the sums of each layer of a stack, batch by batch.
 
-A week of one-second intervals is 600,000, and a bootstrap needs some hundred.
-So equally many consecutive intervals are averaged into one batch.
+A week of one-second intervals is 600,000, and a bootstrap needs some hundred. So equally many
+consecutive intervals are averaged into one batch. Layers are named so that they match across
+layouts: "top", "disks" (the last), and between them the role, with a number if several layers have it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stackmap.ledger.amounts import Share
+from stackmap.ledger.amplification import LayerFigures, StackFigures, figures_of
+from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.device_state import background
+from stackmap.ledger.disk_cost import READ_FOR_WRITES, disk_cost
+from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.parity import parity_reads
 from stackmap.ledger.time_series import TimeSeries, start_of
 from stackmap.model.interval import Interval
+from stackmap.model.load import plus
+from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 
 MAX_BATCHES = 120
@@ -49,6 +58,13 @@ class Recording:
     def batch_size(self) -> int:
         """Intervals per batch."""
         return max(1, round(self.count / max(1, len(self.batches))))
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the recording names; else the one whose topology is used."""
+        named = self.batches[0].machine if self.batches else Machine()
+        known = self.topology.machine
+        return Machine(named.host or known.host, named.kernel or known.kernel)
 
     @property
     def length(self) -> float | None:
@@ -94,10 +110,12 @@ class RecordingBuilder:
 
     def result(self) -> Recording:
         """Return the recording."""
-        count, at_work = (sum(b.count for b in each.full) for each in (self._clean, self._working))
+        count, at_work = (
+            sum(b.count for b in series.full) for series in (self._clean, self._working)
+        )
         worked = not count and at_work > 0
         kept = self._working if worked else self._clean
-        right = [corrected(self.topology, each.interval) for each in kept.full]
+        right = [corrected(self.topology, batch.interval) for batch in kept.full]
         seconds = [interval.seconds for interval in right]
         total = None if None in seconds else sum(filter(None, seconds))
         return Recording(
@@ -108,7 +126,9 @@ class RecordingBuilder:
             seconds=total,
             start=start_of(self._ends[0]) if self._ends else None,
             end=self._ends[-1].time if self._ends else None,
-            corrections=tuple(sorted({what for each in right for what in each.corrections})),
+            corrections=tuple(
+                sorted({what for interval in right for what in interval.corrections})
+            ),
             changed=self._changed,
             at_work=0 if worked else at_work,
             work=tuple(self._work),
@@ -116,7 +136,7 @@ class RecordingBuilder:
         )
 
     def _state_of(self, topology: Topology) -> tuple[bool, tuple[str, ...]]:
-        """Return whether the stacks are those of the first topology, and their background work."""
+        """Whether the stacks are those of the first topology, and their background work."""
         if self._last is not topology:
             same = all(_shape(topology, top) == _shape(self.topology, top) for top in self.tops)
             self._last = topology
@@ -126,7 +146,7 @@ class RecordingBuilder:
 
 def _background_work(topology: Topology, tops: Iterable[str]) -> tuple[str, ...]:
     reasons = (background(topology, top).values() for top in tops)
-    return tuple(dict.fromkeys(reason for each in reasons for reason in each))
+    return tuple(dict.fromkeys(reason for of_top in reasons for reason in of_top))
 
 
 def _shape(topology: Topology, top: str) -> frozenset[tuple[str, str, str]]:
@@ -144,3 +164,125 @@ def _needed(topology: Topology, tops: Iterable[str]) -> frozenset[str]:
     """Return the devices needed for attribution: the stacks, and all devices above them."""
     stacks = {name for top in tops for name in topology.with_all_below(top)}
     return frozenset(above for name in stacks for above in topology.with_all_above(name))
+
+
+TOP, LAST = "top", "disks"
+DIRECTIONS = ("read", "write", "total")
+
+Sum = tuple[str, str, str]  # layer, direction, quantity: ("disks", "write", "ios")
+
+
+@dataclass(frozen=True)
+class Sums:
+    """
+    ``columns``: a value per batch, None if not known.
+
+    ``layers``: from the top down; ``reasons``: by layer, why a figure is not known;
+    ``devices``: by layer. ``parity``: whether a device has parity; ``caused``: layers below
+    it where parity reads can be separated from the volume's reads.
+    """
+
+    layers: tuple[str, ...] = ()
+    columns: Mapping[Sum, tuple[float | None, ...]] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parity: bool = False
+    caused: frozenset[str] = frozenset()
+
+
+def sums_of(recording: Recording, top: str) -> Sums:
+    """Return the sums of the stack of *top*; empty for a recording without batches."""
+    topology = recording.topology
+    whole = next(average(recording.batches), None)
+    if whole is None:
+        return Sums()
+    stack = figures_of(Ledger(topology, whole.loads, whole.seconds), [top])[0]
+    names = _names(stack)
+    layers = dict(zip(names, stack.layers, strict=True))
+    rows = [_of_batch(topology, batch, top, layers) for batch in recording.batches]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    reasons = {name: layer.share.reason or layer.background for name, layer in layers.items()}
+    return Sums(
+        names,
+        columns={key: tuple(row.get(key) for row in rows) for key in keys},
+        reasons={name: reason for name, reason in reasons.items() if reason},
+        devices={name: layer.layer.devices for name, layer in layers.items()},
+        parity=stack.raid is not None,
+        caused=frozenset(
+            name for name, layer in layers.items() if layer.parity_reads and not layer.background
+        ),
+    )
+
+
+def _of_batch(
+    topology: Topology, batch: Interval, top: str, layers: Mapping[str, LayerFigures]
+) -> dict[Sum, float | None]:
+    """Return the sums of one batch: each rate times its seconds."""
+    length = batch.seconds or 1.0
+    ledger = Ledger(topology, batch.loads)
+    head = ledger.load(top)
+    rates: dict[Sum, float | None] = {
+        (TOP, "total", "seconds"): 1.0,
+        (TOP, "total", "queue"): head.aqu,
+        (TOP, "total", "flushes"): head.flush.ios,
+    }
+    for name, figures in layers.items():
+        devices = figures.layer.devices
+        did = ledger.flows(devices)
+        # During background work the stack's share is not known.
+        share = Share() if figures.background else ledger.share(top, devices)
+        for direction in DIRECTIONS:
+            part = share.part(direction)
+            own = did[direction]
+            rates |= {
+                (name, direction, "arrivals"): part.arrivals,
+                (name, direction, "ios"): part.ios,
+                (name, direction, "bytes"): part.bytes,
+                (name, direction, "own arrivals"): own.arrivals,
+                (name, direction, "own ios"): own.ios,
+                (name, direction, "own wait"): own.wait,
+            }
+    if LAST in layers and not any(figures.background for figures in layers.values()):
+        rates |= _costs(ledger, top, ledger.share(top, layers[LAST].layer.devices))
+    return {key: None if rate is None else rate * length for key, rate in rates.items()}
+
+
+def _costs(ledger: Ledger, top: str, data: Share) -> dict[Sum, float | None]:
+    """
+    Return what the disks moved and completed for *top*, and for its writes: all writes and the reads they caused.
+
+    Where a cause is unknown, such as a bitmap that the input lacks, all that is known: *data*, with parity.
+    """
+    asked, cost = ledger.shares(top)[top].read, disk_cost(ledger, top)
+    causes = ledger.disk_traffic_by_cause(top)
+    ours = [
+        traffic
+        for (cause, direction), traffic in causes.items()
+        if direction == "write" or (direction == "read" and cause in READ_FOR_WRITES)
+    ]
+    whole = not any(direction == "total" for _, direction in causes)
+    moved, requests = ([getattr(traffic, of) for traffic in ours] for of in ("bytes", "ios"))
+    read = parity_reads(asked, data.read)
+    return {
+        (LAST, "total", "all bytes"): cost.bytes,
+        (LAST, "total", "all ios"): data.total.ios if cost.requests is None else cost.requests,
+        (LAST, "write", "cost bytes"): _sum(moved)
+        if whole and None not in moved
+        else plus(data.write.bytes, read.bytes),
+        (LAST, "write", "cost ios"): _sum(requests)
+        if whole and None not in requests
+        else plus(data.write.ios, read.ios),
+    }
+
+
+def _sum(parts: Sequence[float | None]) -> float:
+    return sum(filter(None, parts))
+
+
+def _names(stack: StackFigures) -> tuple[str, ...]:
+    names = [TOP]
+    for figures in stack.layers[1:-1]:
+        role = figures.layer.role
+        correlation = sum(name.partition(" ")[0] == role for name in names)
+        names.append(f"{role} {correlation + 1}" if correlation or role in (TOP, LAST) else role)
+    return (*names, LAST) if len(stack.layers) > 1 else (TOP,)

@@ -10,8 +10,7 @@ import click
 from stackmap.cli.options import json_option, measuring_one
 from stackmap.cli.output import tell
 from stackmap.errors import NO_DIRECTIONS, InputError
-from stackmap.features.fiojob.job import Job, job_of
-from stackmap.features.fiojob.job_file import fiojob_json, fiojob_text
+from stackmap.features.fiojob.job import Job, fiojob_json, fiojob_text, job_of
 from stackmap.features.fiojob.load import DIRECTIONS, LoadMeasurement
 from stackmap.features.fiojob.sizes import Sizes, parse_sizes
 from stackmap.features.fiojob.target import NONE, Target, target_of
@@ -25,16 +24,16 @@ COUNT = 60  # intervals of a second on a live machine
 
 
 def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Sizes]:
-    found = {}
+    given = {}
     for value in values:
         direction, _sign, sizes = value.partition("=")
         if direction not in DIRECTIONS:
             raise click.BadParameter(f"must be read=SIZES or write=SIZES, not {value}")
         try:
-            found[direction] = parse_sizes(sizes)
+            given[direction] = parse_sizes(sizes)
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
-    return found
+    return given
 
 
 @click.command()
@@ -87,11 +86,11 @@ def command(
 
 
 def _one(measured: Measurement, name: str) -> str:
-    found = measured.devices
-    if len(found) > 1:
-        titles = ", ".join(measured.topology[each].title for each in found[:5])
-        raise click.UsageError(f"{name} matches {len(found)} devices ({titles}): choose one")
-    return found[0]
+    devices = measured.devices
+    if len(devices) > 1:
+        titles = ", ".join(measured.topology[device].title for device in devices[:5])
+        raise click.UsageError(f"{name} matches {len(devices)} devices ({titles}): choose one")
+    return devices[0]
 
 
 def _job(taken: LoadMeasurement, onto: Target, runtime: int | None) -> Job:

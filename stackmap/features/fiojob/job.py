@@ -1,22 +1,25 @@
 """
-A measured load as fio's options: one section for the reads, one for the writes.
+A measured load as a job for fio: its options, the job file with comments, and the JSON.
 
-Three properties of fio (seen with 3.33) need a workaround. With several sizes, ``rate_iops``
-means requests of the *smallest* size, unless ``rate_process=poisson``. Sizes are rounded down to
-multiples of the smallest, unless ``bs_unaligned``. And the map of random blocks truncates a request
-before a block that was used, so the map is off.
+Reads and writes have a section each. Three properties of fio (seen with 3.33) need a workaround. With
+several sizes, ``rate_iops`` means requests of the *smallest* size, unless ``rate_process=poisson``. Sizes
+are rounded down to multiples of the smallest, unless ``bs_unaligned``. And the map of random blocks
+truncates a request before a block that was used, so the map is off.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from stackmap.document.wording import plural
 from stackmap.features.fiojob.load import JobLoad, Stream
 from stackmap.features.fiojob.sizes import SizeSource
 from stackmap.model.operand import AbsolutePath
+from stackmap.render.text import safe
 
 VARIABLE = "${TARGET}"  # fio takes it from the environment, and stops if it is not set
 MAX_RUNTIME = 3600  # seconds a job runs at most
@@ -32,6 +35,8 @@ SOURCE_TEXT = {
     "within an interval appear as their mean",
     SizeSource.GIVEN: "as given by the user, not measured",
 }
+SCHEMA = "stackmap.fiojob/1"
+WIDTH = 96
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,9 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
             f"sizes: the device splits requests at {(load.split_size or 0) // 1024} KiB before it counts them; those "
             "of that size may be pieces of larger ones"
         )
-    comments.append(f"{_called(stream)}: probably; {stream.access.evidence}")
+    percent = random_percent(stream)
+    order = {0: "sequential", 100: "random"}.get(percent, f"{percent} % random")
+    comments.append(f"{order}: probably; {stream.access.evidence}")
     if stream.queue is None:
         comments.append("iodepth: a default; the input has no latencies")
     if stream.direction == "write":
@@ -138,11 +145,6 @@ def _order(stream: Stream) -> dict[str, str]:
         return {"rw": f"{'rand' if percent else ''}{stream.direction}"}
     # The rest is sequential (fio's percentage_random).
     return {"rw": f"rand{stream.direction}", "percentage_random": str(percent)}
-
-
-def _called(stream: Stream) -> str:
-    percent = random_percent(stream)
-    return {0: "sequential", 100: "random"}.get(percent, f"{percent} % random")
 
 
 def _sizes(percents: Mapping[int, int]) -> dict[str, str]:
@@ -184,3 +186,89 @@ def _flushing(load: JobLoad, every: int | None) -> str:
     if every is None:
         return "flushes: none"
     return f"flushes: {load.flushes:.2f} per second, one after {every} writes"
+
+
+def fiojob_text(job: Job) -> str:
+    """Return the job file; its comments explain the load and the options."""
+    parts = [
+        "\n".join(_comments(_head(job))),
+        "\n".join(["[global]", *_options(job.options)]),
+        *(
+            "\n".join(
+                [f"[{section.name}]", *_comments(section.comments), *_options(section.options)]
+            )
+            for section in job.sections
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(job: Job) -> Iterator[str]:
+    load = job.load
+    lasted = f"{load.seconds:.1f} s" if load.seconds else "unknown duration"
+    yield f"The load of {load.device.title} ({load.device.name}): {plural(load.count, 'interval')}, {lasted}."
+    if job.writes:
+        yield "DESTRUCTIVE: this job overwrites its target. Use an empty test volume."
+    yield from job.notes
+    if not job.target:
+        yield f"Set the target ({VARIABLE}): TARGET=/dev/… fio FILE. Without it fio stops."
+    yield (
+        "Reads and writes are separate jobs at their measured rates. In a mixed job (rwmixread) "
+        "each would wait for the other."
+    )
+    yield (
+        "Not included: positions on the device, changes of the rate over time, and latency, which "
+        "the test measures."
+    )
+    yield from (f"corrected: {what}" for what in load.corrections)
+
+
+def _comments(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield comment lines; no untrusted name can end a comment and begin an option."""
+    for sentence in sentences:
+        for line in textwrap.wrap(safe(sentence), WIDTH, break_on_hyphens=False):
+            yield f"# {line}"
+
+
+def _options(options: Mapping[str, str]) -> Iterator[str]:
+    return (f"{key}={value}" for key, value in options.items())
+
+
+def fiojob_json(job: Job) -> dict[str, object]:
+    """Return the object of ``fiojob -J``."""
+    load = job.load
+    return {
+        "schema": SCHEMA,
+        "name": load.device.title,
+        "device": load.device.name,
+        "intervals": load.count,
+        "seconds": load.seconds,
+        "target": job.target,
+        "destructive": job.writes,
+        "notes": list(job.notes),
+        "runtime": job.runtime,
+        "streams": [_stream_json(section) for section in job.sections],
+        "flushes": load.flushes,
+        "fdatasync": job.every,
+        "cuts": load.split_size,
+        "corrections": list(load.corrections),
+        "job": fiojob_text(job),
+    }
+
+
+def _stream_json(section: Section) -> dict[str, object]:
+    stream = section.stream
+    return {
+        "direction": stream.direction,
+        "iops": stream.rate,
+        "size": stream.mean,
+        "sizes": [
+            {"size": size, "percent": percent} for size, percent in stream.sizes.percents().items()
+        ],
+        "sizes_are": str(stream.sizes.source),
+        "queue": stream.queue,
+        "sequential": random_percent(stream) == 0,
+        "follows": stream.access.sequential,
+        "why": stream.access.evidence,
+        "options": dict(section.options),
+    }

@@ -3,6 +3,10 @@ The load of one device over a recording, as a job needs it.
 
 Reads and writes are separate: rate, sizes, requests in flight, and flushes. With one rate and a
 share of reads, a job would make each wait for the other.
+
+No counter shows which requests start where the one before ended. For writes the share comes from the
+pattern that whatif uses, so both agree on one recording. What that leaves open, and all reads, follow
+from merging below: neighbours merge.
 """
 
 from __future__ import annotations
@@ -11,14 +15,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from stackmap.features.fiojob.access_pattern import AccessPattern, access_patterns
 from stackmap.features.fiojob.sizes import Row, Sizes, sizes_of
-from stackmap.features.whatif.measured import measured
-from stackmap.features.whatif.members import users_of
+from stackmap.features.whatif.measured import Measured, measured, users_of
+from stackmap.features.whatif.pattern import pattern_of
 from stackmap.features.whatif.volume_context import VolumeContext, volume_context
+from stackmap.ledger.amplification import StackFigures, figures_of
 from stackmap.ledger.averages import Average
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.parity import Parity
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load, ratio
@@ -27,6 +32,16 @@ from stackmap.model.topology import Topology
 DIRECTIONS = ("read", "write")
 BUSIEST = 0.95  # of the intervals have at most the job's requests in flight
 UNSEEN = "no counter below shows them"
+MERGING = 1.25  # arrivals per request completed below: neighbours arrived in sequence
+FULL = 0.5  # of the bytes in full stripes, by requests smaller than a stripe
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPattern:
+    """``sequential``: the estimated share of sequential requests, 0…1; ``evidence``: what it is based on."""
+
+    sequential: float
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +82,7 @@ class JobLoad:
 
     def stream(self, direction: str) -> Stream | None:
         """Return the reads or the writes; None if there were none."""
-        return next((each for each in self.streams if each.direction == direction), None)
+        return next((stream for stream in self.streams if stream.direction == direction), None)
 
 
 @dataclass
@@ -79,7 +94,7 @@ class LoadMeasurement:
     given: Mapping[str, Sizes] = field(default_factory=dict)
     _rows: dict[str, list[Row]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
     _queues: dict[str, list[float]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
-    _flushed: list[float | None] = field(default_factory=list)
+    _flushed: list[float] = field(default_factory=list)
     _seconds: list[float | None] = field(default_factory=list)
     _whole: Average = field(default_factory=Average)
     _corrections: dict[str, None] = field(default_factory=dict)
@@ -112,14 +127,15 @@ class LoadMeasurement:
         self._whole.add(interval)
         length = right.seconds or 1.0
         self._seconds.append(right.seconds)
-        flushes = self._flushes(right, load)
-        self._flushed.append(None if flushes is None else flushes * length)
+        flushes, reason = self._flushes(right, load)
+        self._flushes_reason = self._flushes_reason or reason
+        self._flushed.append(flushes * length)
         for direction in DIRECTIONS:
             flow = load.flow(direction)
             sent = flow.ios if flow.arrivals is None else flow.arrivals
             if sent is None or flow.bytes is None:
                 continue
-            empty = (flushes or 0.0) if direction == "write" and self._counts_flushes() else 0.0
+            empty = flushes if direction == "write" and self._counts_flushes else 0.0
             self._rows[direction].append((max(0.0, sent - empty) * length, flow.bytes * length))
             if (queue := _queue(load, flow)) is not None:
                 self._queues[direction].append(queue)
@@ -132,32 +148,34 @@ class LoadMeasurement:
 
     def result(self) -> JobLoad | None:
         """Return the load; None if the device has no counters."""
-        if not self._seconds:
+        whole = self._whole.result()
+        if whole is None:
             return None
         seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
         span = seconds or float(len(self._seconds))
-        access = self._access_patterns()
+        access = self._access_patterns(corrected(self.topology, whole))
         streams = [s for d in DIRECTIONS if (s := self._stream(d, span, access[d])) is not None]
-        known = [each for each in self._flushed if each is not None]
+        context = self._context
         return JobLoad(
             self.topology[self.name],
             tuple(streams),
-            flushes=None if self._flushes_reason else math.fsum(known) / span,
+            flushes=None if self._flushes_reason else math.fsum(self._flushed) / span,
             flushes_reason=self._flushes_reason,
-            split_size=self._split_size(),
+            split_size=context.split_size if context.device.name == self.name else None,
             seconds=seconds,
             count=len(self._seconds),
             corrections=tuple(sorted(self._corrections)),
         )
 
-    def _access_patterns(self) -> Mapping[str, AccessPattern]:
-        whole = self._whole.result()
-        if whole is None:
-            return dict.fromkeys(DIRECTIONS, AccessPattern(0.0, "no evidence"))
-        right = corrected(self.topology, whole)
-        return access_patterns(
-            self.topology, self.name, self._context, right, exclusive=not self._disturbed
-        )
+    def _access_patterns(self, whole: Interval) -> Mapping[str, AccessPattern]:
+        """Return the pattern of reads, and of writes: whatif's, if no other volume used the members."""
+        ledger = Ledger(self.topology, whole.loads, whole.seconds)
+        (stack,) = figures_of(ledger, [self.name])
+        volume = None if self._disturbed else measured(ledger, self._context)
+        written = _merged(stack, "write")
+        if volume is not None:
+            written = _written(stack, self._context, volume)
+        return {"read": _merged(stack, "read"), "write": written}
 
     def _stream(self, direction: str, span: float, access: AccessPattern) -> Stream | None:
         rows = self._rows[direction]
@@ -170,40 +188,34 @@ class LoadMeasurement:
         known = self.given.get(direction, sizes)
         return Stream(direction, rate, sizes.mean, known, queue, access)
 
-    def _flushes(self, interval: Interval, load: Load) -> float | None:
-        """Return the empty flushes per second; None if not known, and keep the reason."""
-        flushes, reason = self._count_flushes(interval, load)
-        self._flushes_reason = self._flushes_reason or reason
-        return None if reason else flushes
-
-    def _count_flushes(self, interval: Interval, load: Load) -> tuple[float, str]:
+    def _flushes(self, interval: Interval, load: Load) -> tuple[float, str]:
         """Return the empty flushes per second and "", or 0 and why they are not known."""
         if load.flush.ios is not None and self.name == self._leaf:
             return load.flush.ios, ""
         used = users_of(self.topology, interval.loads, self._other_users)
         self._disturbed = self._disturbed or bool(used)
-        if self._counts_flushes() and load.write.ios == 0:
+        if self._counts_flushes and load.write.ios == 0:
             return 0.0, ""
         if used:
             return 0.0, f"{used} the same disks"
         at_leaf = interval.loads.get(self._leaf, Load()).flush.ios
         if self._context.present is None and at_leaf is not None:
             return at_leaf, ""
-        found = measured(Ledger(self.topology, interval.loads, interval.seconds), self._context)
-        return (0.0, UNSEEN) if found is None else (found.known_flushes, found.flushes_reason)
+        volume = measured(Ledger(self.topology, interval.loads, interval.seconds), self._context)
+        if volume is None:
+            return 0.0, UNSEEN
+        return 0.0 if volume.flushes_reason else volume.known_flushes, volume.flushes_reason
 
+    @property
     def _counts_flushes(self) -> bool:
         """Whether the device counts empty flushes as writes; md does not (stackmap-kernel(7), "Counters")."""
         return self.topology[self.name].kind is not Kind.ARRAY
-
-    def _split_size(self) -> int | None:
-        return self._context.split_size if self._context.device.name == self.name else None
 
 
 def _other_users(topology: Topology, name: str, below: str) -> tuple[str, ...]:
     """Return the devices above *below* that are not in the stack of *name* or above it."""
     ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
-    return tuple(each for each in topology.with_all_above(below) if each not in ours)
+    return tuple(above for above in topology.with_all_above(below) if above not in ours)
 
 
 def _queue(load: Load, flow: Flow) -> float | None:
@@ -212,3 +224,39 @@ def _queue(load: Load, flow: Flow) -> float | None:
         return flow.wait / 1000
     share = ratio(flow.ios, load.total.ios)
     return None if load.aqu is None or share is None else load.aqu * share
+
+
+def _written(stack: StackFigures, context: VolumeContext, volume: Measured) -> AccessPattern:
+    if full := _full_stripes(stack.parity, context, volume.write.size):
+        return AccessPattern(1.0, full)
+    pattern = pattern_of(volume, context)
+    shares = [hypothesis.sequential for hypothesis in pattern.hypotheses]
+    merged = _merged(stack, "write")
+    if not pattern.evidence or (merged.sequential and max(shares) == 1.0):
+        return merged  # the pattern is not decided
+    # On other layouts a run is derived from stripes, not from counted requests.
+    by_rows = pattern.rows is not None and pattern.journal is None
+    sequential = pattern.likely.following if by_rows else pattern.likely.sequential
+    return AccessPattern(
+        sequential,
+        f"{100 * sequential:.1f} % are sequential, shown by {' and '.join(pattern.evidence)}",
+    )
+
+
+def _merged(stack: StackFigures, direction: str) -> AccessPattern:
+    merged = max((f.coalescing.get(direction) or 0.0 for f in stack.layers), default=0.0)
+    # Parity levels split everything into pages, which merge again under any load.
+    if stack.raid is None and merged >= MERGING:
+        return AccessPattern(
+            1.0, f"below, {merged:.1f} requests merge into one, so they are adjacent"
+        )
+    return AccessPattern(0.0, "no merging or full stripes as sequential requests would cause")
+
+
+def _full_stripes(parity: Parity | None, context: VolumeContext, size: float) -> str:
+    low = parity.full_stripe_low if parity is not None else None
+    stripe = context.present.stripe if context.present is not None else None
+    # A single large request fills a stripe at any position.
+    if not low or low <= FULL or (stripe is not None and size >= stripe):
+        return ""
+    return f"{100 * low:.0f} % of the bytes, or more, were full-stripe writes of several requests"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -67,11 +67,11 @@ class Sizes:
         """
         whole = sum(self.requests.values())
         exact = {size: 100 * n / whole for size, n in sorted(self.requests.items())}
-        found = {size: math.floor(part) for size, part in exact.items()}
-        rest = sorted(exact, key=lambda size: found[size] - exact[size])
-        for size in rest[: 100 - sum(found.values())]:
-            found[size] += 1
-        return {size: percent for size, percent in found.items() if percent}
+        percents = {size: math.floor(part) for size, part in exact.items()}
+        rest = sorted(exact, key=lambda size: percents[size] - exact[size])
+        for size in rest[: 100 - sum(percents.values())]:
+            percents[size] += 1
+        return {size: percent for size, percent in percents.items() if percent}
 
 
 def parse_sizes(text: str) -> Sizes:
@@ -83,13 +83,13 @@ def parse_sizes(text: str) -> Sizes:
     """
     requests: dict[int, float] = {}
     for part in text.split(":"):
-        found = _SPLIT.fullmatch(part)
-        if found is None:
+        match = _SPLIT.fullmatch(part)
+        if match is None:
             raise ValueError(f"{part}: not a size with its share, as in 4k/70")
-        size = int(found[1]) * _UNITS[found[2].lower()]
+        size = int(match[1]) * _UNITS[match[2].lower()]
         if not size or size % SECTOR or size in requests:
             raise ValueError(f"{part}: sizes must be multiples of 512 bytes, each given once")
-        requests[size] = float(found[3])
+        requests[size] = float(match[3])
     if abs(sum(requests.values()) - 100) > 0.5 or min(requests.values()) <= 0:
         raise ValueError(f"{text}: shares must be above 0 and sum up to 100")
     return Sizes(requests, SizeSource.GIVEN)
@@ -137,7 +137,7 @@ def _fitting(
 ) -> dict[tuple[int, int], tuple[int, int]] | None:
     """Return by row the requests of the large size, and all requests; None if too many rows do not fit."""
     room = MAX_STRAYS * sum(n * times for (n, _), times in rows.items())
-    found = {}
+    fitting = {}
     for (n, size), times in rows.items():
         many, rest = divmod(size - small * n, large - small)
         if rest or not 0 <= many <= n:
@@ -145,37 +145,37 @@ def _fitting(
             if room < 0:
                 return None
         else:
-            found[n, size] = many * times, n * times
-    return found
+            fitting[n, size] = many * times, n * times
+    return fitting
 
 
 def _means(rows: Iterable[Row]) -> Sizes:
     """Return the means of intervals, each divided between two whole sizes so that bytes are kept."""
-    counted: Counter[int] = Counter()
+    requests: defaultdict[int, float] = defaultdict(float)
     for n, size in rows:
         mean = size / n
         grain = PAGE if mean >= PAGE else SECTOR
         low = max(grain, math.floor(mean / grain) * grain)
         above = min(1.0, max(0.0, (mean - low) / grain))
-        counted[low] += n * (1 - above)  # type: ignore[assignment]  # requests may be parts here
-        counted[low + grain] += n * above  # type: ignore[assignment]
-    return Sizes(_gathered({s: float(n) for s, n in counted.items() if n}), SizeSource.MEANS)
+        requests[low] += n * (1 - above)
+        requests[low + grain] += n * above
+    return Sizes(_gathered({size: n for size, n in requests.items() if n}), SizeSource.MEANS)
 
 
 def _gathered(requests: Mapping[int, float]) -> dict[int, float]:
     """Return *requests* with rare sizes joined to the next larger one, at their mean."""
     least = MIN_SHARE * sum(requests.values())
-    found: dict[int, float] = {}
+    gathered: dict[int, float] = {}
     group: list[tuple[int, float]] = []
     for size, n in sorted(requests.items()):
         group.append((size, n))
         if sum(n for _, n in group) >= least:
-            found |= _as_one(group)
+            gathered |= _as_one(group)
             group = []
     if group:
-        last = max(found, default=0)
-        found |= _as_one([*group, (last, found.pop(last))] if last else group)
-    return found
+        last = max(gathered, default=0)
+        gathered |= _as_one([*group, (last, gathered.pop(last))] if last else group)
+    return gathered
 
 
 def _as_one(group: Sequence[tuple[int, float]]) -> dict[int, float]:

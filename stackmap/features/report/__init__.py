@@ -1,1 +1,14 @@
-"""The page of a report, section by section: values → blocks, which HTML and Markdown draw."""
+"""
+``stackmap report``: one self-contained page for a change request, as HTML or Markdown.
+
+Start with ``page.py``: the sections in order. ``figures.py`` collects what a page needs of the intervals, with
+``profiles.py`` by hour of day and request size. Each section is a function that returns blocks:
+
+- ``summary.py``: what is wrong, and what to do;
+- ``load_over_time.py``: charts over time, by hour of day and by request size;
+- ``proposals.py``: other layouts, with a projection of ``whatif`` and a plan of ``plan``;
+- ``data.py``: the figures as CSV and JSON.
+
+Of the core it needs ``rules`` for findings, ``document`` for blocks and ``render/html`` for the page's assets.
+``fleet`` writes its page with ``command.py``.
+"""

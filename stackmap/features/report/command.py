@@ -15,7 +15,7 @@ from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.report.data import report_data
 from stackmap.features.report.figures import Measuring
 from stackmap.features.report.page import page_of
-from stackmap.features.report.proposal import proposal
+from stackmap.features.report.proposals import proposal
 from stackmap.host.capture_paths import encoded
 from stackmap.host.output_file import OutputFile
 from stackmap.measurement.resolution import MINUTES_OF_A_DAY
@@ -99,22 +99,22 @@ def _page(
     markdown: bool,
 ) -> str:
     """Return the page on what was measured, with a proposal per layout in *requests*."""
-    found = taken.report(limits.read(measured.source.host, measured.topology))
-    if found is None or not found.stacks:
+    report = taken.report(limits.read(measured.source.host, measured.topology))
+    if report is None or not report.stacks:
         raise InputError("nothing to report: no stack has any figures")
     proposals = tuple(
         proposal(taken, name, layout, request, _plan_context(measured, name, request, onto))
         for name in measured.devices
         for layout, request in requests.items()
     )
-    page = page_of(found, proposals, report_data(found, proposals))
+    page = page_of(report, proposals, report_data(report, proposals))
     return drawn(page, markdown=markdown)
 
 
 def _plan_context(
     measured: Measurement, name: str, request: LayoutRequest, onto: tuple[str, ...]
 ) -> PlanContext | str:
-    """Return what a plan is made from, or why there can be none."""
+    """Return the context of a plan, or the reason against one."""
     from stackmap.features.plan.inputs import plan_context
 
     try:

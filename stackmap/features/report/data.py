@@ -9,7 +9,7 @@ from stackmap.document.blocks import Block, Code, Folded
 from stackmap.document.interval import instant
 from stackmap.document.wording import known_directions
 from stackmap.features.report.figures import Report
-from stackmap.features.report.proposal import Proposal
+from stackmap.features.report.proposals import Proposal
 from stackmap.features.whatif.json import whatif_json
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.ledger.layer_metrics import LAYER_METRICS

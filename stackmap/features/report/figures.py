@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from stackmap.features.report.hourly_profile import Hours
-from stackmap.features.report.size_classes import SizeClasses
+from stackmap.features.report.profiles import Hours, SizeClasses
 from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import counted_tops
@@ -27,6 +26,7 @@ from stackmap.rules.rule import Finding, Severity
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import Unjudged, unjudged
 
+SHORT = 3600.0  # seconds; a shorter measurement may miss the busiest hour
 MAX_STACKS = 8  # with all details, unless stacks are named; the others are in a table
 
 
@@ -46,6 +46,11 @@ class Period:
     last: str = ""
     seconds: float | None = None
     count: int = 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is too short to represent other hours."""
+        return self.seconds is not None and self.seconds < SHORT
 
     @property
     def missing(self) -> float:
@@ -82,7 +87,7 @@ class Report:
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
         stack = set(self.topology.with_all_below(top))
-        return tuple(each for each in self.findings if each.device in stack)
+        return tuple(finding for finding in self.findings if finding.device in stack)
 
 
 @dataclass
@@ -143,7 +148,7 @@ class Measuring:
     @property
     def parts(self) -> tuple[Interval, ...]:
         """The intervals that were added; where there are many, averages of consecutive ones."""
-        return tuple(each.interval for each in self.series.stretches)
+        return tuple(stretch.interval for stretch in self.series.stretches)
 
     def report(self, caps: Iterable[IoLimit] = ()) -> Report | None:
         """Return the report of the intervals so far; None without any."""
@@ -152,31 +157,31 @@ class Measuring:
             return None
         interval = corrected(self.topology, average)
         stretches = tuple(
-            replace(each, interval=corrected(self.topology, each.interval))
-            for each in self.series.stretches
+            replace(stretch, interval=corrected(self.topology, stretch.interval))
+            for stretch in self.series.stretches
         )
-        series = tuple(each.interval for each in stretches) if len(stretches) > 1 else ()
+        series = tuple(stretch.interval for stretch in stretches) if len(stretches) > 1 else ()
         context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
         part = self.topology.select(self.named) if self.named else self.topology
-        found = tuple(findings(context, part))
-        detailed, others, idle = self._chosen(interval, found)
+        judged = tuple(findings(context, part))
+        detailed, others, idle = self._chosen(interval, judged)
         return Report(
             self.topology,
             interval,
             self.period,
             tuple(with_shared(figures_of(context.ledger, detailed))),
-            found,
+            judged,
             stretches,
             self.hours,
             self.sizes,
             tuple(self.topology[name] for name in others),
             tuple(self.topology[name] for name in idle),
             tuple(self._left_out(interval)),
-            tuple(unjudged(context, found, part.devices)),
+            tuple(unjudged(context, judged, part.devices)),
         )
 
     def _chosen(
-        self, interval: Interval, found: tuple[Finding, ...]
+        self, interval: Interval, judged: tuple[Finding, ...]
     ) -> tuple[list[str], list[str], list[str]]:
         """Return the tops to show with all details, other busy tops, and idle ones."""
         tops = [name for name in self.named if name in interval.loads]
@@ -186,19 +191,20 @@ class Measuring:
             every = counted_tops(self.topology, interval.loads)
             idle = [name for name in every if interval.loads[name].idle]
             busy = [name for name in every if not interval.loads[name].idle]
-            ordered = sorted(busy, key=lambda name: self._weight(name, interval, found))
+            ordered = sorted(busy, key=lambda name: self._weight(name, interval, judged))
             tops, others = ordered[:MAX_STACKS], ordered[MAX_STACKS:]
             tops = tops or idle[:1]  # to show that all are idle
         return tops, others, idle
 
     def _weight(
-        self, name: str, interval: Interval, found: tuple[Finding, ...]
+        self, name: str, interval: Interval, judged: tuple[Finding, ...]
     ) -> tuple[int, float]:
         """Return the sort key of a top: its worst finding, then its request rate."""
         stack = set(self.topology.with_all_below(name))
         order = list(Severity)
         worst = min(
-            (order.index(each.severity) for each in found if each.device in stack), default=9
+            (order.index(finding.severity) for finding in judged if finding.device in stack),
+            default=9,
         )
         return worst, -(interval.loads[name].total.ios or 0.0)
 

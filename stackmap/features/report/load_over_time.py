@@ -1,4 +1,4 @@
-"""The section with the load over time and by hour of day."""
+"""The sections on the load over time and by hour of day, and on request sizes, with their charts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from stackmap.document.wording import (
     known_directions,
     number,
     paragraph,
+    percent,
     plural,
     rate,
     sentence,
+    size,
 )
 from stackmap.features.report.figures import Report
+from stackmap.features.report.profiles import span
 from stackmap.ledger.amounts import Share
 from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.time_series import Stretch, extremes_of
-from stackmap.model.load import Load
+from stackmap.model.load import Load, ratio
 
 CHARTS = (
     ("ios", "requests/s", "Requests"),
@@ -35,7 +38,7 @@ FEWEST_HOURS = 2
 FEWEST_DISKS, MOST_DISKS = 2, 8  # lines of a chart
 
 
-def section(report: Report) -> doc.Section:
+def load_section(report: Report) -> doc.Section:
     """Return the charts of each stack, or a sentence if there is only one interval."""
     shares = _at_disks(report)
     parts = [
@@ -245,3 +248,77 @@ def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: 
         "Highest requests/s",
     )
     return doc.Table(f"by-hour-{name}", doc.plain_columns(headings), (doc.Rows(rows),))
+
+
+CAVEAT = (
+    "The kernel counts requests and bytes, not the size of each request. The chart uses the mean size "
+    "of each interval. Small and large requests in the same interval appear as a size in between."
+)
+
+
+def sizes_section(report: Report) -> doc.Section:
+    """Return one part per stack."""
+    parts = [doc.Part(s.top.full_title, tuple(_sizes(report, s))) for s in report.stacks]
+    return doc.Section("sizes", "Request sizes", (doc.Paragraph(CAVEAT), *doc.side_by_side(parts)))
+
+
+def _sizes(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
+    by_direction = {
+        direction: classes
+        for direction in known_directions(stack.layers[0])
+        if (classes := report.sizes.of(stack.top.name, direction))
+    }
+    if by_direction:
+        yield _size_chart(stack, by_direction)
+    yield _mean_sizes(stack)
+
+
+def _size_chart(stack: StackFigures, by_direction: dict[str, dict[int, float]]) -> doc.Chart:
+    """Return the share of requests per size class, by direction."""
+    every = span(each for classes in by_direction.values() for each in classes)
+    shares = {
+        direction: {each: count / sum(classes.values()) for each, count in classes.items()}
+        for direction, classes in by_direction.items()
+    }
+    lines = tuple(
+        doc.Line(REQUESTS[direction], tuple(classes.get(each, 0.0) for each in every))
+        for direction, classes in shares.items()
+    )
+    words = "; ".join(
+        f"{percent(max(classes.values()))} of the {REQUESTS[direction]} were "
+        f"{_class(max(classes, key=lambda each: classes[each]))}"
+        for direction, classes in shares.items()
+    )
+    return doc.Chart(
+        f"sizes-{stack.top.name}",
+        f"Requests by size at {stack.top.title}",
+        "share",
+        "size",
+        tuple(map(float, every)),
+        lines,
+        sentence(words),
+    )
+
+
+def _class(low: int) -> str:
+    return f"{size(low)} to under {size(low * 2)}" if low else "without data (flushes)"
+
+
+def _mean_sizes(stack: StackFigures) -> doc.Table:
+    directions = known_directions(stack.layers[0])
+    rows: list[doc.Row] = []
+    for figures in stack.layers:
+        flows = [figures.share.part(direction) for direction in directions]
+        sizes = ((ratio(flow.bytes, flow.arrivals), flow.size) for flow in flows)
+        cells = (doc.Value(mean, kib) for pair in sizes for mean in pair)
+        rows.append((figures.layer.word, *cells))
+    headings = ["Layer"]
+    for direction in directions:
+        name = REQUESTS[direction].capitalize()
+        headings += [f"{name} arriving, KiB", f"{name} completed, KiB"]
+    return doc.Table(
+        f"mean-sizes-{stack.top.name}",
+        doc.plain_columns(headings),
+        (doc.Rows(tuple(rows)),),
+        caption="Mean sizes per layer: as requests arrive, and as they complete after merging",
+    )

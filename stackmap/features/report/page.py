@@ -1,4 +1,8 @@
-"""The report as a page: its sections in order, and those that show what other documents have."""
+"""
+The report as a page: its sections in order, those that show what other documents have, and the methods.
+
+The section on methods says what was measured, corrected, estimated, left out and not proved.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,18 @@ from collections.abc import Iterator
 from stackmap import __version__
 from stackmap.document import blocks as doc
 from stackmap.document.findings import finding_card, open_question
+from stackmap.document.interval import instant
 from stackmap.document.iostat import cell, names
 from stackmap.document.layers import layers_table
 from stackmap.document.sentences import sentences
-from stackmap.document.wording import sentence
-from stackmap.features.report import load_over_time, methods, proposals, request_sizes, summary
+from stackmap.document.table_options import WORDS
+from stackmap.document.wording import duration, plural, sentence
 from stackmap.features.report.figures import Report
-from stackmap.features.report.proposal import Proposal
-from stackmap.features.report.stack_summary import description
+from stackmap.features.report.load_over_time import load_section, sizes_section
+from stackmap.features.report.proposals import Proposal, plan_section, projection_section
+from stackmap.features.report.summary import description, summary_section
 from stackmap.ledger.amplification import StackFigures
+from stackmap.ledger.corrections import RULES
 from stackmap.ledger.layer_metrics import COLUMNS
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS
@@ -54,15 +61,15 @@ def page_of(
 ) -> doc.Page:
     """Return the page; *data* is the machine-readable part of its last section."""
     sections = (
-        summary.section(report, proposed),
+        summary_section(report, proposed),
         doc.Section("stack", "The stack", tuple(_drawings(report))),
         doc.Section("ratios", "What each layer does to the I/O", tuple(_layers(report))),
         doc.Section("findings", "Findings", tuple(_findings(report))),
-        load_over_time.section(report),
-        request_sizes.section(report),
-        proposals.projection_section(report, proposed),
-        proposals.plan_section(report, proposed),
-        methods.section(report),
+        load_section(report),
+        sizes_section(report),
+        projection_section(report, proposed),
+        plan_section(report, proposed),
+        methods_section(report),
         doc.Section(
             "numbers",
             "Raw numbers",
@@ -77,7 +84,7 @@ def page_of(
     system = f"Linux {machine.kernel}. " if machine.kernel else ""
     made = f"{system}Made by stackmap {__version__}, which only reads."
     title = f"Storage report: {first.top.full_title}{more}{host}"
-    return doc.Page(title, (methods.when(report), made), sections)
+    return doc.Page(title, (when(report), made), sections)
 
 
 def _drawings(report: Report) -> Iterator[doc.Block]:
@@ -139,3 +146,143 @@ def _devices(report: Report) -> doc.Table:
         (doc.Rows(rows),),
         caption="The total load of each device, from all its users; columns as in iostat -x, in KiB",
     )
+
+
+ENDS = 0.02  # a narrower range is shown as one figure
+SOURCE = (
+    "The figures are differences of the kernel's counters per block device: requests, merges, bytes "
+    "and milliseconds. stackmap wrote to no device and changed no setting."
+)
+PASTED = (
+    "The figures come from a text of statistics (iostat, sar or a copy of /proc/diskstats), with the "
+    "digits printed there. Figures that the text does not have are unknown."
+)
+UNITS = (
+    "KiB, MiB and GiB are powers of 1024 bytes; rates are per second; await is in milliseconds. "
+    "A dash means unknown, never 0; ~ marks an estimate."
+)
+BUSY = "Utilisation is no sign of overload: a device that is busy 100 % of the time may be far from its limit."
+
+# Words that the legend of a table need not explain.
+MORE_WORDS = {
+    "request": "One read or write of any size; IOPS are requests per second.",
+    "await": "Mean time of a request, queueing included.",
+    "parity": "Redundant data from which md rebuilds a failed member.",
+    "merge": "Adjacent requests become one before they reach the disk.",
+    "LV, VG, PV": "LVM's logical volume, volume group and physical volume.",
+}
+
+
+def methods_section(report: Report) -> doc.Section:
+    """Return one list per question."""
+    parts = (
+        ("How it was measured", _measured(report)),
+        ("What was left out", _left_out(report)),
+        ("What was corrected", _corrected(report)),
+        ("What is estimated", _estimates(report)),
+        ("What was not proved", _caveats(report)),
+        ("What is unknown", report.topology.unknown),
+    )
+    lists = ((title, tuple(items)) for title, items in parts)
+    blocks = (doc.Part(title, (doc.Listing(items),)) for title, items in lists if items)
+    words = doc.Folded("Words", (doc.Terms(tuple((MORE_WORDS | WORDS).items())),), printed=False)
+    return doc.Section("methods", "Methods and caveats", (*blocks, words))
+
+
+def when(report: Report) -> str:
+    """Return the time and the length of the measurement."""
+    period = report.period
+    start, end = instant(period.start), instant(period.end)
+    long = "" if period.seconds is None else f", {duration(period.seconds)}"
+    intervals = f"{plural(period.count, 'interval')}{long}"
+    if report.interval.since_boot:
+        return f"Averages since boot{f' until {end}' if end else ''}{long}: not a current rate."
+    if start is not None and end is not None:
+        return f"Measured from {start} to {end}: {intervals}."
+    if period.first:
+        span = period.first if period.first == period.last else f"{period.first} to {period.last}"
+        return f"Reports of {span} (the text's own time, unknown time zone): {intervals}."
+    return f"Measured at an unknown time: {intervals}."
+
+
+def _measured(report: Report) -> Iterator[str]:
+    yield when(report)
+    yield SOURCE if report.period.seconds is not None else PASTED
+    if report.period.is_short:
+        yield (
+            f"{duration(report.period.seconds or 0.0)} may not represent other hours. Before a costly "
+            "change, record a day with the busiest hour: `stackmap record`."
+        )
+    each = report.course[0].count
+    if each > 1:
+        yield (
+            f"{plural(report.period.count, 'interval')} were averaged in {len(report.course)} groups "
+            f"of {each}. Charts, percentiles and rules about time use the groups; peaks use the "
+            "intervals."
+        )
+    yield UNITS
+    yield BUSY
+    yield from report.interval.notes
+
+
+def _left_out(report: Report) -> Iterator[str]:
+    yield from report.left_out
+    if report.idle:
+        names = ", ".join(device.full_title for device in report.idle)
+        yield f"Idle devices have no section: {names}."
+
+
+def _corrected(report: Report) -> Iterator[str]:
+    reasons = {rule.name: rule.why for rule in RULES}
+    for what in report.interval.corrections:
+        rule, _, name = what.partition(": ")
+        device = report.topology[name].full_title if name in report.topology else name
+        yield f"{device}: {rule}. {sentence(reasons[rule])}"
+
+
+def _estimates(report: Report) -> Iterator[str]:
+    for stack in report.stacks:
+        name = stack.top.full_title
+        shared = [f.layer.word for f in stack.layers if f.share.divided]
+        if shared:
+            yield (
+                f"{name}: the {' and the '.join(shared)} have other users. Completed requests there "
+                "are divided in proportion to what each user sent."
+            )
+        loose = [
+            f.layer.word for f in stack.layers if any(p.is_range for p in f.share.parts.values())
+        ]
+        if loose:
+            yield (
+                f"{name}: its part at the {' and the '.join(loose)} is known within a range. The JSON "
+                "under Raw numbers has its ends."
+            )
+        parity = stack.parity
+        low = high = None
+        if parity is not None:
+            low, high = parity.full_stripe_low, parity.full_stripe_high
+        if low is not None and high is not None and high - low > ENDS:
+            yield (
+                f"{name}: counters give only a range for the share of full-stripe writes. The cost of "
+                "parity is exact."
+            )
+
+
+def _caveats(report: Report) -> Iterator[str]:
+    """Yield what weakens the figures; caveats of findings are in their cards."""
+    for stack in report.stacks:
+        for figures in stack.layers:
+            where = f"{stack.top.full_title}, {figures.layer.word}"
+            if figures.share.reason:
+                yield f"{where}: not divided: {figures.share.reason}."
+            if figures.background:
+                yield f"{where}: no ratios: {figures.background}."
+            if figures.diagnosis:
+                yield f"{where}: requests not accounted for: {figures.diagnosis}."
+        if stack.parity is not None and stack.parity.reason:
+            yield f"{stack.top.full_title}: unknown cost of parity: {stack.parity.reason}."
+    if report.findings:
+        yield (
+            "A finding is what the counters suggest. A change helps only as long as the load stays "
+            "as measured."
+        )

@@ -1,23 +1,131 @@
-"""The proposed layouts: each in short, the measured load on it, and the commands that make it."""
+"""
+The proposed layouts of a volume: the measured load projected on each, and the plan to get there.
+
+Each may be impossible: the projection where figures are missing, the plan where no safe method is
+known. The reason then takes its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from stackmap.document.blocks import Bar, Bars, Block, Paragraph, Part, Section
 from stackmap.document.wording import change, duration, listed, paragraph, plural, short, size
+from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.plan.document import blocks as plan_blocks
 from stackmap.features.plan.document import safety
-from stackmap.features.report.figures import Report
-from stackmap.features.report.methods import is_short
-from stackmap.features.report.proposal import Proposal
-from stackmap.features.report.stack_summary import layout_in_words
+from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.step import Plan
+from stackmap.features.plan.strategies import Outcome, is_current_layout, outcomes, refusals
+from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.whatif.document import blocks as projection_blocks
+from stackmap.features.whatif.project import project
 from stackmap.features.whatif.projection import Projection
 from stackmap.features.whatif.sentences import capacity, effect
 from stackmap.features.whatif.volume_context import volume_context
+from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.load import Load
+from stackmap.model.raid import Layout
+from stackmap.rules.parity import partial_stripe
+from stackmap.rules.request_sizes import small_chunk
 from stackmap.rules.rule import Finding
+from stackmap.rules.state import never_synced
+
+# Findings that another layout resolves, with a test of the layouts that do.
+RESOLVED_BY: Mapping[str, Callable[[Layout], bool]] = {
+    partial_stripe.id: lambda layout: not layout.parity,
+    # A new array is synced; LVM does not convert an unsynced one in place.
+    never_synced.id: lambda _: True,
+    small_chunk.id: lambda layout: (layout.chunk or 0) > small_chunk.limits["chunk"],
+}
+
+
+def layout_in_words(layout: Layout) -> str:
+    """
+    Return a layout for readers who do not know "3+1".
+
+    >>> from stackmap.model.raid import layout as raid
+    >>> layout_in_words(raid("raid5", 4, 65536))
+    'raid5 with 3 data members and 1 parity member, 64 KiB chunks'
+    """
+    chunk = f", {size(layout.chunk)} chunks" if layout.chunk else ""
+    members = plural(layout.members, "member")
+    if layout.parity:
+        members = (
+            f"{plural(layout.data, 'data member')} and {plural(layout.parity, 'parity member')}"
+        )
+    elif layout.copies > 1:
+        members = f"{members} and {layout.copies} copies of each byte"
+    return f"{layout.level} with {members}{chunk}"
+
+
+class Proposal(NamedTuple):
+    """
+    A layout for the volume ``top``, requested as the text ``wish``.
+
+    ``layout``: the resulting layout, None if impossible. ``projection``: None
+    where ``unprojected`` has the reason. ``outcomes``: the plan or the refusal
+    of each method, from ``context``; ``unplanned``: why there is no plan.
+    """
+
+    top: str
+    wish: str
+    layout: Layout | None = None
+    projection: Projection | None = None
+    unprojected: str = ""
+    context: PlanContext | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    unplanned: str = ""
+
+    @property
+    def chosen(self) -> Outcome | None:
+        """The safest method that has a plan; None if there is none."""
+        return next((each for each in self.outcomes if each.plan is not None), None)
+
+    def mends(self, finding: Finding) -> bool:
+        """Whether the proposed layout resolves *finding*."""
+        resolves = RESOLVED_BY.get(finding.rule.id)
+        return self.layout is not None and resolves is not None and resolves(self.layout)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the chosen method; None if there is none."""
+        return None if self.chosen is None else self.chosen.plan
+
+
+def proposal(
+    measured: Measuring, top: str, wish: str, asked: LayoutRequest, context: PlanContext | str
+) -> Proposal:
+    """Return the proposal of the layout *asked* for *top*; *context*: what a plan needs, or why there is none."""
+    layout: Layout | None = None
+    projection: Projection | None = None
+    unprojected = ""
+    volume = volume_context(measured.topology, top)
+    try:
+        layout = asked.resolve(volume.present, lvm=volume.lvm)
+        projection = project(measured.topology, measured.parts, top, asked)
+    except (InputError, LayoutError) as refusal:
+        unprojected = str(refusal)
+    unplannable = Proposal(top, wish, layout, projection, unprojected)
+    if isinstance(context, str):
+        return unplannable._replace(unplanned=context)
+    ways, unplanned = _ways(context)
+    return unplannable._replace(context=context, outcomes=ways, unplanned=unplanned)
+
+
+def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
+    """Return the outcome of each method, and why none has a plan, "" if one has."""
+    try:
+        if is_current_layout(context):
+            return (), "this is the present layout"
+        ways = tuple(outcomes(context))
+    except (PlanRefused, LayoutError) as refusal:
+        return (), str(refusal)
+    if any(each.plan is not None for each in ways):
+        return ways, ""
+    return ways, "; ".join(refusals(ways))
+
 
 NO_PROJECTION = (
     "No layout was requested. Run `stackmap report NAME --to LAYOUT -o FILE` to project the measured "
@@ -165,26 +273,35 @@ def _on_shared_disks(report: Report, projection: Projection) -> str:
 
 def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
     """Yield which findings the proposed layout fixes, and which of the stack's it does not."""
-    grave = [each for each in report.findings_of(proposal.top) if each.is_grave]
-    if not grave:
+    fixed, left = _grave(report, proposal, mended=True), _grave(report, proposal, mended=False)
+    if not fixed and not left:
         return
-    fixed = [_short(report, each) for each in grave if proposal.mends(each)]
-    said = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
-    after = _load_per_disk(proposal) if len(fixed) < len(grave) else ""
-    yield Paragraph(paragraph((said, _not_fixed(report, proposal), after)), f"Fixes{mark}")
+    fixes = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
+    after = _load_per_disk(proposal) if left else ""
+    yield Paragraph(paragraph((fixes, _not_fixed(report, proposal), after)), f"Fixes{mark}")
 
 
 def _not_fixed(report: Report, proposal: Proposal) -> str:
     """Return the findings of the stack that the layout does not fix; "" for none."""
-    grave = (each for each in report.findings_of(proposal.top) if each.is_grave)
-    left = [_short(report, each) for each in grave if not proposal.mends(each)]
+    left = _grave(report, proposal, mended=False)
     return f"It does not fix {listed(left)}." if left else ""
 
 
+def _grave(report: Report, proposal: Proposal, *, mended: bool) -> list[str]:
+    """Return the grave findings of the stack that the layout fixes, or does not, with their devices."""
+    return [
+        f"{finding.rule.name} ({report.topology[finding.device].title})"
+        for finding in report.findings_of(proposal.top)
+        if finding.is_grave and proposal.mends(finding) == mended
+    ]
+
+
 def _load_per_disk(proposal: Proposal) -> str:
-    """Return how the load per disk changes; without a projection, what to do first."""
-    found = proposal.projection
-    now, then = (None, None) if found is None else (found.now.disks, found.projected.disks)
+    """Return the change of the load per disk; without a projection, the first thing to do."""
+    projection = proposal.projection
+    now, then = (
+        (None, None) if projection is None else (projection.now.disks, projection.projected.disks)
+    )
     if now is None or then is None or now.requests is None or then.requests is None:
         return "Look at these findings first."
     before = now.requests.likely / max(1, now.count)
@@ -192,29 +309,25 @@ def _load_per_disk(proposal: Proposal) -> str:
     return f"Requests of this volume per disk: {change(before, after, 'fewer')}; measure again afterwards."
 
 
-def _short(report: Report, finding: Finding) -> str:
-    return f"{finding.rule.name} ({report.topology[finding.device].title})"
-
-
 def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
     """Yield the plan's risks, what is unknown and the space it needs, the gravest first; some may be ""."""
-    plan, found, context = proposal.plan, proposal.projection, proposal.context
+    plan, projection, context = proposal.plan, proposal.projection, proposal.context
     if plan is not None and context is not None:
         yield safety(plan, context)
     yield _not_fixed(report, proposal)
-    if is_short(report):
+    if report.period.is_short:
         yield f"The measurement covers only {duration(report.period.seconds or 0.0)}."
-    if found is not None and not found.idle:
+    if projection is not None and not projection.idle:
         yield NO_LATENCY
     if plan is not None:
         yield from (f"NOT CHECKED: {each}." for each in plan.unchecked)
-    if found is not None:
-        space = capacity(found)
+    if projection is not None:
+        space = capacity(projection)
         yield space
-        yield _planned_space(found) if plan is not None and space else ""
+        yield _planned_space(projection) if plan is not None and space else ""
 
 
 def _planned_space(projection: Projection) -> str:
-    """Return that the plan found space for all present data."""
+    """Say that the plan found space for all present data."""
     usable = projection.now.usable
     return f"The plan found free space for {size(usable)}." if usable else ""

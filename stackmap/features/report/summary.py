@@ -1,9 +1,15 @@
-"""The first section: what is wrong, what is proposed and what it would change."""
+"""
+The first section: what is wrong, what is proposed and what it would change.
+
+It begins with the stack in sentences and key figures: what it is, its load, its cost at the disks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from stackmap.document import describe
 from stackmap.document.blocks import (
     Block,
     Folded,
@@ -25,29 +31,117 @@ from stackmap.document.sentences import costs
 from stackmap.document.wording import (
     REQUEST,
     REQUESTS,
+    await_directions,
     change,
     divided,
     known_directions,
+    listed,
     number,
     paragraph,
     plural,
     rate,
+    rate_of_bytes,
     sentence,
     short,
+    size,
 )
 from stackmap.features.report.figures import Report
-from stackmap.features.report.proposal import Proposal
-from stackmap.features.report.proposals import proposed, proposed_layout, risks_of
-from stackmap.features.report.stack_summary import (
-    at_disks,
-    awaits,
-    description,
-    disk_requests,
-    load,
+from stackmap.features.report.proposals import (
+    Proposal,
+    layout_in_words,
+    proposed,
+    proposed_layout,
+    risks_of,
 )
-from stackmap.features.whatif.sentences import between, compared, requests_change, two_digits
-from stackmap.ledger.amplification import StackFigures
+from stackmap.features.whatif.sentences import between, compared, requests_change
+from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.model.device import Device
+from stackmap.model.load import ratio
+from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding
+
+MOST_DISKS = 8  # by name in a sentence
+
+
+def description(topology: Topology, stack: StackFigures) -> str:
+    """Return the stack's top, layout, disks and users."""
+    top, disks = stack.top, stack.layers[-1].layer.devices
+    parts = [f"{top.full_title}, {size(top.size)}, is {_what(top)}"]
+    if len(stack.layers) > 1:
+        array = _array_below(topology, stack)
+        parts += [f"on {array.full_title} ({_what(array)})"] if array is not None else []
+        names = [topology[name].title for name in disks]
+        noun = "disk" if len(names) == 1 else "disks"
+        few = len(names) <= MOST_DISKS
+        parts.append(f"on the {noun} {listed(names)}" if few else f"on {len(names)} disks")
+    users = describe.users(top)
+    return f"{', '.join(parts)}." + (f" It is used by {users}." if users else "")
+
+
+def _array_below(topology: Topology, stack: StackFigures) -> Device | None:
+    """Return the first device with several members, unless it is the top itself."""
+    devices = (topology[name] for name in topology.with_all_below(stack.top.name))
+    array = next((d for d in devices if d.layout is not None and d.layout.members > 1), None)
+    return None if array is stack.top else array
+
+
+def _what(device: Device) -> str:
+    if device.layout is not None:
+        return layout_in_words(device.layout)
+    return f"of type {describe.what(device)}"
+
+
+def load(stack: StackFigures) -> str:
+    """Return the load at the top."""
+    head = stack.layers[0]
+    parts = [part for d in known_directions(head) if (part := _load(head, d))]
+    waited = dict(awaits(stack)).get("request")
+    both = "" if waited is None or len(parts) < 2 else f"; await of both {shown(waited, 'ms')}"
+    return f"On average {' and '.join(parts)}{both}." if parts else "The device was idle."
+
+
+def _load(head: LayerFigures, direction: str) -> str:
+    flow = head.share.part(direction)
+    if not flow.ios:
+        return ""
+    return (
+        f"{short(flow.ios)} {REQUESTS[direction]}/s of {size(flow.size)} "
+        f"({rate_of_bytes(flow.bytes)}{_await(head, direction)})"
+    )
+
+
+def _await(head: LayerFigures, direction: str) -> str:
+    await_ms = head.own[direction].await_ms
+    return "" if await_ms is None else f", await {shown(await_ms, 'ms')}"
+
+
+def at_disks(stack: StackFigures, direction: str) -> float | None:
+    """
+    Return the requests that the disks complete per request at the top, after merging.
+
+    For writes with metadata and the reads that parity needs. None if unknown.
+    """
+    disks = stack.layers[-1]
+    if disks.background:
+        return None
+    if direction == "write":
+        return stack.cost.all_requests_per_write
+    return ratio(disks.share.part(direction).ios, stack.layers[0].share.part(direction).ios)
+
+
+def disk_requests(stack: StackFigures) -> float | None:
+    """Return the requests per second at the disks that belong to the stack; None if unknown."""
+    return None if stack.layers[-1].background else stack.cost.requests
+
+
+def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:
+    """Yield each direction with its await at the top, in ms."""
+    head = stack.layers[0]
+    for direction in await_directions(head):
+        await_ms = head.own[direction].await_ms
+        if await_ms is not None:
+            yield REQUEST[direction], await_ms
+
 
 MOST_FINDINGS = 4  # in the summary
 MOST_RISKS = 3  # beside the decision
@@ -55,7 +149,7 @@ NOTHING_WRONG = "No rule found a problem in the measured interval."
 TO_JUDGE = "To judge overload, compare with a quiet time: `stackmap explain --baseline CAPTURE`."
 
 
-def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
+def summary_section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
     """Return the decision about the first stack: before and after, what to do, and the risks; then the details."""
     first, *others = report.stacks
     tiles = tuple(_projected(first, proposals)) or tuple(_tiles(first))
@@ -76,7 +170,7 @@ def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
 
 
 def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
-    """Return what to do: the proposal that has a plan, else what the worst finding advises."""
+    """Return the advice: the proposal that has a plan, else that of the worst finding."""
     planned = next((each for each in proposals if each.plan is not None and each.chosen), None)
     if planned is not None and planned.plan is not None:
         name = report.topology[planned.top].full_title
@@ -129,9 +223,9 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
     per, cost, causes = disk_bytes(stack)
     if len(stack.layers) > 1 and cost is not None:
         yield Tile(f"disk bytes per {per}", number(cost, 2), causes)
-    found = sorted(awaits(stack), key=lambda each: -each[1])
-    if found:
-        (direction, slowest), *rest = found
+    waits = sorted(awaits(stack), key=lambda each: -each[1])
+    if waits:
+        (direction, slowest), *rest = waits
         others = (f"{d} await {shown(ms, 'ms')}" for d, ms in rest)
         yield Tile(f"{direction} await", shown(slowest, "ms"), ", ".join(others))
 
@@ -148,18 +242,24 @@ def _per_request(stack: StackFigures) -> str:
 def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
     """Yield the requests below *stack* now and on each layout that is proposed for it."""
     for each in proposals:
-        found = each.projection
-        if found is None or found.is_check or found.idle or each.top != stack.top.name:
+        projection = each.projection
+        if (
+            projection is None
+            or projection.is_check
+            or projection.idle
+            or each.top != stack.top.name
+        ):
             continue
-        where, now, then = compared(found)
+        where, now, then = compared(projection)
         if now.requests is None or then.requests is None:
             continue
         band = then.requests
         changed = change(now.requests.likely, band.likely, "fewer")
         beside = f"{changed}; range {short(band.low)} to {short(band.high)}"
-        if found.costs is not None:
-            cost = between(found.costs[1], two_digits)
-            beside += f". Disk bytes per byte written: {two_digits(found.costs[0])} → {cost}"
+        if projection.costs is not None:
+            before, after = projection.costs
+            cost = between(after, partial(number, digits=2))
+            beside += f". Disk bytes per byte written: {number(before, 2)} → {cost}"
         value = requests_change(now.requests, band)
         yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
 
@@ -211,8 +311,8 @@ def _table(report: Report) -> Table:
 
 
 def _worst(report: Report, top: str) -> str:
-    found = report.findings_of(top)
-    return f"{found[0].severity}: {found[0].rule.name}" if found else "none"
+    worst = report.findings_of(top)
+    return f"{worst[0].severity}: {worst[0].rule.name}" if worst else "none"
 
 
 def _row(report: Report, stack: StackFigures) -> Row:

@@ -1,1 +1,14 @@
-"""What a measured load would be on another layout: a model, described in stackmap-whatif(8)."""
+"""
+``stackmap whatif``: the measured load of a volume, projected on another layout. The model is in stackmap-whatif(8).
+
+Start with ``project.py``: it measures, finds the pattern of the writes and applies a ``LayoutModel``.
+
+- ``volume_context.py``: the volume, its members and disks, and the space it needs;
+- ``measured.py``: its load; ``pattern.py``: what the counters leave open of that load;
+- ``predicted_stripe_cost.py``: what parity costs; ``requests.py``: requests at the members and disks;
+- ``bitmap.py``: what the write-intent bitmap adds;
+- ``projection.py``: the result, of ``quantities.py``; ``document.py``, ``sentences.py`` and ``json.py`` say it.
+
+Of the core it needs the ledger (shares of disks, bitmap writes, flushes of members), ``model/raid.py`` and
+``model/layout_request.py``. ``api.py`` offers ``project``; ``report`` and ``fiojob`` use its rooms.
+"""

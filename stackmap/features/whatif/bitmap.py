@@ -1,59 +1,77 @@
 """
-The write-intent bitmap: how often its pages are written, depending on how writes are spread.
+The write-intent bitmap: how often its pages are written now, and on another layout.
 
 md sets the bit of a clean region on every member before the first write to it. A daemon runs every
 D = 5 s and clears the bits of regions without a new write since its previous run. stackmap-whatif(8)
 has the formulas. Source: drivers/md/md-bitmap.c (startwrite, endwrite, daemon_work, unplug).
+
+Some of the present bitmap's writes mark superblocks, which md stores in the same place. How many depends
+on the gaps between writes (``superblock_writes``), which no counter shows.
 """
 
 from __future__ import annotations
 
-from math import ceil, exp
+from collections.abc import Iterator
+from math import exp, inf, sqrt
 from typing import NamedTuple
 
-from stackmap.features.whatif.quantities import solved
-from stackmap.model.raid import PAGE, Layout
+from stackmap.features.whatif.measured import Measured
+from stackmap.features.whatif.quantities import Band, exact, solved, spanned, spanning
+from stackmap.features.whatif.volume_context import Bitmap, VolumeContext, bitmap_of
+from stackmap.model.raid import Layout
 
+REGION_LVM, REGION_MD = 2 << 20, 64 << 20  # lvm.conf(5): raid_region_size; mdadm(8): --bitmap-chunk
+MAX_REGION = 1 << 36  # bytes; a larger region is a whole disk
+MIN_SHARE = 0.10  # of the disks' requests: a smaller share is not reported
+PAUSES_WITH_PARITY = 0.75  # of those without: writes take longer
+DEVIATIONS = 2.0
+OFFSET = 3 / 8  # of Anscombe's transform
 PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keeps
 # The daemon runs when md's thread wakes up. On parity levels every write wakes it; on copies none does
 # (raid10.c, raid10_unplug), and after other work it sleeps the whole period again: in one of two lab runs.
 LATE_PERIOD = 1.25 * PERIOD
 # Seconds: safe_mode_delay is 0.2, and the timer rounds up to 0.2 … 0.4 (md.c, md_write_end).
 PAUSE, MAX_PAUSE = 0.3, 0.4
-HEAD = 256  # bytes before the bits (bitmap_super_t)
-BLOCK = 512  # the last page is written up to a logical block
 MAX_REGIONS = 1 << 40
 
 
-class Bitmap(NamedTuple):
+class Added(NamedTuple):
+    """What the bitmap adds: requests and bytes per second."""
+
+    requests: Band
+    bytes: Band
+
+
+class Region(NamedTuple):
+    """What a bitmap with regions of ``bytes`` would add at the disks per second; None: no bitmap."""
+
+    bytes: int | None
+    requests: float
+    share: float  # of all the disks' requests
+
+
+class Hypothesis(NamedTuple):
     """
-    The bitmap of one layout. ``region``: bytes of a member per bit; ``covers``: bytes of the
-    volume per bit; ``regions``: their number, None if the volume's size is not known.
+    One possible pattern: the ``sequential`` share of bytes, at how many places per second the others begin,
+    ``random``, and the bytes of the volume that these are spread over, ``span``; None if unbounded.
+    ``following``: the share of bytes that follow others, in a stream or in a run.
     """
 
-    region: int
-    covers: float
-    regions: float | None
+    sequential: float
+    random: float
+    span: float | None
+    following: float
 
-    @property
-    def pages(self) -> int:
-        """The number of its pages."""
-        return ceil((HEAD + (self.regions or 0) / 8) / PAGE)
+    def bits_set(self, written: float, scale: float, bitmap: Bitmap, period: float) -> float:
+        """
+        Return the bits of *bitmap* set per second if its daemon runs every *period*.
 
-    @property
-    def page_bytes(self) -> float:
-        """Bytes per write of a page, at one member; a single page is only as long as its bits."""
-        length = HEAD + ceil((self.regions or 0) / 8)
-        return PAGE if length > PAGE else ceil(length / BLOCK) * BLOCK
-
-
-def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
-    """Return the bitmap of *layout*; None without redundancy, for nothing can get out of sync."""
-    if not layout.survivable_failures:
-        return None
-    # Parity levels count in sectors of a member, the others in the volume's (resync_max_sectors).
-    covers = float(region * (layout.data if layout.parity else 1))
-    return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
+        *written*: bytes per second; *scale*: load as a multiple of the average.
+        """
+        random = self.random * scale
+        if self.span is not None:  # of unbounded regions, each write finds a clean one
+            random = random_sets(random, max(1e-3, self.span / bitmap.covers), period)
+        return self.following * written / bitmap.covers + random
 
 
 def daemon_period(layout: Layout | None) -> float:
@@ -87,8 +105,8 @@ def grouped(sets: float, writes: float, depth: float, pages: int) -> float:
     """Return the page writes per second if *depth* of *writes* per second, which set *sets* bits, are in flight."""
     if not writes:
         return sets
-    groups, each = writes / depth * pages, min(1.0, sets / writes / pages)
-    return groups * (1 - float((1 - each) ** depth))
+    groups, share = writes / depth * pages, min(1.0, sets / writes / pages)
+    return groups * (1 - float((1 - share) ** depth))
 
 
 def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
@@ -119,3 +137,209 @@ def may_sleep(layout: Layout, rate: float) -> bool:
 
 def _pauses(rate: float) -> float:
     return rate * exp(-min(700.0, rate * PAUSE))
+
+
+class BitSets(NamedTuple):
+    """
+    Bits of the present bitmap set per second.
+
+    ``counted``: the least if all counted writes set bits; ``low``: if some mark superblocks.
+    ``likely`` is ``high`` where so few were counted that there may be none.
+    """
+
+    bitmap: Bitmap
+    low: float
+    counted: float
+    likely: float
+    high: float
+
+
+def bit_sets(measured: Measured, context: VolumeContext, marks: float) -> BitSets | None:
+    """
+    Return how often writes set bits; None if the bitmap's writes are not known.
+
+    *marks*: page writes per second that mark superblocks, at most.
+    """
+    writes, bitmap = counted_page_writes(measured, context), context.bitmap
+    if writes is None or bitmap is None:
+        return None
+    sent = measured.write.requests
+
+    def sets(written: float, depth: float) -> float:
+        return ungrouped(sets_from_page_writes(written), sent, depth, bitmap.pages)
+
+    least, most = count_range(writes, measured.seconds)
+    low = sets_from_page_writes(max(0.0, least - marks))
+    counted = sets_from_page_writes(least)
+    depth = sharing(measured, context, context.present)
+    high = sets(most, measured.max_depth)
+    return BitSets(bitmap, low, counted, sets(writes, depth) if counted else high, high)
+
+
+def sharing(measured: Measured, context: VolumeContext, layout: Layout | None) -> float:
+    """
+    Return how many writes likely share one write of a bitmap page on *layout*.
+
+    Parity levels collect the bits of a batch. With copies each submitter waits alone (raid1-10.c),
+    but for what is under one plug. What the present bitmap shows is the most.
+    """
+    if layout is None or not (layout.parity or measured.plugged):
+        return 1.0
+    writes, bitmap = counted_page_writes(measured, context), context.bitmap
+    present = context.present is not None and (context.present.parity or measured.plugged)
+    if not writes or bitmap is None or not present:
+        return measured.depth
+    most = measured.write.requests * bitmap.pages / sets_from_page_writes(writes)
+    return max(1.0, min(measured.depth, most))
+
+
+def counted_page_writes(measured: Measured, context: VolumeContext) -> float | None:
+    """Return the writes of the bitmap's page per second at each member; None if not known."""
+    devices = len(context.metadata) or len(context.members)
+    if measured.metadata is None or not devices:
+        return None
+    return measured.metadata.requests / context.requests_per_page / devices
+
+
+def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
+    """
+    Return the range of the true rate behind a counted *rate* per second, two deviations each way.
+
+    The root of a count has a deviation of a half, whatever the count (Anscombe).
+    """
+    span = seconds or 1.0
+    root = sqrt(rate * span + OFFSET)
+    low, high = max(0.0, root - DEVIATIONS / 2), root + DEVIATIONS / 2
+    return max(0.0, low**2 - OFFSET) / span, (high**2 - OFFSET) / span
+
+
+class Metadata(NamedTuple):
+    """What is added at the members' metadata devices, and at the disks; None where nothing is, or it is not known."""
+
+    members: Added | None = None
+    disks: Added | None = None
+
+
+def present_metadata(measured: Measured, context: VolumeContext) -> Metadata:
+    """Return the measured writes of the present bitmap."""
+    if measured.metadata is None:
+        return Metadata()
+    sent, carried = exact(measured.metadata.requests), exact(measured.metadata.bytes)
+    done = sent if context.flushes_counted else sent.scaled(1 / context.requests_per_page)
+    return Metadata(Added(sent, carried), Added(done, carried))
+
+
+class BitmapModel(NamedTuple):
+    """
+    What bitmaps add on ``layout``, by the load ``whole`` of the window and the patterns its writes may have.
+
+    ``burst_rate``: instants per second at which writes arrive, at least.
+    """
+
+    layout: Layout
+    context: VolumeContext
+    whole: Measured
+    hypotheses: tuple[Hypothesis, ...]
+    burst_rate: float
+
+    @property
+    def default(self) -> Bitmap | None:
+        """The bitmap with the present region size, or the manager's default."""
+        region = self.context.region or (REGION_LVM if self.context.lvm else REGION_MD)
+        return bitmap_of(self.layout, region, self.context.size)
+
+    def added(self, bitmap: Bitmap | None, load: Measured) -> Metadata:
+        """
+        Return what *bitmap* adds under *load*, that of one interval of the window.
+
+        The low end: all writes in flight share a page's write, and without parity bits may stay set, while
+        the daemon sleeps. The high end: none share. Both within chance over the window.
+        """
+        if bitmap is None:
+            return Metadata()
+        whole, context = self.whole, self.context
+        writes = load.write.requests
+        scale = writes / whole.write.requests if whole.write.requests else 0.0
+        together = sharing(whole, context, self.layout)
+
+        def pages(pattern: Hypothesis, marks: Band) -> Band:
+            late, prompt = (
+                pattern.bits_set(load.write.bytes, scale, bitmap, period)
+                for period in (daemon_period(self.layout), PERIOD)
+            )
+            cases = (late, whole.max_depth), (late, together), (prompt, 1.0)
+            written = (grouped(sets, writes, depth, bitmap.pages) for sets, depth in cases)
+            return Band(*map(page_writes, written)) + marks.scaled(scale)
+
+        open_range = spanned(list(map(pages, self.hypotheses, self._superblock_writes())))
+        least = 0.0 if may_sleep(self.layout, self.burst_rate * scale) else open_range.low
+        # Without a write too: bits of earlier ones may be left to clear.
+        low, high = (count_range(end, whole.seconds) for end in (least, open_range.high))
+        by_chance = spanning((low[0], high[1]), open_range.likely)
+        written = by_chance.limited(self._most_page_writes(bitmap, scale)).scaled(
+            self.layout.members
+        )
+        sent, carried = context.requests_per_page, written.scaled(bitmap.page_bytes)
+        return Metadata(
+            members=Added(written.scaled(sent), carried),
+            disks=Added(written.scaled(sent if context.flushes_counted else 1), carried),
+        )
+
+    def regions(self, data: float) -> Iterator[Region]:
+        """
+        Yield what bitmaps would add to *data*, the disks' other requests.
+
+        First the default one, then the smallest region that adds less than ``MIN_SHARE``, then no bitmap
+        where the manager allows that. Nothing if the default adds less already.
+        """
+        first = bitmap = self.default
+        while bitmap is not None and bitmap.region <= MAX_REGION:
+            disks = self.added(bitmap, self.whole).disks
+            added = disks.requests.likely if disks else 0.0
+            share = added / (added + data) if added + data else 0.0
+            if share <= MIN_SHARE and bitmap is first:
+                return
+            if bitmap is first or share <= MIN_SHARE:
+                yield Region(bitmap.region, added, share)
+            if share <= MIN_SHARE:
+                break
+            bitmap = bitmap_of(self.layout, bitmap.region * 2, self.context.size)
+        if first is not None and not self.context.lvm:  # LVM's RAID always has a bitmap
+            yield Region(None, 0.0, 0.0)
+
+    def _most_page_writes(self, bitmap: Bitmap, scale: float) -> float:
+        """
+        Return the page writes per second at each member, at most: what the disks write now, were it all the bitmap's.
+
+        Copies and parity set bits in other ways, so one shows nothing of the other: infinite.
+        """
+        now, present, most = self.context.bitmap, self.context.present, self.whole.most_page_writes
+        if now is None or present is None or most is None:
+            return inf
+        if (self.layout.parity > 0) != (present.parity > 0):
+            return inf
+        return most * scale * max(1.0, now.covers / bitmap.covers)
+
+    def _superblock_writes(self) -> list[Band]:
+        """
+        Return how often per second superblocks are marked by each hypothesis.
+
+        Marks are now what bits do not explain. How many pauses are long enough depends on how long writes take.
+        """
+        whole, context, bitmap = self.whole, self.context, self.context.bitmap
+        likely, most = (
+            superblock_writes(self.burst_rate, end)
+            for end in (self.burst_rate, whole.write.requests)
+        )
+        counted = counted_page_writes(whole, context)
+        if bitmap is None or counted is None:
+            return [Band(0.0, 0.0, most)] * len(self.hypotheses)
+        present = context.present is not None and context.present.parity > 0
+        factor = PAUSES_WITH_PARITY ** ((self.layout.parity > 0) - present)
+
+        def marks(pattern: Hypothesis) -> Band:
+            sets = pattern.bits_set(whole.write.bytes, 1.0, bitmap, PERIOD)
+            now = min(most, max(0.0, counted - page_writes(sets)))
+            return Band(now / 2, max(now / 2, min(likely, now * factor)), min(most, now * 2))
+
+        return list(map(marks, self.hypotheses))

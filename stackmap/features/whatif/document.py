@@ -216,7 +216,7 @@ def _caveats(projection: Projection) -> Iterator[str]:
 
 
 def _sequential(projection: Projection) -> str:
-    """Return which share of the written bytes is sequential, and the evidence for it."""
+    """Return the sequential share of the bytes written, and the evidence for it."""
     pattern = projection.pattern
     shares = sorted({each.sequential for each in pattern.hypotheses})
     known = percent(pattern.likely.sequential)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream
+from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
 
 SCHEMA = "stackmap.whatif/1"
@@ -30,6 +31,7 @@ def whatif_json(projection: Projection) -> Json:
         "need": None if projection.need is None else projection.need._asdict(),
         "regions": [region._asdict() for region in projection.regions],
         "unmodelled": list(projection.unmodelled),
+        "unmodelled_codes": list(map(code_of, projection.unmodelled)),
         "corrections": list(projection.corrections),
         "events": list(projection.events),
         "notes": list(projection.notes),
@@ -46,21 +48,17 @@ def _load(projection: Projection) -> Json:
         "sequential": {"low": min(shares), "likely": shares[0], "high": max(shares)},
         "span": pattern.likely.span,
         "told": list(pattern.evidence),
+        "told_codes": list(map(code_of, pattern.evidence)),
     }
 
 
 def _directions(projection: Projection) -> Json:
     """Return reads, writes and their total; requests of each are unknown where the input has only both."""
-    sides = {"read": projection.read, "write": projection.write}
-    found: Json
+    read, write = _stream(projection.read), _stream(projection.write)
     if projection.total is None:
-        found = {key: _stream(each) for key, each in sides.items()}
-        return found | {"total": _stream(projection.read + projection.write)}
-    found = {
-        key: {"iops": None, "bytes": each.bytes if projection.bytes_known else None, "size": None}
-        for key, each in sides.items()
-    }
-    return found | {"total": _stream(projection.total)}
+        return {"read": read, "write": write, "total": _stream(projection.read + projection.write)}
+    unknown = {"iops": None, "size": None} | ({} if projection.bytes_known else {"bytes": None})
+    return {"read": read | unknown, "write": write | unknown, "total": _stream(projection.total)}
 
 
 def _stream(stream: Stream) -> Json:
@@ -96,7 +94,7 @@ def _side(side: LayoutLoad, *, projected: bool) -> Json:
 
 
 def _at(devices: DeviceLoad, *, banded: bool) -> Json:
-    """Return how many devices there are, and what each sort of request is among theirs."""
+    """Return the number of devices, and their reads, writes and metadata."""
     added = devices.metadata
     return {
         "count": devices.count,

@@ -1,24 +1,53 @@
-"""The projection: measure, find the write pattern, apply the layout, merge, add the bitmap."""
+"""
+The projection: measure, find the pattern of the writes, apply the layout, merge, add the bitmap.
+
+Where the input does not separate reads and writes, the model runs for each load that is possible, and the
+result is the range of them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from stackmap.errors import InputError
-from stackmap.features.whatif import capacity
-from stackmap.features.whatif.layout_model import LayoutModel, model_of
+from stackmap.features.whatif.bitmap import Added, BitmapModel, present_metadata
 from stackmap.features.whatif.measured import Measured, measured
-from stackmap.features.whatif.metadata import present_metadata, regions
-from stackmap.features.whatif.projection import Added, DeviceLoad, LayoutLoad, Projection
-from stackmap.features.whatif.quantities import Levels, Stream, exact, levels
-from stackmap.features.whatif.undirected import undirected
-from stackmap.features.whatif.unmodelled import unmodelled
+from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
+from stackmap.features.whatif.projection import (
+    SINGLE_DEVICE,
+    DeviceLoad,
+    LayoutLoad,
+    Projection,
+)
+from stackmap.features.whatif.quantities import (
+    Band,
+    Levels,
+    Stream,
+    exact,
+    levels,
+    spanned,
+    spanning,
+)
+from stackmap.features.whatif.requests import (
+    Costs,
+    End,
+    Merging,
+    fragments,
+    member_requests,
+    parity_costs,
+    split_ends,
+)
+from stackmap.features.whatif.sentences import unmodelled
 from stackmap.features.whatif.volume_context import (
     VolumeContext,
+    members_needed,
     pvs_of,
     require_supported,
     require_whole_volume,
+    room_beside,
+    usable_bytes,
     volume_context,
 )
 from stackmap.ledger.averages import Average
@@ -48,58 +77,52 @@ def project(
     layout = request.resolve(context.present, lvm=context.lvm)
     require_supported(context, layout)
     window = _window(topology, intervals, context)
-    whole = window.whole
-    found = (
-        undirected(window.ledger, context, layout)
-        if whole is None
-        else _separately(window, whole, context, layout)
-    )
-    return found._replace(
-        seconds=window.ledger.seconds,
+    whole, average = window.whole, window.average
+    total, loads = None, [whole] if whole else []
+    if not loads:
+        total, loads = possible_loads(window.ledger, context, layout.chunk)
+    models = [LayoutModel.of(load, context, layout) for load in loads]
+    sides = [model.at(load) for model, load in zip(models, loads, strict=True)]
+    model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
+    projection = Projection(
+        device=context.device,
+        read=likely.read,
+        write=likely.write,
+        flushes=likely.flushes,
+        pattern=model.pattern,
+        now=_now(likely, context) if total is None else _total_now(context, window.ledger),
+        projected=sides[0] if total is None else _range_of(layout, sides),
+        unmodelled=tuple(unmodelled(likely, context, model.pattern, layout)),
+        total=total,
+        bytes_known=None not in (own.read.bytes, own.write.bytes),
+        seconds=average.seconds,
         intervals=window.intervals,
-        need=capacity.need(layout, context.size, context.member_bytes),
-        room=capacity.room(topology, layout, context.size, pvs_of(topology, context)),
-        corrections=window.corrections,
-        events=window.events,
+        need=members_needed(layout, context.size, context.member_bytes),
+        room=room_beside(topology, layout, context.size, pvs_of(topology, context)),
+        corrections=average.corrections,
+        events=average.events,
         notes=window.notes,
     )
-
-
-def _separately(
-    window: _Window, whole: Measured, context: VolumeContext, layout: Layout
-) -> Projection:
-    """Return the projection of reads and writes, each with its own figures."""
-    model = model_of(whole, context, layout)
-    projected = model.at(whole)
-    data = projected.disks.data or exact(0.0)
-    return Projection(
-        device=context.device,
-        read=whole.read,
-        write=whole.write,
-        flushes=whole.flushes,
-        pattern=model.pattern,
-        now=_now(whole, context),
-        projected=projected,
-        levels=_levels(window, model),
-        regions=tuple(regions(layout, whole, context, model.pattern, data.likely)),
-        unmodelled=tuple(unmodelled(whole, context, model.pattern, layout)),
-    )
+    if total is not None:
+        return projection
+    data = projection.projected.disks.data or exact(0.0)
+    regions = tuple(model.bitmap.regions(data.likely))
+    return projection._replace(levels=_levels(window, model), regions=regions)
 
 
 class _Window(NamedTuple):
     """
     The measured load as a whole and in parts; ``counts``: intervals that each part averages.
 
-    ``ledger``: the average. ``whole``: None if the input does not separate reads and writes.
+    ``average``: corrected. ``whole``: None if the input does not separate reads and writes.
     """
 
     ledger: Ledger
+    average: Interval
     intervals: int
     whole: Measured | None
-    parts: tuple[Measured, ...]
-    counts: tuple[int, ...]
-    corrections: tuple[str, ...]
-    events: tuple[str, ...]
+    parts: Sequence[Measured]
+    counts: Sequence[int]
     notes: tuple[str, ...]
 
 
@@ -117,30 +140,80 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
         if part is not None:  # one interval may tell less than all together
             parts.append(part)
             counts.append(interval.count)
-    found = average.result()
-    if found is None:
+    uncorrected = average.result()
+    if uncorrected is None:
         raise InputError(f"{context.device.title}: no interval to project")
-    result = corrected(topology, found)
+    result = corrected(topology, uncorrected)
     ledger = Ledger(topology, result.loads, result.seconds)
     whole = measured(ledger, context)
     if whole is not None:
         whole = whole._replace(alike=_alike(parts))
-    return _Window(
-        ledger,
-        sum(counts) or found.count,
-        whole,
-        tuple(parts),
-        tuple(counts),
-        result.corrections,
-        result.events,
-        (*mixed(first), *(n for n in result.notes if n.startswith(LONG_RECORDING))),
-    )
+    notes = (*mixed(first), *(note for note in result.notes if note.startswith(LONG_RECORDING)))
+    return _Window(ledger, result, sum(counts) or uncorrected.count, whole, parts, counts, notes)
 
 
 def _alike(parts: Iterable[Measured]) -> bool:
     """Whether the mean sizes of writes are the same in several intervals: a mix differs from one to the next."""
     sizes = [part.write.size for part in parts if part.write.requests]
     return len(sizes) >= SEVERAL and max(sizes) <= min(sizes) * (1 + SAME_SIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutModel:
+    """A layout with all that is needed to project any interval of the window on it."""
+
+    context: VolumeContext
+    layout: Layout
+    pattern: Pattern
+    costs: Sequence[Costs | None]
+    merging: Mapping[End, Merging]
+    bitmap: BitmapModel
+
+    @classmethod
+    def of(cls, whole: Measured, context: VolumeContext, layout: Layout) -> LayoutModel:
+        """Return the model of *layout* for the load *whole*, the average of all intervals."""
+        pattern = pattern_of(whole, context)
+        costs = parity_costs(pattern, context, layout) if layout.parity else [None]
+        present = context.present or SINGLE_DEVICE
+        rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
+        merging: dict[End, Merging] = {}
+        for end in split_ends(layout, context):  # requests start at the same places on both layouts
+            sent = member_requests(present, whole, context, pattern, rows, end)
+            merging[end] = Merging(layout, context, whole, pattern, fragments(whole, sent, context))
+        bitmap = BitmapModel(layout, context, whole, pattern.hypotheses, pattern.burst_rate)
+        return cls(context, layout, pattern, costs, merging, bitmap)
+
+    def at(self, load: Measured) -> LayoutLoad:
+        """Return the projection of *load*."""
+        cases = [
+            (merging, member_requests(self.layout, load, self.context, self.pattern, cost, end))
+            for end, merging in self.merging.items()
+            for cost in self.costs
+        ]
+        sent = [requests for _, requests in cases]
+        likely, count = sent[0], self.layout.members
+        flushes = likely.flushes if self.context.flushes_counted else 0.0
+        carried = likely.read.bytes, likely.write.bytes
+        members, disks = self.bitmap.added(self.bitmap.default, load)
+        return LayoutLoad(
+            layout=self.layout,
+            members=DeviceLoad(
+                count,
+                spanning((requests.read.requests for requests in sent), likely.read.requests),
+                spanning((requests.written for requests in sent), likely.written),
+                *carried,
+                members,
+            ),
+            disks=DeviceLoad(
+                count,
+                spanned([merging.read(requests) for merging, requests in cases]),
+                spanned([merging.written(requests) for merging, requests in cases])
+                + exact(flushes),
+                *carried,
+                disks,
+            ),
+            usable=usable_bytes(self.layout, self.context.member_bytes),
+        )
 
 
 def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
@@ -175,9 +248,40 @@ def _levels(window: _Window, model: LayoutModel) -> Mapping[str, Levels]:
             for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):
                 if sent is not None:
                     series.setdefault(f"{where}_{when}", []).append(sent.likely)
-    found = {
+    by_series = {
         key: levels(values, window.counts)
         for key, values in series.items()
         if len(values) == len(window.parts)
     }
-    return {key: each for key, each in found.items() if each is not None}
+    return {key: ends for key, ends in by_series.items() if ends is not None}
+
+
+def _total_now(context: VolumeContext, ledger: Ledger) -> LayoutLoad:
+    """Return the measured load whose reads and writes are not separate."""
+    members = ledger.share(context.device.name, context.members)
+    disks = ledger.share(context.device.name, context.disks).total.ios
+    at_members = DeviceLoad(
+        len(context.members),
+        read_bytes=members.read.bytes,
+        write_bytes=members.write.bytes,
+        total=_exactly(members.total.arrivals),
+        total_bytes=_exactly(members.total.bytes),
+    )
+    at_disks = DeviceLoad(len(context.disks), total=_exactly(disks))
+    return LayoutLoad(context.present, at_members, at_disks, context.size)
+
+
+def _exactly(value: float | None) -> Band | None:
+    return None if value is None else exact(value)
+
+
+def _range_of(layout: Layout, sides: Sequence[LayoutLoad]) -> LayoutLoad:
+    """Return the range of all *sides*, the first of which is likely: requests and bytes of reads and writes together."""
+    members = [side.members for side in sides]
+    requests = [load.data for load in members if load.data is not None]
+    spread = DeviceLoad(
+        layout.members,
+        total=spanned(requests),
+        total_bytes=spanned([exact(load.data_bytes or 0.0) for load in members]),
+    )
+    return LayoutLoad(layout, spread, DeviceLoad(layout.members), sides[0].usable)

@@ -7,21 +7,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.features.whatif.capacity import Need, Room
+from stackmap.features.whatif.bitmap import Added, Region
 from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.quantities import Band, Levels, Stream, exact
+from stackmap.features.whatif.volume_context import Need, Room
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
+from stackmap.model.reason import Reason
 
 # The layout of a volume that has none of its own.
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
-
-
-class Added(NamedTuple):
-    """What the bitmap adds: requests and bytes per second."""
-
-    requests: Band
-    bytes: Band
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +83,6 @@ class LayoutLoad(NamedTuple):
     usable: int | None
 
 
-class Region(NamedTuple):
-    """What a bitmap with regions of ``bytes`` would add at the disks per second; None: no bitmap."""
-
-    bytes: int | None
-    requests: float
-    share: float  # of all the disks' requests
-
-
 class Projection(NamedTuple):
     """
     A volume now and on another layout, averaged over ``intervals`` in ``seconds``.
@@ -121,7 +108,7 @@ class Projection(NamedTuple):
     need: Need | None = None
     levels: Mapping[str, Levels] = MappingProxyType({})
     regions: tuple[Region, ...] = ()
-    unmodelled: tuple[str, ...] = ()
+    unmodelled: tuple[Reason, ...] = ()
     corrections: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

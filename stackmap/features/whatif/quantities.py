@@ -31,9 +31,6 @@ class Stream:
         return Stream(self.requests * factor, self.bytes * factor)
 
 
-NO_REQUESTS = Stream(0.0, 0.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Band:
     """A figure with its range: ``low`` ≤ ``likely`` ≤ ``high``."""
@@ -65,13 +62,13 @@ def exact(value: float) -> Band:
 
 def spanning(values: Iterable[float], likely: float) -> Band:
     """Return the smallest band that holds *values* and *likely*."""
-    found = [*values, likely]
-    return Band(min(found), likely, max(found))
+    ends = [*values, likely]
+    return Band(min(ends), likely, max(ends))
 
 
 def spanned(bands: Sequence[Band]) -> Band:
     """Return the band of all *bands*, the first of which is likely."""
-    return spanning((end for each in bands for end in (each.low, each.high)), bands[0].likely)
+    return spanning((end for band in bands for end in (band.low, band.high)), bands[0].likely)
 
 
 def solved(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:

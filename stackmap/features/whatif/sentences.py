@@ -1,19 +1,44 @@
-"""What a projection says in sentences: requests and bytes now and projected, and the space a layout needs."""
+"""
+What a projection says in sentences: requests and bytes now and projected, the space a layout needs, and what
+the figures leave out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import ceil
 
 from stackmap.document.rule_words import filled
-from stackmap.document.wording import KIB, change, change_percent, paragraph, plural, short, size
+from stackmap.document.wording import (
+    KIB,
+    change,
+    change_percent,
+    number,
+    paragraph,
+    plural,
+    short,
+    size,
+)
+from stackmap.features.whatif.measured import Measured
+from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.projection import DeviceLoad, Projection
 from stackmap.features.whatif.quantities import Band
+from stackmap.features.whatif.volume_context import VolumeContext
+from stackmap.model.raid import Layout
+from stackmap.model.reason import Reason
 
 WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
 VISIBLE = 0.02  # of the high end; a smaller difference needs no range in a sentence
 SEPARATE = "`iostat -dxy 1 60` does: give its output with --input."
 NARROW = 0.005  # a band narrower than this has no visible width
+ALWAYS = (
+    Reason("latency", "how long requests take (only their number and size are projected)"),
+    Reason("more-io", "more I/O: a faster volume may attract it"),
+    Reason("rebuild", "resync, check and rebuild, and a degraded array"),
+)
+SEVERAL = 1.5  # writes in flight on average
+FULL = 0.9  # of the chunk: a larger mean size is that of pieces
 
 
 def headline(projection: Projection) -> str:
@@ -35,7 +60,7 @@ def headline(projection: Projection) -> str:
     costs = projection.costs
     if costs is None:
         return f"{rates}."
-    before, after = two_digits(costs[0]), between(costs[1], two_digits)
+    before, after = number(costs[0], 2), between(costs[1], partial(number, digits=2))
     change = ", as now" if before == after else f" instead of {before}"
     return f"{rates}; with {level}, each byte written costs {after} disk bytes{change}."
 
@@ -70,11 +95,6 @@ def _is_wide(band: Band) -> bool:
     return band.high > WIDE * band.low
 
 
-def two_digits(value: float) -> str:
-    """Return a ratio with two decimals."""
-    return f"{value:.2f}"
-
-
 def between(band: Band, text: Callable[[float], str]) -> str:
     """Return the likely value of *band*, or its ends if they differ visibly."""
     if band.high - band.low <= VISIBLE * band.high:
@@ -91,7 +111,7 @@ def compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
 
 
 def effect(projection: Projection) -> str:
-    """Return what the layout changes below the volume, in sentences."""
+    """Return the effect of the layout below the volume, in sentences."""
     return paragraph((headline(projection), details(projection)))
 
 
@@ -121,7 +141,7 @@ def _throughput(where: str, now: DeviceLoad, then: DeviceLoad) -> str:
 
 
 def capacity(projection: Projection) -> str:
-    """Return how many members the layout needs for the present data; "" if unknown."""
+    """Return the members that the layout needs for the present data; "" if unknown."""
     now, then, need = projection.now, projection.projected, projection.need
     if need is None or then.usable is None or now.usable is None or then.layout is None:
         return ""
@@ -149,17 +169,17 @@ def capacity(projection: Projection) -> str:
 
 def room(projection: Projection) -> str:
     """Return the space for the new layout beside the present one by PV sizes, and what knows it exactly."""
-    found = projection.room
-    if found is None or projection.is_check:
+    space = projection.room
+    if space is None or projection.is_check:
         return ""
-    least, most = size(min(found.free)), size(max(found.free))
+    least, most = size(min(space.free)), size(max(space.free))
     free = least if least == most else f"{least} to {most}"
-    each, have = (" each", "have") if len(found.free) > 1 else ("", "has")
-    short_of = "" if found.suffices else " That is too little."
-    where = "1 PV" if found.members == 1 else f"each of {found.members} PVs"
+    suffix, have = (" each", "have") if len(space.free) > 1 else ("", "has")
+    short_of = "" if space.suffices else " That is too little."
+    where = "1 PV" if space.members == 1 else f"each of {space.members} PVs"
     return (
-        f"A copy on the new layout needs {size(found.member_bytes)} on {where}. By their sizes, the "
-        f"{plural(len(found.free), 'PV')} of the volume {have} at most {free} free{each}.{short_of} For LVM's free "
+        f"A copy on the new layout needs {size(space.member_bytes)} on {where}. By their sizes, the "
+        f"{plural(len(space.free), 'PV')} of the volume {have} at most {free} free{suffix}.{short_of} For LVM's free "
         f"space, run {_plan(projection)} as root."
     )
 
@@ -187,12 +207,78 @@ def conclusions(projection: Projection) -> tuple[str, ...]:
     """Return the load per device, the needed space, and how to learn what the input lacks."""
     if projection.is_check and not projection.idle:
         return ()
-    parts = (details(projection), capacity(projection), room(projection), _lacking(projection))
+    parts = [details(projection), capacity(projection), room(projection)]
+    if projection.total is not None:
+        what = "requests" if projection.bytes_known else "requests and bytes"
+        range_of = f"The input does not separate reads and writes, so {what} are a range."
+        parts.append(f"{range_of} {SEPARATE}")
     return tuple(filter(None, parts))
 
 
-def _lacking(projection: Projection) -> str:
-    if projection.total is None:
-        return ""
-    what = "requests" if projection.bytes_known else "requests and bytes"
-    return f"The input does not separate reads and writes, so {what} are a range. {SEPARATE}"
+def unmodelled(
+    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
+) -> Iterator[Reason]:
+    """Yield what the figures leave out, as far as it matters for this projection."""
+    yield from ALWAYS
+    for code, words in _unmodelled(measured, context, pattern, layout):
+        yield Reason(code, words)
+
+
+def _unmodelled(
+    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
+) -> Iterator[tuple[str, str]]:
+    if context.background_state:
+        yield (
+            "background-work",
+            (
+                f"the background work of its members: the array's state is {context.background_state}, so "
+                "the present figures are not only the load's"
+            ),
+        )
+    for target in context.writers_below:
+        words = f"what {target} below the members reads and writes itself, now and projected"
+        yield "writer-below", words
+    if context.spread_above:
+        more = f" and {len(context.spread_above) - 1} more" * (len(context.spread_above) > 1)
+        yield (
+            "spread-above",
+            (
+                f"a changed layout above ({context.spread_above[0]}{more} spreads its load over this and "
+                "other devices)"
+            ),
+        )
+    if layout.survivable_failures and context.manager is None:
+        yield "bitmap-region", "mdadm's bitmap regions of 64 MiB (the projection uses LVM's, 2 MiB)"
+    chunk = context.split_size
+    if chunk is not None and max(measured.read.size, measured.write.size) >= FULL * chunk:
+        yield (
+            "split-requests",
+            (
+                f"requests above the present chunk of {chunk // 1024} KiB: the kernel counts their pieces, so "
+                "a larger chunk or parity may make fewer of them"
+            ),
+        )
+    if layout.parity and pattern.rows is None:
+        yield (
+            "page-merging",
+            (
+                "how well md's pages merge at these disks (the range is from lab measurements, and wider with "
+                "several requests in flight)"
+            ),
+        )
+    if measured.depth > SEVERAL and layout.copies > 1 and not layout.parity:
+        words = "whether concurrent writes share a bitmap write (the range covers both)"
+        yield "bitmap-sharing", words
+    present = context.present is not None and context.present.survivable_failures
+    if measured.metadata is None and present and layout.survivable_failures:
+        words = "how often the bitmap is written now (the input does not show it)"
+        if not context.lvm:
+            words = (
+                "how often md's bitmap, if there is one, is written now (its writes look like data)"
+            )
+        yield "bitmap-now", words
+    if layout.level in ("raid1", "raid10", "mirror"):
+        yield "read-balance", "how reads are balanced over the copies (load per disk is the mean)"
+    if measured.flushes_reason:
+        where = "are counted as writes" if context.counts_flushes else "md does not count"
+        yield "flushes", f"flushes, which {where}: {measured.flushes_reason}"

@@ -1,17 +1,17 @@
-"""What a projection must know of a volume: its layout, its members and disks, and who manages it."""
+"""What a projection must know of a volume: its layout, its members and disks, who manages it, its space."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 from typing import Literal, NamedTuple
 
 from stackmap.errors import LayoutError
-from stackmap.features.whatif.bitmap import Bitmap, bitmap_of
 from stackmap.ledger.layers import carriers, spreads
 from stackmap.ledger.rows import EXTRA_BY_TARGET
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.layout_request import unsupported_by_lvm
-from stackmap.model.raid import Layout
+from stackmap.model.raid import PAGE, RAID_LEVELS, Layout
 from stackmap.model.topology import Topology
 
 # A page of the bitmap is written with PREFLUSH and FUA. dm splits that at the rmeta sub-LV into an empty
@@ -27,6 +27,43 @@ MANAGERS: dict[Kind, Manager] = {
     Kind.CACHE: "lvm",
     Kind.SNAPSHOT: "lvm",
 }
+
+
+HEAD = 256  # bytes before the bits (bitmap_super_t)
+
+
+BLOCK = 512  # the last page is written up to a logical block
+
+
+class Bitmap(NamedTuple):
+    """
+    The bitmap of one layout. ``region``: bytes of a member per bit; ``covers``: bytes of the
+    volume per bit; ``regions``: their number, None if the volume's size is not known.
+    """
+
+    region: int
+    covers: float
+    regions: float | None
+
+    @property
+    def pages(self) -> int:
+        """The number of its pages."""
+        return ceil((HEAD + (self.regions or 0) / 8) / PAGE)
+
+    @property
+    def page_bytes(self) -> float:
+        """Bytes per write of a page, at one member; a single page is only as long as its bits."""
+        length = HEAD + ceil((self.regions or 0) / 8)
+        return PAGE if length > PAGE else ceil(length / BLOCK) * BLOCK
+
+
+def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
+    """Return the bitmap of *layout*; None without redundancy, for nothing can get out of sync."""
+    if not layout.survivable_failures:
+        return None
+    # Parity levels count in sectors of a member, the others in the volume's (resync_max_sectors).
+    covers = float(region * (layout.data if layout.parity else 1))
+    return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
 
 
 class VolumeContext(NamedTuple):
@@ -124,7 +161,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         others=tuple(dict.fromkeys(name for name in users if name != device.name)),
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
-        writers_below=tuple(dict.fromkeys(each for each in below if each in EXTRA_BY_TARGET)),
+        writers_below=tuple(dict.fromkeys(target for target in below if target in EXTRA_BY_TARGET)),
     )
 
 
@@ -138,7 +175,7 @@ def pvs_of(topology: Topology, context: VolumeContext) -> tuple[str, ...]:
         else [name]
         for name in context.members
     )
-    return tuple(dict.fromkeys(pv for each in below for pv in each))
+    return tuple(dict.fromkeys(pv for pvs in below for pv in pvs))
 
 
 def require_whole_volume(topology: Topology, context: VolumeContext) -> None:
@@ -162,3 +199,64 @@ def require_supported(context: VolumeContext, layout: Layout) -> None:
     missing = unsupported_by_lvm(layout) if context.manager == "lvm" else ""
     if missing:
         raise LayoutError(missing)
+
+
+class Need(NamedTuple):
+    """
+    The ``members`` of ``member_bytes`` each that hold what the volume holds now.
+
+    Members keep their present size, except where each is a copy of all the data and must be larger.
+    """
+
+    member_bytes: int
+    members: int
+
+
+class Room(NamedTuple):
+    """
+    Space for the new layout beside the present one, by the sizes of the PVs.
+
+    ``member_bytes``: needed on each of ``members`` PVs. ``free``: bytes that each PV of the volume has at most
+    beyond the LVs seen on it, in no order.
+    """
+
+    member_bytes: int
+    members: int
+    free: tuple[int, ...]
+
+    @property
+    def suffices(self) -> bool:
+        """Whether enough of these PVs may have room."""
+        return sum(free >= self.member_bytes for free in self.free) >= self.members
+
+
+def room_beside(
+    topology: Topology, layout: Layout, size: int | None, pvs: Iterable[str]
+) -> Room | None:
+    """Return the room on *pvs* for *size* bytes in *layout*; None if a size is not known."""
+    if not size:
+        return None
+    free = []
+    for pv in pvs:
+        whole = topology[pv].size
+        if whole is None:
+            return None
+        users = {edge.above for edge in topology.above(pv)}
+        # What a device that spans several PVs has on this one is not known, so it counts as nothing.
+        used = (topology[n].size for n in users if {e.below for e in topology.below(n)} == {pv})
+        free.append(max(0, whole - sum(filter(None, used))))
+    return Room(ceil(size / layout.data_members), layout.members, tuple(free)) if free else None
+
+
+def usable_bytes(layout: Layout, member_bytes: int | None) -> int | None:
+    """Return the capacity of *layout* on members of *member_bytes*."""
+    return None if member_bytes is None else int(layout.data_members * member_bytes)
+
+
+def members_needed(layout: Layout, size: int | None, member_bytes: int | None) -> Need | None:
+    """Return the members of *member_bytes* that hold *size* in *layout*; None if not known."""
+    if not size or not member_bytes:
+        return None
+    if RAID_LEVELS[layout.level].copies is None:  # more members would add copies, not capacity
+        return Need(max(member_bytes, size), layout.members)
+    return Need(member_bytes, ceil(size * layout.copies / member_bytes) + layout.parity)

@@ -13,15 +13,18 @@ from random import Random
 
 import pytest
 
-from stackmap.features.compare.bootstrap import (
+from stackmap.features.compare.estimate import (
     DRAWS,
     MIN_INTERVALS,
     autocorrelation,
     block_length,
+    change,
+    estimate,
+    significant,
     spread,
+    student,
     variance_ratio,
 )
-from stackmap.features.compare.estimate import change, estimate, significant, student
 
 RECORDINGS = 300
 NOISE = 0.3

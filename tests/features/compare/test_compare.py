@@ -6,12 +6,11 @@ from random import Random
 
 import pytest
 
+from stackmap.features.compare.await_change import classes
 from stackmap.features.compare.compare import compare
-from stackmap.features.compare.document import document
+from stackmap.features.compare.document import conclusions, document
 from stackmap.features.compare.json import compare_json
-from stackmap.features.compare.load_matching import classes
 from stackmap.features.compare.recording import MAX_BATCHES, RecordingBuilder
-from stackmap.features.compare.sentences import conclusions
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
@@ -121,6 +120,43 @@ def test_waits_of_other_loads_are_not_compared():
     assert stack.find("write_cost", "disks", "write").change.ratio == pytest.approx(0.5)
 
 
+def test_the_share_of_similar_load_is_told():
+    """Of forty intervals after, four have the rate of before: 10 %, too few to compare await."""
+    after = recorded(RAID10, "new", raid10, [400.0] * 36 + [100.0] * 4)
+    stack = figure_comparison(recorded(RAID5, "vm", raid5, [100.0] * 40), after)
+    wait = stack.find("await", "top", "write")
+
+    assert stack.shared == pytest.approx(0.1)
+    assert wait.reason == (
+        "the loads differ: 100.0 requests per second before, 370.0 after; "
+        "10 % of the intervals have similar load"
+    )
+    assert wait.reason.code == "loads-differ"
+
+
+def test_the_mix_of_reads_and_writes_is_told():
+    """All writes before, and a fifth of the requests are reads after."""
+
+    def mixed(rate):
+        given = raid10(0.8 * rate)
+        own = given["new"]
+        reads = did(0.2 * rate, PAGE, wait=0.2 * rate * 10.0)
+        return {**given, "new": moved(reads, own.write, aqu=rate / 100)}
+
+    stack = figure_comparison(after=recorded(RAID10, "new", mixed, rates()))
+    wait = stack.find("await", "top", "write")
+
+    assert wait.reason == "100 % of the requests were writes before, 80 % after"
+    assert wait.reason.code == "mix-differs"
+
+
+def test_a_recording_without_batches_has_a_size_of_one():
+    """Nothing is divided by their number."""
+    empty = RecordingBuilder("there", RAID5, ("vm",)).result()
+
+    assert (empty.batches, empty.batch_size, empty.length) == ((), 1, None)
+
+
 def test_who_sets_the_pace():
     """Four in flight before and after, and four times the writes done: the load waits for the volume."""
     before = recorded(RAID5, "vm", raid5, rates(), wait=40.0)
@@ -157,6 +193,7 @@ def test_waits_of_other_sizes_are_not_compared():
 
     stack = figure_comparison(after=recorded(RAID10, "new", larger, rates()))
 
+    assert stack.find("await", "top", "write").reason.code == "sizes-differ"
     assert "was 4.0 KiB before and 8.0 KiB after" in stack.find("await", "top", "write").reason
     assert any("4.0 KiB" in each for each in stack.warnings)
 
@@ -275,6 +312,8 @@ def test_a_week_is_some_hundred_batches():
 
     assert MAX_BATCHES / 2 <= len(found.batches) < MAX_BATCHES
     assert found.count == 4 * MAX_BATCHES
+    assert found.batch_size * len(found.batches) == found.count
+    assert found.batch_size > 1
     assert sum(b.loads["vm"].write.ios * b.seconds for b in found.batches) == pytest.approx(
         sum(rates(4 * MAX_BATCHES))
     )
@@ -290,3 +329,19 @@ def test_text_and_json_say_the_same():
     assert cost["before"]["low"] <= 4.0 <= cost["before"]["high"]
     assert "vg/vm (vm → new)  raid5 3+1 → raid10 2×2" in text
     assert "-50.0 %" in text
+
+
+@pytest.mark.parametrize(
+    ("side", "key", "code"), [("after", "waits", "loads-differ"), ("before", "layers", "resync")]
+)
+def test_each_reason_in_json_has_a_code(side, key, code):
+    """Await at another load, and layers below an array that resyncs: a program need not read the words."""
+    syncing = recorded(working(RAID5, "resync 12.5 %"), "vm", raid5, rates())
+    busier = recorded(RAID10, "new", raid10, rates(mean=400))
+    before, after = (BEFORE, busier) if side == "after" else (syncing, AFTER)
+    (stack,) = compare_json(compare(before, after, [("vm", "new")]))["stacks"]
+    places = [*stack["waits"], *stack["before"]["layers"], *stack["after"]["layers"]]
+    named = stack["waits"] if key == "waits" else stack["before"]["layers"]
+
+    assert all((place["reason"] is None) == (place["reason_code"] is None) for place in places)
+    assert code in {place["reason_code"] for place in named}

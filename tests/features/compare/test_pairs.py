@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stackmap.features.compare.compare import compare
+from stackmap.features.compare.compare import Unmatched, compare, pairs_of
 from stackmap.features.compare.document import document
 from stackmap.features.compare.json import compare_json
 from stackmap.features.compare.recording import RecordingBuilder
-from stackmap.features.compare.volume_pairs import Unmatched, pairs_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout

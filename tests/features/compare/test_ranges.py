@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from stackmap.features.compare.bootstrap import Spread
-from stackmap.features.compare.estimate import Estimate, change
+from stackmap.features.compare.estimate import Estimate, Spread, change
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5, 2.571), (7, 2.365), (11, 2.201), (13, 2.160)])

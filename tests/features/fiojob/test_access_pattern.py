@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.features.fiojob.access_pattern import AccessPattern
-from stackmap.features.fiojob.job import job_of, random_percent
-from stackmap.features.fiojob.job_file import fiojob_json
-from stackmap.features.fiojob.load import JobLoad, LoadMeasurement, Stream
+from stackmap.features.fiojob.job import fiojob_json, job_of, random_percent
+from stackmap.features.fiojob.load import AccessPattern, JobLoad, LoadMeasurement, Stream
 from stackmap.features.fiojob.sizes import Sizes, SizeSource
 from stackmap.features.whatif.measured import measured
 from stackmap.features.whatif.pattern import pattern_of

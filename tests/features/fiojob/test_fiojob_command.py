@@ -22,12 +22,10 @@ from click.testing import CliRunner
 from stackmap.cli import main, stackmap
 from stackmap.errors import TargetRefused
 from stackmap.features.fiojob import target
-from stackmap.features.fiojob.access_pattern import AccessPattern
-from stackmap.features.fiojob.job import job_of
-from stackmap.features.fiojob.job_file import fiojob_text
-from stackmap.features.fiojob.load import JobLoad, Stream
+from stackmap.features.fiojob.job import fiojob_text, job_of
+from stackmap.features.fiojob.load import AccessPattern, JobLoad, Stream
 from stackmap.features.fiojob.sizes import Sizes, SizeSource
-from stackmap.features.fiojob.target_use import in_use, is_source
+from stackmap.features.fiojob.target import in_use, is_source
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Use
 from stackmap.model.topology import Topology

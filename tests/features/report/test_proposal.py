@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stackmap.features.report.figures import Measuring
-from stackmap.features.report.proposal import proposal
+from stackmap.features.report.proposals import proposal
 from stackmap.model.layout_request import parse
 from tests.features.whatif.test_whatif import RANDOM, machine
 

@@ -8,9 +8,8 @@ import pytest
 
 from stackmap.errors import InputError, LayoutError
 from stackmap.features.whatif import bitmap as bits
-from stackmap.features.whatif import capacity
 from stackmap.features.whatif.project import project
-from stackmap.features.whatif.volume_context import volume_context
+from stackmap.features.whatif.volume_context import usable_bytes, volume_context
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
@@ -657,7 +656,7 @@ def test_ten_of_three_with_two_copies_holds_one_and_a_half():
     assert (odd.data_members, odd.json_fields()["data"], str(odd)) == (1.5, 1.5, "raid10 1.5×2")
     context = volume_context(machine("raid10", members=3), "r")
     assert context._replace(present=odd).member_bytes == 400 * MIB
-    assert capacity.usable(odd, 400 * MIB) == 600 * MIB
+    assert usable_bytes(odd, 400 * MIB) == 600 * MIB
 
 
 @pytest.mark.parametrize(

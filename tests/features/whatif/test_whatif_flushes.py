@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.features.fiojob.load import LoadMeasurement
-from stackmap.features.whatif.members import users_of
+from stackmap.features.whatif.measured import users_of
 from stackmap.features.whatif.project import project
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.whatif.hypotheses import Hypothesis
-from stackmap.features.whatif.member_requests import parity_costs
-from stackmap.features.whatif.pattern import Pattern
+from stackmap.features.whatif.pattern import Hypothesis, Pattern
 from stackmap.features.whatif.predicted_stripe_cost import Cost, cold_reads, sequential
+from stackmap.features.whatif.requests import parity_costs
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.raid import layout
 from tests.drawn import raid_volume, topology

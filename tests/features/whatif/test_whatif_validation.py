@@ -6,6 +6,7 @@ import pytest
 
 from stackmap.errors import LayoutError
 from stackmap.features.whatif.document import document
+from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import project
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.device import Device, Kind, Role
@@ -126,3 +127,16 @@ def test_a_volume_that_did_nothing_has_no_table():
 
     assert "r was idle: there is no load to project." in text
     assert "members" not in text
+
+
+def test_what_is_left_out_has_codes():
+    """In JSON, each sentence has its code in the same place of a second list; so has the evidence."""
+    found = projected(topology(raid_volume("r", "raid5", 1)), "r")
+    words = whatif_json(found)
+
+    assert len(words["unmodelled"]) == len(words["unmodelled_codes"]) == len(found.unmodelled)
+    assert None not in words["unmodelled_codes"]
+    assert len(set(words["unmodelled_codes"])) == len(words["unmodelled_codes"])
+    assert words["unmodelled_codes"][:3] == ["latency", "more-io", "rebuild"]
+    assert len(words["load"]["told"]) == len(words["load"]["told_codes"])
+    assert None not in words["load"]["told_codes"]
