@@ -34,7 +34,7 @@ class Paragraph(NamedTuple):
 
 class Command(NamedTuple):
     """
-    A command line to copy: writers never fold it and put nothing else on the line.
+    A command to copy, of one or more lines: writers never fold them and put nothing else on them.
 
     ``aside``: not one of those to run in order, such as a roll-back.
     """

@@ -134,7 +134,7 @@ def _aligned(pairs: Sequence[tuple[str, str]], style: Style) -> list[str]:
 
 @_lines_of.register(doc.Command)
 def _command(block: doc.Command, _: Style) -> list[str]:
-    return [(HANG if block.aside else "") + safe(block.line)]
+    return [(HANG if block.aside else "") + safe(line) for line in block.line.split("\n")]
 
 
 @_lines_of.register(doc.Code)

@@ -152,7 +152,7 @@ def numbers(marked: Sequence[bool]) -> str:
 def _card(step: Step, number: int, key: str) -> Card:
     """Return a step: what it does, the risk and the way back; each command alone on a line."""
     blocks: list[Block] = [Paragraph(each, "May print:") for each in announced(step.command)]
-    blocks += [Command(line) for line in step.line.split("\n")]
+    blocks.append(Command(step.line))
     if step.risks != NOTHING:
         blocks.append(Paragraph(step.risks, "Risk:"))
     if step.undo or step.undo_remark:
