@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 
 from stackmap.cli.usage import missing, one_form
+from stackmap.commands import additions
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
@@ -160,17 +161,20 @@ legend_option = click.option(
 )
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
-max_overhead_option = click.option(
-    "--max-overhead",
-    type=FiniteRange(min=0, min_open=True, max=100),
-    default=5.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="Stop the trace above this share of CPU time.",
-)
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 (warning), 11 (critical), 12 (not judged)."
 )
+
+
+def with_additions(place: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that features add to *place*; its argument ``additions`` has what they ask for."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for add_to in additions(place):
+            command = add_to(command)
+        return command
+
+    return decorate
 
 
 def measuring(command: Callable[..., None]) -> Callable[..., None]:

@@ -13,7 +13,6 @@ from click.core import ParameterSource
 from stackmap.cli.options import (
     json_option,
     legend_option,
-    max_overhead_option,
     no_heading_option,
     split_words,
 )
@@ -23,6 +22,7 @@ from stackmap.discover import discover
 from stackmap.discover.find import find_all
 from stackmap.features.trace import counts as trace_counts
 from stackmap.features.trace import record as trace_record
+from stackmap.features.trace.additions import max_overhead_option
 from stackmap.features.trace.document import trace_document
 from stackmap.features.trace.events.command import EventOptions, event_options, print_events
 from stackmap.features.trace.json import trace_json

@@ -16,6 +16,7 @@ from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.sources import cgroup_names
 
 if TYPE_CHECKING:
+    from stackmap.document.blocks import Block
     from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.topology import Topology
 
@@ -37,6 +38,22 @@ class OwnerSample(NamedTuple):
     def owners(self, topology: Topology, chosen: Iterable[str]) -> list[Owner]:
         """Return the owners at *chosen* and at all devices above and below."""
         return owners(topology, chosen, self.rows, self.groups)
+
+    def json(self, topology: Topology, chosen: Iterable[str]) -> dict[str, object]:
+        """Return the keys that a trace adds to the object of ``blame -J``."""
+        from stackmap.features.trace.owners_json import owners_json
+
+        return {
+            **owners_json(self.owners(topology, chosen), self.dropped),
+            "overhead": self.overhead,
+            "stopped": self.stopped or None,
+        }
+
+    def blocks(self, topology: Topology, chosen: Iterable[str]) -> list[Block]:
+        """Return the tables that a trace adds to ``blame``."""
+        from stackmap.features.trace.owners_document import owner_blocks
+
+        return owner_blocks(topology, self.owners(topology, chosen), self.dropped, self.overhead)
 
 
 class OwnerTrace:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.host.capture_paths import TRACE
 from stackmap.model.topology import Topology
@@ -15,9 +14,8 @@ if TYPE_CHECKING:
     from stackmap.model.device import Device
 
 
-def discover_traced(host: Host, *, geometry: bool = False) -> Topology:
-    """Return the topology; arrays whose rows were traced have their share of full stripes."""
-    topology = discover(host, geometry=geometry)
+def with_traced_rows(host: Host, topology: Topology) -> Topology:
+    """Return *topology*; arrays whose rows were traced have their share of full stripes."""
     try:
         text = host.read(TRACE)
     except SourceError:
