@@ -129,8 +129,7 @@ def _trace_owners(session: Session, options: MeasuringOptions, max_overhead: flo
 
 @contextmanager
 def _prove_counters(session: Session, measured: Measurement) -> Iterator[None]:
-    from stackmap.features.trace.proof import proving
-    from stackmap.features.trace.proof_document import proof_sentences
+    from stackmap.features.trace.dm_stats import proof_sentences, proving
 
     with proving(session.tracing_host, measured.topology, measured.devices) as proofs:
         yield

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stackmap.features.trace.distribution import PERCENTILES, Distribution, Range
-from stackmap.features.trace.row_updates import RowUpdates
-from stackmap.features.trace.stacks import Requests, TracedLayer, TracedStack
-from stackmap.model.trace import BOTH, READ, WRITE, Trace
+from stackmap.features.trace.figures import (
+    PERCENTILES,
+    Distribution,
+    Range,
+    Requests,
+    RowUpdates,
+    TracedLayer,
+    TracedStack,
+)
+from stackmap.features.trace.record import BOTH, READ, WRITE, Trace
 
 SCHEMA = "stackmap.trace/1"
 MICROSECOND = 1000

@@ -1,18 +1,69 @@
 """
-A trace as the kernel printed it: texts, kept as one JSON object.
+A trace as the kernel printed it, and the counts by device and direction in its texts.
 
-``record --trace`` keeps it in a capture, so that a replay and a test parse what the kernel printed.
+``record --trace`` keeps the texts in a capture as one JSON object, so that a replay and a test parse what the
+kernel printed.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from stackmap.errors import CaptureError, InputError, SourceMissing
+from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
+from stackmap.features.trace import dm_stats, probes
 from stackmap.host import Host
 from stackmap.host.capture_paths import TRACE
-from stackmap.sources.trace_histogram import LIMIT
+from stackmap.model.units import SECTOR
+from stackmap.sources import trace_histogram
+from stackmap.sources.trace_histogram import LIMIT, Entry, Histogram, number_of
+
+READ, WRITE, BOTH = "read", "write", "both"
+
+# Device as "major:minor", and direction; BOTH where a source does not tell them apart.
+Key = tuple[str, str]
+# Requests by bucket: the lowest value, and the first above it.
+Counts = Mapping[tuple[int, int], int]
+# Row updates by data pages written and whether the row was reconstructed.
+Rows = Mapping[tuple[int, bool], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """
+    What was counted in ``seconds``; a device or direction that is absent was not counted.
+
+    ``latency``: in nanoseconds. ``queued``, ``served``: its parts at a disk, until the dispatch to the driver and
+    after it. ``sizes``: of requests on arrival, in bytes. ``dispatched``: sizes after merging in a disk's queue.
+    ``sequential``: requests that began where the previous one of the device ended, ``rows``: row updates by
+    parity array; None if they were not traced. ``member_bytes``: data and parity that md wrote, by member.
+    ``overhead``: share of all CPU time. ``peak``: the highest share in any second.
+    ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
+    ``missed``: probe hits that the kernel skipped. ``dropped``: hits without room in a map.
+    ``notes``: what is missing, and why. ``slices``: for each part of the time, the latencies that changed in it,
+    counted from the start of the trace.
+    """
+
+    seconds: float
+    latency: Mapping[Key, Counts] = field(default_factory=dict)
+    queued: Mapping[Key, Counts] = field(default_factory=dict)
+    served: Mapping[Key, Counts] = field(default_factory=dict)
+    sizes: Mapping[Key, Counts] = field(default_factory=dict)
+    dispatched: Mapping[Key, Counts] = field(default_factory=dict)
+    sequential: Mapping[Key, int] | None = None
+    rows: Mapping[str, Rows] | None = None
+    member_bytes: Mapping[str, int] = field(default_factory=dict)
+    overhead: float | None = None
+    peak: float | None = None
+    added: tuple[float, float] | None = None
+    missed: int = 0
+    dropped: int = 0
+    sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    slices: tuple[Mapping[Key, Counts], ...] = ()
+
 
 FORMAT = 1
 
@@ -102,3 +153,102 @@ def from_capture(host: Host) -> TraceRecord:
             "the capture has no trace; record one with `stackmap record --trace`"
         ) from error
     return TraceRecord.from_json(text)
+
+
+OPERATIONS = {probes.READ_OP: READ, probes.WRITE_OP: WRITE}
+
+
+def parse(record: TraceRecord) -> Trace:
+    """Return what *record* counted; ``ParseError`` if its texts are not the kernel's."""
+    found = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
+    latencies, rows, gaps = (
+        found.get(each) for each in (probes.LATENCY_EVENT, probes.ROW_EVENT, probes.GAP_EVENT)
+    )
+    return Trace(
+        record.seconds,
+        latency=_dm_latency(record.dm_stats) if latencies is None else _latency(latencies),
+        queued=_latency(found.get(probes.QUEUED_EVENT, ())),
+        served=_latency(found.get(probes.SERVED_EVENT, ())),
+        sizes=_sizes(found.get(probes.QUEUE_EVENT, ())),
+        dispatched=_sizes(found.get(probes.ISSUE_EVENT, ())),
+        sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
+        rows=None if rows is None else _rows(rows, record.dm_major),
+        member_bytes=_member_bytes(found.get(probes.SUBMIT_EVENT, ())),
+        overhead=record.overhead,
+        peak=record.peak,
+        added=record.added,
+        missed=record.missed,
+        dropped=sum(each.dropped for group in found.values() for each in group),
+        sources=tuple(record.sources),
+        notes=tuple(record.notes),
+        slices=tuple(_latency(trace_histogram.parse(text)) for text in record.slices),
+    )
+
+
+def key_of(entry: Entry) -> Key:
+    """Return the device and the direction of an entry; ``ParseError`` without them."""
+    operation = OPERATIONS.get(entry.number("op"))
+    if operation is None:
+        raise ParseError(f"histogram: unknown operation {entry.number('op')}")
+    return number_of(entry.number("dev")), operation
+
+
+def _latency(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
+    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for entry in entries_of(histograms):
+        found[key_of(entry)][entry.bucket("lat")] += entry.hits
+    return found
+
+
+def _dm_latency(texts: Mapping[str, str]) -> Mapping[Key, Counts]:
+    """Return the latencies of dm devices; a direction has its own only if the other one was idle."""
+    found: dict[Key, Counts] = {}
+    for number, text in texts.items():
+        stats = dm_stats.parse(text)
+        direction = BOTH if stats.reads and stats.writes else READ if stats.reads else WRITE
+        if stats.latency:
+            found[number, direction] = stats.latency
+    return found
+
+
+def _sizes(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
+    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for entry in entries_of(histograms):
+        if "nr_sector" not in entry.keys:
+            continue
+        direction = _direction(entry.text("rwbs"))
+        size = entry.number("nr_sector") * SECTOR
+        if direction and size:
+            found[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
+    return found
+
+
+def _direction(flags: str) -> str:
+    """Return the direction in a tracepoint's letters: "FWS" is a write, "D" and "F" are neither."""
+    if "D" in flags or "N" in flags:
+        return ""
+    return READ if "R" in flags else WRITE if "W" in flags else ""
+
+
+def _rows(histograms: Iterable[Histogram], dm_major: int) -> Mapping[str, Rows]:
+    found: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
+    for entry in entries_of(histograms):
+        if "unit" in entry.keys:
+            number = number_of(entry.number("unit"))
+        else:
+            number = f"{dm_major}:{entry.number('dm')}"
+        found[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
+    return found
+
+
+def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:
+    return {
+        number_of(entry.number("dev")): entry.sums["size"]
+        for entry in entries_of(histograms)
+        if "size" in entry.sums
+    }
+
+
+def entries_of(histograms: Iterable[Histogram]) -> Iterable[Entry]:
+    """Return the entries of all *histograms*."""
+    return (entry for each in histograms for entry in each.entries)

@@ -21,18 +21,19 @@ def with_traced_rows(host: Host, topology: Topology) -> Topology:
     except SourceError:
         return topology
     # Only a capture with a trace pays for its readers.
-    from stackmap.features.trace import counts as trace_counts
-    from stackmap.features.trace.record import TraceRecord
-    from stackmap.features.trace.row_updates import is_sound, row_updates
+    from stackmap.features.trace.figures import is_sound, row_updates
+    from stackmap.features.trace.record import TraceRecord, parse
 
-    trace = trace_counts.parse(TraceRecord.from_json(text))
+    trace = parse(TraceRecord.from_json(text))
 
     def devices() -> Iterator[Device]:
         for device in topology.devices.values():
             parity = device.layout is not None and device.layout.parity
             rows = row_updates(topology, device, trace) if parity else None
             share = rows.full_share if rows and is_sound(rows) else None
-            found = None if share is None else (share, trace.seconds)
-            yield device._replace(full_stripes=found) if found else device
+            if share is not None:
+                yield device._replace(full_stripes=(share, trace.seconds))
+            else:
+                yield device
 
     return Topology(devices(), topology.edges, machine=topology.machine, unknown=topology.unknown)

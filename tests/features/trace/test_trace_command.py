@@ -12,9 +12,8 @@ from stackmap.cli import stackmap
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, ParseError, UsageError
 from stackmap.features.trace import probes
-from stackmap.features.trace.counts import parse
 from stackmap.features.trace.measure import interval_of
-from stackmap.features.trace.record import TraceRecord
+from stackmap.features.trace.record import TraceRecord, parse
 from stackmap.features.trace.traced_topology import with_traced_rows
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import TRACE

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.features.trace.distribution import Distribution, Range
-from stackmap.features.trace.row_updates import is_sound, row_updates
+from stackmap.features.trace.figures import Distribution, Range, is_sound, row_updates
+from stackmap.features.trace.record import Trace
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE, layout
 from stackmap.model.topology import Edge, Topology
-from stackmap.model.trace import Trace
 
 
 def array(level, members, role=Role.DATA, state="active"):

@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from stackmap.features.trace.events.derived import Link, derived
-from stackmap.features.trace.events.in_flight import InFlight
-from stackmap.features.trace.events.request import MERGED, REMAPPED, UNKNOWN, Request
+from stackmap.features.trace.events.member_layout import Link, derived
+from stackmap.features.trace.events.request import MERGED, REMAPPED, UNKNOWN, InFlight, Request
 from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
