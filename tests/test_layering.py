@@ -136,8 +136,8 @@ WORLDLY_MODULES = {
 WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "now", "today", "utcnow"}
 # In a feature: its commands, the screen of top, and the connection to Prometheus.
 AT_THE_EDGE = {
-    "command", "textfile_command", "host_command", "target", "terminal", "playing", "watching", "judge",
-    "http", "http_config", "inputs", "watcher", "additions",
+    "command", "textfile_command", "host_command", "target", "terminal", "program", "judge",
+    "http", "http_config", "inputs", "additions",
 }  # fmt: skip
 PURE = [
     p

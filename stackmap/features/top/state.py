@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from stackmap.features.top.row import Row
+    from stackmap.features.top.rows import Row
 
 VIEWS = ("volumes", "disks", "services", "findings", "events")
 SORTS = ("stack order", "IOPS", "bytes", "await", "cost")

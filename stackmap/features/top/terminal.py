@@ -21,7 +21,7 @@ from stackmap.cli.output import coloured
 if TYPE_CHECKING:
     from types import FrameType
 
-    from stackmap.features.top.screen_cells import Line
+    from stackmap.features.top.cells import Line
 
 ESCAPE_DELAY = 25  # ms after which an Esc is a key and not the begin of another
 UTF_8 = "UTF-8"
