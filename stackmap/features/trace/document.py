@@ -19,7 +19,7 @@ from stackmap.features.trace.figures import (
     TracedLayer,
     TracedStack,
 )
-from stackmap.features.trace.record import BOTH, READ, WRITE, Trace
+from stackmap.features.trace.record import BOTH, READ, WRITE, Trace, TraceRecord
 
 TITLES = {READ: "READS", WRITE: "WRITES", BOTH: "READS AND WRITES"}
 HEADINGS = ("", "requests", "p50\nms", "p90\nms", "p99\nms", "p99.9\nms", "max\nms", "p50\nKiB", "max\nKiB", "sequential\n%")  # fmt: skip
@@ -173,30 +173,30 @@ def _self_check(rows: RowUpdates) -> str:
 
 def _limits(trace: Trace) -> Iterator[Block]:
     """Yield what is missing, the cost of the trace, and the hits that it lost."""
-    for note in trace.notes:
+    record = trace.record
+    for note in record.notes:
         yield Paragraph(note, "note:")
-    cost = f"; {words}" if (words := overhead_words(trace)) else ""
-    yield Paragraph(f"sources: {', '.join(trace.sources)}{cost}; {_lost(trace)}")
+    yield Paragraph(f"sources: {', '.join(record.sources)}{_overhead(record)}; {_lost(trace)}")
 
 
-def overhead_words(trace: Trace) -> str:
+def _overhead(record: TraceRecord) -> str:
     """Return the share of all CPU time that a trace took, and its time per request; "" if unknown."""
-    if trace.overhead is None:
+    if record.overhead is None:
         return ""
-    most = "" if trace.peak is None else f" ({percent(trace.peak, 2)} in the busiest second)"
-    each = ", from an assumed cost per request"
-    if trace.added is not None:
-        layer, disk = (seconds * MILLION for seconds in trace.added)
-        each = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"
-    return f"overhead about {percent(trace.overhead, 2)} of all CPU time{most}{each}"
+    most = "" if record.peak is None else f" ({percent(record.peak, 2)} in the busiest second)"
+    cost = ", from an assumed cost per request"
+    if record.added is not None:
+        layer, disk = (seconds * MILLION for seconds in record.added)
+        cost = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"
+    return f"; overhead about {percent(record.overhead, 2)} of all CPU time{most}{cost}"
 
 
 def _lost(trace: Trace) -> str:
-    lost = trace.missed + trace.dropped
+    lost = trace.record.missed + trace.dropped
     if not lost:
         return "no hit was lost"
     return (
-        f"{plural(lost, 'hit')} lost ({trace.missed} not run by the kernel, "
+        f"{plural(lost, 'hit')} lost ({trace.record.missed} not run by the kernel, "
         f"{trace.dropped} without room in a map)"
     )
 

@@ -24,6 +24,7 @@ from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.parity import Parity, parity_device, parity_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE, Layout
+from stackmap.model.reason import Reason
 from stackmap.model.topology import Topology
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -96,12 +97,20 @@ class Distribution:
 
 
 SOUND = 0.02  # a self-check further from 1 is a warning
+# Why there are no rows, and why these cannot be checked. The state of an array is the code of its own reason.
+NOT_TRACED = Reason("not-traced", "the row updates were not traced")
+JOURNAL = Reason("journal", "it has a journal, which decides when rows are written")
+NOTHING_WRITTEN = Reason("nothing-written", "nothing was written")
+DEGRADED = Reason(
+    "degraded", "the array is degraded, so its members do not hold all that was written"
+)
+PART_PAGES = Reason("part-pages", "some requests do not fill whole 4 KiB pages")
 
 
 @dataclass(frozen=True, slots=True)
 class RowUpdates:
     """
-    Rows by kind; every figure is None where ``reason`` says why.
+    Rows by kind; every figure is None where ``reason`` (a ``Reason``) says why.
 
     ``by_pages``: rows by data pages written. ``full_share``: the share of bytes written that full
     rows hold. ``self_check``: 1 where all that was written is accounted for; None where it cannot be
@@ -128,18 +137,19 @@ def row_updates(topology: Topology, raid: Device, trace: Trace) -> RowUpdates:
     """Return the row updates of the parity array *raid*."""
     layout = raid.layout
     if layout is None or trace.rows is None:
-        return RowUpdates(raid, reason="the row updates were not traced")
+        return RowUpdates(raid, reason=NOT_TRACED)
     if raid.state not in (None, "active") and not is_degraded(raid):
-        return RowUpdates(raid, reason=f"its state is {raid.state}: it writes rows of its own")
+        words = f"its state is {raid.state}: it writes rows of its own"
+        return RowUpdates(raid, reason=Reason(raid.state.partition(" ")[0], words))
     edges = topology.below(raid.name)
     if any(edge.role is Role.JOURNAL for edge in edges):
-        return RowUpdates(raid, reason="it has a journal, which decides when rows are written")
+        return RowUpdates(raid, reason=JOURNAL)
     members = [topology[edge.below].number for edge in edges if edge.role is Role.DATA]
     sizes = Distribution(trace.sizes.get((raid.number, WRITE), {}))
     pages = sum(trace.member_bytes.get(number, 0) for number in members) / PAGE
     rows = trace.rows.get(raid.number, {})
     if not pages and not sizes.count:
-        return RowUpdates(raid, reason="nothing was written")
+        return RowUpdates(raid, reason=NOTHING_WRITTEN)
     return _counted(raid, layout, rows, pages, sizes)
 
 
@@ -152,11 +162,11 @@ def _counted(
     small = any(low % PAGE for low, _ in sizes.counts)
     if is_degraded(raid):
         full = max(0.0, (sizes.total / PAGE - partial_pages) / data)
-        doubt = "the array is degraded, so its members do not hold all that was written"
+        doubt: str = DEGRADED
     else:
         written = sum(n * (k + parity) for (k, _), n in partial.items())
         full = max(0.0, (pages - written) / (data + parity))
-        doubt = "some requests do not fill whole 4 KiB pages" if small else ""
+        doubt = PART_PAGES if small else ""
     by_pages: dict[int, float] = {}
     for (k, _), n in sorted(partial.items()):
         by_pages[k] = by_pages.get(k, 0) + n

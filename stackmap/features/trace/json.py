@@ -14,6 +14,7 @@ from stackmap.features.trace.figures import (
     TracedStack,
 )
 from stackmap.features.trace.record import BOTH, READ, WRITE, Trace
+from stackmap.model.reason import reason_json
 
 SCHEMA = "stackmap.trace/1"
 MICROSECOND = 1000
@@ -21,16 +22,17 @@ MICROSECOND = 1000
 
 def trace_json(stacks: Iterable[TracedStack], trace: Trace) -> dict[str, object]:
     """Return the object; times in microseconds, sizes in bytes."""
-    added = None if trace.added is None else [seconds * 1e6 for seconds in trace.added]
+    record = trace.record
+    added = None if record.added is None else [seconds * 1e6 for seconds in record.added]
     return {
         "schema": SCHEMA,
         "seconds": trace.seconds,
-        "overhead": trace.overhead,
-        "overhead_peak": trace.peak,
+        "overhead": record.overhead,
+        "overhead_peak": record.peak,
         "overhead_us": added and dict(zip(("layer", "disk"), added, strict=True)),
-        "lost": {"hits": trace.missed, "events": trace.dropped},
-        "sources": list(trace.sources),
-        "notes": list(trace.notes),
+        "lost": {"hits": record.missed, "events": trace.dropped},
+        "sources": list(record.sources),
+        "notes": list(record.notes),
         "stacks": [_stack(stack) for stack in stacks],
         "cgroups": None,  # blame --trace counts these
         "processes": None,
@@ -121,5 +123,5 @@ def _rows(rows: RowUpdates, stack: TracedStack) -> dict[str, object]:
         "counters": None
         if parity is None
         else {"low": parity.full_stripe_low, "high": parity.full_stripe_high},
-        "reason": rows.reason or rows.doubt or None,
+        **reason_json(rows.reason or rows.doubt),
     }

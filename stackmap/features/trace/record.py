@@ -30,41 +30,6 @@ Counts = Mapping[tuple[int, int], int]
 Rows = Mapping[tuple[int, bool], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """
-    What was counted in ``seconds``; a device or direction that is absent was not counted.
-
-    ``latency``: in nanoseconds. ``queued``, ``served``: its parts at a disk, until the dispatch to the driver and
-    after it. ``sizes``: of requests on arrival, in bytes. ``dispatched``: sizes after merging in a disk's queue.
-    ``sequential``: requests that began where the previous one of the device ended, ``rows``: row updates by
-    parity array; None if they were not traced. ``member_bytes``: data and parity that md wrote, by member.
-    ``overhead``: share of all CPU time. ``peak``: the highest share in any second.
-    ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
-    ``missed``: probe hits that the kernel skipped. ``dropped``: hits without room in a map.
-    ``notes``: what is missing, and why. ``slices``: for each part of the time, the latencies that changed in it,
-    counted from the start of the trace.
-    """
-
-    seconds: float
-    latency: Mapping[Key, Counts] = field(default_factory=dict)
-    queued: Mapping[Key, Counts] = field(default_factory=dict)
-    served: Mapping[Key, Counts] = field(default_factory=dict)
-    sizes: Mapping[Key, Counts] = field(default_factory=dict)
-    dispatched: Mapping[Key, Counts] = field(default_factory=dict)
-    sequential: Mapping[Key, int] | None = None
-    rows: Mapping[str, Rows] | None = None
-    member_bytes: Mapping[str, int] = field(default_factory=dict)
-    overhead: float | None = None
-    peak: float | None = None
-    added: tuple[float, float] | None = None
-    missed: int = 0
-    dropped: int = 0
-    sources: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    slices: tuple[Mapping[Key, Counts], ...] = ()
-
-
 FORMAT = 1
 
 
@@ -77,7 +42,9 @@ class TraceRecord:
     entries that are as in the one before. ``dm_stats``: by device number.
     ``counters``: /proc/diskstats before and after, at ``times``. ``dm_major``: the major number of dm devices.
     ``hits``: how often probes fired; without probes, the requests. ``missed``: hits that the kernel skipped.
-    ``cost``: mean CPU time per hit, in seconds. ``peak``, ``added``: as in ``Trace``.
+    ``cost``: mean CPU time per hit, in seconds. ``peak``: the highest share of all CPU time in any second.
+    ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
+    ``notes``: what is missing, and why.
     """
 
     times: tuple[float, float] = (0.0, 0.0)
@@ -155,6 +122,33 @@ def from_capture(host: Host) -> TraceRecord:
     return TraceRecord.from_json(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """
+    What was counted in ``seconds``; a device or direction that is absent was not counted.
+
+    ``latency``: in nanoseconds. ``queued``, ``served``: its parts at a disk, until the dispatch to the driver and
+    after it. ``sizes``: of requests on arrival, in bytes. ``dispatched``: sizes after merging in a disk's queue.
+    ``sequential``: requests that began where the previous one of the device ended, ``rows``: row updates by
+    parity array; None if they were not traced. ``member_bytes``: data and parity that md wrote, by member.
+    ``dropped``: hits without room in a map. ``slices``: for each part of the time, the latencies that changed in
+    it, counted from the start of the trace. ``record``: what was counted from; it has the cost of the trace too.
+    """
+
+    seconds: float
+    latency: Mapping[Key, Counts] = field(default_factory=dict)
+    queued: Mapping[Key, Counts] = field(default_factory=dict)
+    served: Mapping[Key, Counts] = field(default_factory=dict)
+    sizes: Mapping[Key, Counts] = field(default_factory=dict)
+    dispatched: Mapping[Key, Counts] = field(default_factory=dict)
+    sequential: Mapping[Key, int] | None = None
+    rows: Mapping[str, Rows] | None = None
+    member_bytes: Mapping[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    slices: tuple[Mapping[Key, Counts], ...] = ()
+    record: TraceRecord = field(default_factory=TraceRecord)
+
+
 OPERATIONS = {probes.READ_OP: READ, probes.WRITE_OP: WRITE}
 
 
@@ -174,14 +168,9 @@ def parse(record: TraceRecord) -> Trace:
         sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
         rows=None if rows is None else _rows(rows, record.dm_major),
         member_bytes=_member_bytes(found.get(probes.SUBMIT_EVENT, ())),
-        overhead=record.overhead,
-        peak=record.peak,
-        added=record.added,
-        missed=record.missed,
         dropped=sum(each.dropped for group in found.values() for each in group),
-        sources=tuple(record.sources),
-        notes=tuple(record.notes),
         slices=tuple(_latency(trace_histogram.parse(text)) for text in record.slices),
+        record=record,
     )
 
 

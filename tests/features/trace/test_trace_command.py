@@ -131,6 +131,7 @@ def test_a_stack_as_json(capture):
         "self_check": pytest.approx(1.0),
         "counters": {"low": None, "high": None},
         "reason": None,
+        "reason_code": None,
     }
 
 
