@@ -115,11 +115,11 @@ def _name(_: Moment, __: State, row: Row) -> str:
 def _blame(moment: Moment, _: State, row: Row) -> Cell:
     if moment.load(row.device).idle:
         return ""
-    found = moment.blame(row.device)
+    loads = moment.blame(row.device)
     parts = [
-        (source_name(moment.topology, each, found.unseen), share)
-        for each in found.loaders
-        if (share := found.share(each))
+        (source_name(moment.topology, each, loads.unseen), share)
+        for each in loads.loaders
+        if (share := loads.share(each))
     ]
     return Shares(parts)
 
@@ -181,17 +181,19 @@ def tones(moment: Moment) -> dict[tuple[str, str], str]:
     }
 
 
-def tone_of(column: Column, moment: Moment, row: Row, found: Mapping[tuple[str, str], str]) -> str:
+def tone_of(
+    column: Column, moment: Moment, row: Row, severities: Mapping[tuple[str, str], str]
+) -> str:
     """Return the severity in whose colour a cell is shown, "" for none."""
     if isinstance(row.about, Finding):
         grave = column.heading == "SEVERITY" and row.about.is_grave
         return str(row.about.severity) if grave else ""
-    if not column.rules or not found:
+    if not column.rules or not severities:
         return ""
     layers = () if row.layer is None else moment.stack(row.stack).layers[row.layer].layer.devices
     judged = {
         tone
-        for (device, rule), tone in found.items()
+        for (device, rule), tone in severities.items()
         if (device == row.device or device in layers) and rule.startswith(column.rules)
     }
     return next((str(each) for each in Severity if str(each) in judged), "")

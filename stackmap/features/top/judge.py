@@ -50,9 +50,9 @@ class LastingFindings:
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
-    def judge(self, found: Iterable[Finding], intervals: int = 1) -> None:
-        """Take what was *found* in the last *intervals* intervals together."""
-        now = {(each.rule.id, each.device): each for each in found}
+    def judge(self, findings: Iterable[Finding], intervals: int = 1) -> None:
+        """Take the *findings* of the last *intervals* intervals together."""
+        now = {(each.rule.id, each.device): each for each in findings}
         for key, finding in now.items():
             seen = self._seen.setdefault(key, _Seen(finding))
             seen.finding = finding
@@ -74,8 +74,8 @@ class LastingFindings:
     @property
     def shown(self) -> list[Finding]:
         """The findings to show, the worst first."""
-        found = [each.finding for each in self._seen.values() if each.shown]
-        return sorted(found, key=lambda each: WORST_FIRST.index(each.severity))
+        shown = [each.finding for each in self._seen.values() if each.shown]
+        return sorted(shown, key=lambda each: WORST_FIRST.index(each.severity))
 
 
 JUDGED = 10  # intervals that are judged together, as explain does
@@ -122,8 +122,8 @@ class Judge:
             ((_without(raw, names), _without(right, names)) for raw, right in self._series), JUDGED
         )
 
-    def go_on(self, scope: Scope, share: float) -> None:
-        """Go on with the round, on average for at most *share* of an interval; complete it at once without a live host."""
+    def run_for(self, share: float, scope: Scope) -> None:
+        """Judge for at most *share* of an interval, on average; complete the round at once without a live host."""
         if self._fresh < APPEARS and not self._judged and self._round is None:
             return  # none could have lasted
         if self._host is None:
@@ -155,12 +155,12 @@ class Judge:
         judging = Judging(context, scope.part)
         yield
         yield from judging.steps()
-        found = [
+        lasting = [
             each for each in judging.findings() if self._gone.isdisjoint((each.device, *each.peers))
         ]
-        self._lasting.judge(found, count)
+        self._lasting.judge(lasting, count)
         yield
-        questions = unjudged(context, found, scope.part.devices)
+        questions = unjudged(context, lasting, scope.part.devices)
         self.verdict = verdict(scope.topology, questions)
         self._judged = True
 

@@ -103,9 +103,9 @@ class _Column:
         if sums is None:
             return 0.0 if name in self.names and metric != "await" else None
         parts = [sums[len(METRICS) * each :] for each in DIRECTIONS[direction]]
-        found = sum(part[METRICS.index(metric)] for part in parts)
+        amount = sum(part[METRICS.index(metric)] for part in parts)
         whole = sum(part[0] for part in parts) if metric == "await" else self.seconds
-        value = ratio(found, whole)
+        value = ratio(amount, whole)
         return None if value is None or value != value else value  # noqa: PLR0124 - NaN is unknown
 
 
@@ -218,7 +218,7 @@ class Moment:
 
     @computed_once
     def blame(self, disk: str) -> Blame:
-        """Return what loads *disk*."""
+        """Return the load of each top and device on *disk*."""
         return blame(self.ledger, disk, idle=False)
 
     @cached_property

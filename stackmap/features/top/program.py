@@ -106,7 +106,7 @@ class Watcher:
         """Take the next interval, and show it."""
         self._newest = moment = self.remember(topology, interval)
         shown = VIEWS[self.state.view] == "findings"
-        self._judge.go_on(moment.scope, SHARE_SHOWN if shown else SHARE)
+        self._judge.run_for(SHARE_SHOWN if shown else SHARE, moment.scope)
         moment.findings, moment.verdict = self._judge.findings, self._judge.verdict
         moment.groups = self._group_loads(topology, interval)
         moment.events = tuple(self._events)
@@ -169,7 +169,7 @@ class Watcher:
         self._judge.forget(gone)
 
     def _group_loads(self, topology: Topology, interval: Interval) -> list[GroupLoad] | None:
-        """Return what control groups sent; None while they are not shown, for reading them costs."""
+        """Return the load of each control group; None while they are not shown, for reading them costs."""
         if VIEWS[self.state.view] != "services":
             self._groups = None
             return None
@@ -179,15 +179,15 @@ class Watcher:
         seconds = interval.seconds or 1.0
         loads = {(g.group, g.number): g for g in cgroup_loads(before, self._groups, seconds)}
         devices = {device.number: device.name for device in topology}
-        found: dict[tuple[str, str], GroupLoad] = {}
+        by_group: dict[tuple[str, str], GroupLoad] = {}
         for name, number in self._groups:
             if number not in devices:
                 continue
             group, load = group_of_owner(name), loads.get((name, number))
             who = owner(group) or ("group", group)
-            whole = found.get((group, number), GroupLoad(group, *who, devices[number], 0.0, 0.0))
-            found[group, number] = whole if load is None else whole.plus(load)
-        return sorted(found.values(), key=lambda each: -each.ios)
+            whole = by_group.get((group, number), GroupLoad(group, *who, devices[number], 0.0, 0.0))
+            by_group[group, number] = whole if load is None else whole.plus(load)
+        return sorted(by_group.values(), key=lambda each: -each.ios)
 
 
 KEPT = 300.0  # seconds that W writes
@@ -215,7 +215,7 @@ def on_machine(session: Session, terminal: Terminal, names: Sequence[str], secon
         check_names(session, source.topology, names)
         watcher = keys.watcher = Watcher(terminal, host, names, live=True)
         length = min(1.0, seconds)  # of the first one, to show it soon
-        gc.freeze()  # thousands of devices are no garbage: do not look at them in each interval
+        gc.freeze()  # thousands of devices live until the end: do not scan them for garbage
         with terminal():
             while True:
                 watcher.begin(seconds)
@@ -299,16 +299,16 @@ def on_recording(session: Session, terminal: Terminal, names: Sequence[str]) -> 
     host = session.capture
     source = RecordedIntervals(host)
     overview = source.overview()
-    found = list(source.from_start())
-    check_names(session, found[0][0], names)
+    intervals = list(source.from_start())
+    check_names(session, intervals[0][0], names)
     player = Player(source, Watcher(terminal, host, names, live=False), overview)
     with terminal():
-        player.go(found)
+        player.show_last(intervals)
         while True:
-            key = terminal.key(player.left())
+            key = terminal.key(player.seconds_left())
             request = None if key is None else player.watcher.press(key)
             if key is None:
-                player.go_on(source.after())
+                player.show_next(source.after())
             elif request is not None and request.what == "quit":
                 return
             elif request is not None:
@@ -326,39 +326,40 @@ class Player:
         self._timeline = _timeline(source, overview)
         self._due = 0.0  # when the next interval is shown, if it is played
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the seconds until the next interval; None if it is not played."""
         return max(0.0, self._due - time.monotonic()) if self.watcher.state.playing else None
 
-    def go(self, found: Iterable[TopologyInterval]) -> None:
-        """Show the last interval of *found*; the others are its history."""
-        intervals = list(found)
-        if not intervals:
+    def show_last(self, intervals: Iterable[TopologyInterval]) -> None:
+        """Show the last one of *intervals*; the others are its history."""
+        history = list(intervals)
+        if not history:
             self.watcher.say("there is no other interval")
             return
+        newest = history.pop()
         self.watcher.forget_all()
-        for each in intervals[:-1]:
-            self.watcher.remember(*each)
-        self._take(intervals[-1])
+        for topology, interval in history:
+            self.watcher.remember(topology, interval)
+        self._take(*newest)
 
-    def go_on(self, found: Iterable[TopologyInterval]) -> None:
-        """Show the first interval of *found*, which follows the present one; without one, the recording has ended."""
-        following = next(iter(found), None)
+    def show_next(self, intervals: Iterable[TopologyInterval]) -> None:
+        """Show the first interval of *intervals*, which follows the present one; without one, the recording has ended."""
+        following = next(iter(intervals), None)
         if following is None:
             self.watcher.stop_playing()
             self.watcher.say("end of the recording")
             return
-        self._take(following)
+        self._take(*following)
 
     def serve(self, request: Request) -> None:
         """Do what a key asked for."""
         try:
             if request.what == "step" and request.value == "1":
-                self.go_on(self._source.after())
+                self.show_next(self._source.after())
             elif request.what == "step":
-                self.go(self._source.before())
+                self.show_last(self._source.before())
             elif request.what == "jump":
-                self.go(self._source.at(request.value))
+                self.show_last(self._source.at(request.value))
             elif request.what == "write":
                 self._write(request.value)
         except click.UsageError as error:
@@ -366,8 +367,7 @@ class Player:
         except (StackmapError, OSError) as error:
             self.watcher.say(str(error))
 
-    def _take(self, found: TopologyInterval) -> None:
-        topology, interval = found
+    def _take(self, topology: Topology, interval: Interval) -> None:
         now = interval.time or 0.0
         self._due = time.monotonic() + min(SLOWEST, interval.seconds or SLOWEST)
         self.watcher.timeline = self._timeline._replace(time=now)

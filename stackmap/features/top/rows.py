@@ -78,8 +78,8 @@ def _sorted(moment: Moment, state: State, names: list[str]) -> list[str]:
     value = _value(moment, state)
     if value is None:
         return names
-    found = {name: value(name) for name in names}
-    return sorted(names, key=lambda name: _falling(found[name]))
+    values = {name: value(name) for name in names}
+    return sorted(names, key=lambda name: _falling(values[name]))
 
 
 def _falling(value: float | None) -> float:

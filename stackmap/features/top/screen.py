@@ -108,17 +108,17 @@ def _explained(moment: Moment, row: Row) -> Iterator[Block]:
     """Yield the findings on the devices of *row*, with evidence, caveat and advice."""
     start = row.stack or row.device
     devices = set(moment.topology.with_all_below(start)) if start else set()
-    found = [
+    shown = [
         each
         for each in moment.findings
         if each is row.about or devices.intersection((each.device, *each.peers))
     ]
     if isinstance(row.about, Finding):
-        found = [row.about]
+        shown = [row.about]
     yield Headline((row.name,))
-    for number, each in enumerate(found):
+    for number, each in enumerate(shown):
         yield finding_card(moment.topology, each, number)
-    if not found:
+    if not shown:
         judged = moment.verdict.startswith(CLEAR)
         yield Paragraph(NONE_HERE if judged else moment.verdict)
     if row.command:
@@ -240,7 +240,7 @@ def _tabs(moment: Moment, state: State) -> Line:
 def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
     columns = chosen(columns_of(state), look.width)
     places = [*zip(columns, widths(columns, look.width), strict=True)]
-    found = tones(moment)
+    severities = tones(moment)
     heading = (
         aligned(each.heading, room, each, ascii_only=look.ascii) + " " for each, room in places
     )
@@ -250,10 +250,10 @@ def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
             filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
             for column, room in places
         ]
-        if row.key != state.cursor and not found:
+        if row.key != state.cursor and not severities:
             lines.append([Span(" ".join(texts))])
             continue
-        styles = [tone_of(column, moment, row, found) for column in columns]
+        styles = [tone_of(column, moment, row, severities) for column in columns]
         if row.key == state.cursor:
             styles[0] = styles[0] or "reverse"
         lines.append(spaced(map(Span, texts, styles)))

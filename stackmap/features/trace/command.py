@@ -194,9 +194,9 @@ def print_events(
             wanted = [each for each in requests if options.wants(each)]
             count += len(wanted)
             if as_json:
-                found = requests_json(topology, wanted, trace.start, follow=options.follow)
+                objects = requests_json(topology, wanted, trace.start, follow=options.follow)
                 # One write, because each write is flushed.
-                click.echo("".join(f"{json.dumps(each)}\n" for each in found), nl=False)
+                click.echo("".join(f"{json.dumps(each)}\n" for each in objects), nl=False)
             elif wanted:
                 blocks = request_blocks(topology, wanted, trace.start, follow=options.follow)
                 print_text(blocks, heading=heading)

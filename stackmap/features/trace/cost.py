@@ -190,25 +190,25 @@ def _seconds(host: LiveTracingHost) -> float:
 def _chosen(known: Collection[str]) -> dict[str, str] | None:
     """Return the kernel's functions of the two calls; None where they have other names."""
     for word in ARCHITECTURES:
-        found = {call: f"{word}{call}" for call in (ARRIVAL, END)}
-        if all(name in known for name in found.values()):
-            return found
+        symbols = {call: f"{word}{call}" for call in (ARRIVAL, END)}
+        if all(name in known for name in symbols.values()):
+            return symbols
     return None
 
 
-def _copied(found: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
-    """Return *found* under other names on the two calls, a probe there in place of each block tracepoint."""
+def _copied(original: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
+    """Return *original* under other names on the two calls, a probe there in place of each block tracepoint."""
     fields = {
-        probe.name: [field.partition("=")[0] for field in probe.fields] for probe in found.probes
+        probe.name: [field.partition("=")[0] for field in probe.fields] for probe in original.probes
     }
-    for trigger in found.triggers:
+    for trigger in original.triggers:
         group, _, event = trigger.event.partition("/")
         if group == "block":
             fields[event] = [*TRACEPOINT]
     return ProbeSet(
         tuple(_copy(name, wanted, symbols) for name, wanted in fields.items()),
-        tuple(each._replace(name=_other_name(each.name)) for each in found.synthetic),
-        tuple(map(_renamed, found.triggers)),
+        tuple(each._replace(name=_other_name(each.name)) for each in original.synthetic),
+        tuple(map(_renamed, original.triggers)),
     )
 
 
@@ -226,7 +226,8 @@ def _renamed(trigger: Trigger) -> Trigger:
     else:
         event = f"{GROUP}/{PREFIX}{event}"
     text = _ACTION.sub(
-        lambda found: f"onmatch({GROUP}.{PREFIX}{found[1]}).{_other_name(found[2])}(", trigger.text
+        lambda action: f"onmatch({GROUP}.{PREFIX}{action[1]}).{_other_name(action[2])}(",
+        trigger.text,
     )
     return Trigger(event, _SIZE.sub(":size=128", _FILTER.sub("", text)))
 

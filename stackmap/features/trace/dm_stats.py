@@ -32,10 +32,10 @@ TOP = 10**12  # ns: where the open bucket ends for us
 
 def boundaries() -> tuple[int, ...]:
     """Return where the buckets end, in ns."""
-    found = [float(FIRST)]
-    while found[-1] < LONGEST:
-        found.append(found[-1] * WIDTH)
-    return tuple(map(int, found))
+    ends = [float(FIRST)]
+    while ends[-1] < LONGEST:
+        ends.append(ends[-1] * WIDTH)
+    return tuple(map(int, ends))
 
 
 class DmStats(NamedTuple):
@@ -77,7 +77,7 @@ class Statistics:
             self.ids[number] = create(self._host, number, histogram=self._histogram)
 
     def read(self, number: str) -> str:
-        """Return what was counted so far."""
+        """Return the kernel's text of the counts so far."""
         return self._host.message(number, f"@stats_print {self.ids[number]}")
 
 
@@ -144,17 +144,17 @@ def proving(
     """Count while the context is entered; the list is filled at its end. ``SourceError`` if dm refuses."""
     names = {name for each in chosen for name in topology.with_all_below(each)}
     volumes = [d for d in topology if d.target == TARGET and (d.name in names or not names)]
-    found: list[Proof] = []
+    proofs: list[Proof] = []
     with Statistics(host, histogram=False) as statistics:
         for device in volumes:
             statistics.add(device.number)
         before = _counted(host)
-        yield found
+        yield proofs
         after = _counted(host)
         for device in volumes:
             moved = parse(statistics.read(device.number))
             counted = after.get(device.name, 0) - before.get(device.name, 0)
-            found.append(Proof(device, counted, moved.read_bytes + moved.write_bytes))
+            proofs.append(Proof(device, counted, moved.read_bytes + moved.write_bytes))
 
 
 def _counted(host: LiveTracingHost) -> dict[str, int]:
@@ -168,8 +168,10 @@ NEAR = 0.05  # a relative difference that does not count: the two are not read a
 
 def proof_sentences(proofs: Iterable[Proof]) -> list[Block]:
     """Return a sentence per volume: its counters are doubled, right, or neither."""
-    found: list[Block] = [Paragraph(_sentence(each), "proof:") for each in proofs]
-    return found or [Paragraph("there is no LVM RAID volume, so no counter is doubled", "proof:")]
+    sentences: list[Block] = [Paragraph(_sentence(each), "proof:") for each in proofs]
+    return sentences or [
+        Paragraph("there is no LVM RAID volume, so no counter is doubled", "proof:")
+    ]
 
 
 def _sentence(proof: Proof) -> str:

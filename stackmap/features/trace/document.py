@@ -60,9 +60,9 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
         yield Paragraph(IDLE)
         return
     yield Table(f"trace-{stack.top.name}", HEADINGS, tuple(groups), legend=LEGEND)
-    found = [*_slow(stack), *_row_sentences(stack)]
-    if found:
-        yield Listing(tuple(found))
+    sentences = [*_slow(stack), *_row_sentences(stack)]
+    if sentences:
+        yield Listing(tuple(sentences))
     for direction in (READ, WRITE, BOTH):
         yield from latency_histogram(stack, direction, TITLES[direction].capitalize())
     yield from latency_over_time(stack, trace.seconds)
@@ -94,25 +94,25 @@ def _cells(requests: Requests) -> tuple[str, ...]:
     )
 
 
-def _times(found: Distribution) -> Iterator[str]:
+def _times(distribution: Distribution) -> Iterator[str]:
     """Yield the cells of the percentiles and the maximum."""
     for share in PERCENTILES.values():
-        yield _ms(found.percentile(share))
-    yield _ms(found.max)
+        yield _ms(distribution.percentile(share))
+    yield _ms(distribution.max)
 
 
-def _ms(found: Range | None) -> str:
+def _ms(place: Range | None) -> str:
     """
     Return a time with three digits, as a range if its bucket is wide.
 
     >>> _ms(Range(20000000, 20480000)), _ms(Range(1000000, 4000000)), _ms(None)
     ('20.2', '1.00-4.00', '-')
     """
-    if found is None:
+    if place is None:
         return UNKNOWN
-    if found.exact:
-        return _three_digits(found.middle / MILLION)
-    return f"{_three_digits(found.low / MILLION)}-{_three_digits(found.high / MILLION)}"
+    if place.exact:
+        return _three_digits(place.middle / MILLION)
+    return f"{_three_digits(place.low / MILLION)}-{_three_digits(place.high / MILLION)}"
 
 
 def _three_digits(value: float) -> str:

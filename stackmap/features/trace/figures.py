@@ -90,10 +90,10 @@ class Distribution:
 
     def by_powers(self) -> dict[int, int]:
         """Return the counts by power of two: the exponent of the largest one that a bucket's middle reaches."""
-        found: Counter[int] = Counter()
+        by_power: Counter[int] = Counter()
         for bucket, count in self.counts.items():
-            found[max(int(Range(*bucket).middle), 1).bit_length() - 1] += count
-        return dict(sorted(found.items()))
+            by_power[max(int(Range(*bucket).middle), 1).bit_length() - 1] += count
+        return dict(sorted(by_power.items()))
 
 
 SOUND = 0.02  # a self-check further from 1 is a warning
@@ -256,20 +256,20 @@ def traced_stacks(
     names = list(chosen)
     for name in names or [device.name for device in topology.tops]:
         raid = parity_device(topology, name)
-        found = TracedStack(
+        stack = TracedStack(
             topology[name],
             tuple(_layer(topology, trace, layer) for layer in layers(topology, name)),
             row_updates(topology, raid, trace) if raid else None,
             parity_of(ledger, raid) if raid else None,
             _over_time(trace, _numbers(topology, name)),
         )
-        if names or not found.idle:
-            yield found
+        if names or not stack.idle:
+            yield stack
 
 
 def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]]:
     """Return the latencies in each slice: the counts at its end minus those at its start."""
-    found: dict[str, list[Distribution]] = {}
+    by_direction: dict[str, list[Distribution]] = {}
     for direction in (READ, WRITE):
         # A slice has the entries that changed in it, counted from the start of the trace.
         until: dict[str, dict[tuple[int, int], int]] = {number: {} for number in numbers}
@@ -282,8 +282,8 @@ def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]
             parts.append(Distribution(total - before))
             before = total
         if any(part.count for part in parts):
-            found[direction] = parts
-    return found
+            by_direction[direction] = parts
+    return by_direction
 
 
 def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
@@ -296,7 +296,7 @@ def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
 
 def _by_direction(trace: Trace, numbers: list[str]) -> dict[str, Requests]:
     """Return the requests of the devices *numbers*."""
-    found = {}
+    by_direction = {}
     for direction in (READ, WRITE, BOTH):
         keys = [(number, direction) for number in numbers]
         latency, sizes, dispatched, queued, served = (
@@ -309,8 +309,8 @@ def _by_direction(trace: Trace, numbers: list[str]) -> dict[str, Requests]:
         if trace.sequential is not None and requests.size.count:
             after = sum(trace.sequential.get(key, 0) for key in keys)
             requests = requests._replace(sequential=min(1.0, after / requests.size.count))
-        found[direction] = requests
-    return found
+        by_direction[direction] = requests
+    return by_direction
 
 
 def _numbers(topology: Topology, name: str) -> list[str]:

@@ -95,7 +95,7 @@ class Instruments:
             self._before = self._counts()
 
     def spent(self) -> Spent:
-        """Return what was counted since "cont", and the CPU time that it took."""
+        """Return the hits since "cont", and the CPU time that they took."""
         # A device that was removed takes its counters with it: differences below 0 are left out.
         arrivals, fired, missed = (
             now - before for now, before in zip(self._counts(), self._before, strict=True)
@@ -137,20 +137,20 @@ class Instruments:
         return self._tracing.histograms(event) if self._tracing is not None else ""
 
     def statistics(self) -> dict[str, str]:
-        """Return what device-mapper counted, by device number; a removed device has a note instead."""
-        found = {}
+        """Return device-mapper's statistics, by device number; a removed device has a note instead."""
+        texts = {}
         for number in self._stats.ids:
             try:
-                found[number] = self._stats.read(number)
+                texts[number] = self._stats.read(number)
             except SourceError as error:  # the device was removed
                 self.notes.append(f"no latencies: {error}")
-        return found
+        return texts
 
-    def _add(self, tracing: Tracing, found: ProbeSet) -> None:
-        """Install *found*; its histograms count nothing until "cont"."""
-        paused = (each.in_state("pause") if each.counts else each for each in found.triggers)
-        tracing.install(found._replace(triggers=tuple(paused)))
-        self._triggers += found.triggers
+    def _add(self, tracing: Tracing, probe_set: ProbeSet) -> None:
+        """Install *probe_set*; its histograms count nothing until "cont"."""
+        paused = (each.in_state("pause") if each.counts else each for each in probe_set.triggers)
+        tracing.install(probe_set._replace(triggers=tuple(paused)))
+        self._triggers += probe_set.triggers
 
     def _try_triggers(self, tracing: Tracing) -> SourceError | None:
         """Add probes and tracepoints, or tracepoints only; return why there are none of either."""
@@ -205,7 +205,7 @@ class Instruments:
     def _rows(
         self, bio: probes.Offsets, symbols: dict[str, int], arrays: Iterable[Device]
     ) -> ProbeSet:
-        """Return what counts the row updates of *arrays*; ``SourceError`` names what this kernel lacks."""
+        """Return the counts of row updates of *arrays*; ``SourceError`` names what this kernel lacks."""
         _require_symbols(symbols, (probes.ROW_SYMBOL, probes.MEMBER_END))
         offsets = {**bio, **self._host.offsets("raid456", probes.RAID456)}
         probes.require(offsets, probes.RAID456)

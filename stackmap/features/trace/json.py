@@ -53,21 +53,21 @@ def _stack(stack: TracedStack) -> dict[str, object]:
 
 
 def _layer(layer: TracedLayer) -> dict[str, object]:
-    found = {
+    keys = {
         "role": layer.layer.role,
         "devices": list(layer.layer.devices),
         **_directions(layer.requests),
     }
     if len(layer.devices) > 1:
-        found["by_device"] = {name: _directions(each) for name, each in layer.devices.items()}
-    return found
+        keys["by_device"] = {name: _directions(each) for name, each in layer.devices.items()}
+    return keys
 
 
 def _directions(requests: dict[str, Requests]) -> dict[str, object]:
-    found: dict[str, object] = {each: _requests(requests.get(each)) for each in (READ, WRITE)}
+    keys: dict[str, object] = {each: _requests(requests.get(each)) for each in (READ, WRITE)}
     if BOTH in requests:
-        found[BOTH] = _requests(requests[BOTH])
-    return found
+        keys[BOTH] = _requests(requests[BOTH])
+    return keys
 
 
 def _requests(requests: Requests | None) -> dict[str, object] | None:
@@ -84,12 +84,12 @@ def _requests(requests: Requests | None) -> dict[str, object] | None:
     }
 
 
-def distribution_json(found: Distribution, unit: int) -> dict[str, object] | None:
+def distribution_json(distribution: Distribution, unit: int) -> dict[str, object] | None:
     """Return percentiles and the histogram, in *unit*; a percentile in a wide bucket is null, its range beside it."""
-    if not found.count:
+    if not distribution.count:
         return None
-    figures = {name: found.percentile(share) for name, share in PERCENTILES.items()}
-    figures["max"] = found.max
+    figures = {name: distribution.percentile(share) for name, share in PERCENTILES.items()}
+    figures["max"] = distribution.max
     return {
         **{name: _value(each, unit) for name, each in figures.items()},
         "ranges": {
@@ -99,13 +99,13 @@ def distribution_json(found: Distribution, unit: int) -> dict[str, object] | Non
         },
         "histogram": [
             [low / unit, (high if high - low > 1 else low) / unit, n]
-            for (low, high), n in found.counts.items()
+            for (low, high), n in distribution.counts.items()
         ],
     }
 
 
-def _value(found: Range | None, unit: int) -> float | None:
-    return None if found is None or not found.exact else found.middle / unit
+def _value(bucket: Range | None, unit: int) -> float | None:
+    return None if bucket is None or not bucket.exact else bucket.middle / unit
 
 
 def _rows(rows: RowUpdates, stack: TracedStack) -> dict[str, object]:

@@ -157,13 +157,13 @@ def triggers(again: int) -> Iterator[Trigger]:
 
 def groups(host: LiveTracingHost) -> dict[int, str]:
     """Return the path of each control group by its number; those that vanish meanwhile are left out."""
-    found = {}
+    paths = {}
     for group in cgroup.groups(host):
         try:
-            found[host.inode(group.path)] = group.name
+            paths[host.inode(group.path)] = group.name
         except SourceError:
             continue
-    return found
+    return paths
 
 
 def read(tracing: Tracing, installed: Installed) -> tuple[list[OwnerIo], int]:
@@ -185,7 +185,7 @@ def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
         for text in (_THREAD.sub(r"thread: \2", counted), latencies)
     )
     took = dict(_entries(times))
-    found = [
+    rows = [
         OwnerIo(
             *(number, is_group, owner, "" if is_group else names[owner], direction),
             Sum(*figures, *took.get((number, is_group, owner, direction), (0, 0))),
@@ -194,7 +194,7 @@ def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
     ]
     every = (*requests, *times)
     in_flight = sum(each.dropped for each in every if each.trigger.startswith(PER_BIO))
-    return found, in_flight, sum(each.dropped for each in every) - in_flight
+    return rows, in_flight, sum(each.dropped for each in every) - in_flight
 
 
 def _entries(

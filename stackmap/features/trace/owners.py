@@ -84,7 +84,7 @@ LEGEND = (
 
 
 def owner_blocks(
-    topology: Topology, found: Sequence[Owner], dropped: int, overhead: float
+    topology: Topology, listed: Sequence[Owner], dropped: int, overhead: float
 ) -> list[Block]:
     """Return the I/O of control groups and of processes per device; *overhead*: a share of all CPU time."""
     blocks: list[Block] = []
@@ -94,7 +94,7 @@ def owner_blocks(
     ):
         rows = [
             row
-            for each in found
+            for each in listed
             if (each.group is not None) is is_group
             for row in _rows(topology, each)
         ]
@@ -113,31 +113,31 @@ def owner_blocks(
     return blocks
 
 
-def _rows(topology: Topology, found: Owner) -> list[tuple[str, ...]]:
+def _rows(topology: Topology, owner: Owner) -> list[tuple[str, ...]]:
     return [
         (
-            owner_name(found),
-            topology[found.device].title,
+            owner_name(owner),
+            topology[owner.device].title,
             direction,
             str(part.requests),
             kib(part.bytes),
             kib(part.size),
             number(part.milliseconds, 2),
         )
-        for direction, part in sorted(found.parts.items())
+        for direction, part in sorted(owner.parts.items())
     ]
 
 
-def owner_name(found: Owner) -> str:
+def owner_name(owner: Owner) -> str:
     """Return "service mariadb", the path of a group without such a name, or a process with its number."""
-    if found.group is None:
-        return f"{found.name} {found.number}"
-    return found.group.owner or found.group.path or (ROOT if found.number <= 1 else GONE)
+    if owner.group is None:
+        return f"{owner.name} {owner.number}"
+    return owner.group.owner or owner.group.path or (ROOT if owner.number <= 1 else GONE)
 
 
-def owners_json(found: Iterable[Owner], dropped: int) -> dict[str, object]:
+def owners_json(owners: Iterable[Owner], dropped: int) -> dict[str, object]:
     """Return the keys that a trace adds: the I/O of control groups and of processes per device."""
-    listed = list(found)
+    listed = list(owners)
     return {
         "cgroups": [
             {"cgroup": each.group.path or None, "owner": owner_name(each), **_owner(each)}
@@ -153,10 +153,10 @@ def owners_json(found: Iterable[Owner], dropped: int) -> dict[str, object]:
     }
 
 
-def _owner(found: Owner) -> dict[str, object]:
-    parts = ((name, found.parts.get(name, Sum())) for name in ("read", "write"))
+def _owner(owner: Owner) -> dict[str, object]:
+    parts = ((name, owner.parts.get(name, Sum())) for name in ("read", "write"))
     return {
-        "device": found.device,
+        "device": owner.device,
         **{
             name: {
                 "requests": part.requests,
@@ -239,7 +239,7 @@ class OwnerTrace:
         self._end()
 
     def read(self) -> OwnerSample:
-        """Return what was counted since the previous call; a service that ended keeps its name."""
+        """Return the counts since the previous call; a service that ended keeps its name."""
         with self._lock:
             self._look()
             sample, self._last = self._last, OwnerSample()

@@ -242,13 +242,13 @@ def _power(least: int) -> int:
 
 
 def sizes(numbers: tuple[int, ...]) -> ProbeSet:
-    """Return what counts sizes at every layer and at disks; it needs no probes."""
+    """Return the counts of sizes at every layer and at disks; they need no probes."""
     events = (QUEUE_EVENT, ISSUE_EVENT)
     return ProbeSet(triggers=tuple(size_trigger(each, numbers) for each in events))
 
 
 def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> ProbeSet:
-    """Return what counts sizes, latency and the sequence of requests; *again*: see ``is_first``."""
+    """Return the counts of sizes, latencies and sequential requests; *again*: see ``is_first``."""
     return ProbeSet(
         (submit_probe(offsets), end_probe(offsets)),
         AT_LAYERS,
@@ -262,7 +262,7 @@ def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> 
 
 def at_disks(offsets: Offsets | None, numbers: tuple[int, ...], count: int) -> ProbeSet:
     """
-    Return what counts sizes on dispatch, and what divides the latency of *count* disks there.
+    Return the counts of sizes on dispatch, and of the two parts of the latency of *count* disks.
 
     *offsets*: None if the kernel has no function to probe. Without these or a request's members, only sizes are counted.
     """
@@ -277,7 +277,7 @@ def at_disks(offsets: Offsets | None, numbers: tuple[int, ...], count: int) -> P
 
 
 def of_rows(offsets: Offsets, member_end: int, *, has_dm: bool) -> ProbeSet:
-    """Return what counts row updates; *member_end*: the address of ``MEMBER_END``."""
+    """Return the counts of row updates; *member_end*: the address of ``MEMBER_END``."""
     return ProbeSet(
         (row_probe(offsets),),
         triggers=tuple(row_triggers(member_end, has_dm=has_dm)),

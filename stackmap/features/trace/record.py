@@ -80,12 +80,12 @@ class TraceRecord:
 
     @classmethod
     def from_json(cls, text: str) -> TraceRecord:
-        """Return what ``to_json`` wrote; ``CaptureError`` for anything else."""
+        """Return the record in a text of ``to_json``; ``CaptureError`` for any other text."""
         try:
-            found = json.loads(text)
-            if found.pop("format") != FORMAT:
+            fields = json.loads(text)
+            if fields.pop("format") != FORMAT:
                 raise CaptureError(f"{TRACE}: of another version of stackmap")
-            record = cls(**found)
+            record = cls(**fields)
             record.times = (float(record.times[0]), float(record.times[1]))
             if record.added is not None:
                 record.added = (float(record.added[0]), float(record.added[1]))
@@ -153,22 +153,22 @@ OPERATIONS = {probes.READ_OP: READ, probes.WRITE_OP: WRITE}
 
 
 def parse(record: TraceRecord) -> Trace:
-    """Return what *record* counted; ``ParseError`` if its texts are not the kernel's."""
-    found = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
+    """Return the counts in *record*; ``ParseError`` if its texts are not the kernel's."""
+    histograms = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
     latencies, rows, gaps = (
-        found.get(each) for each in (probes.LATENCY_EVENT, probes.ROW_EVENT, probes.GAP_EVENT)
+        histograms.get(each) for each in (probes.LATENCY_EVENT, probes.ROW_EVENT, probes.GAP_EVENT)
     )
     return Trace(
         record.seconds,
         latency=_dm_latency(record.dm_stats) if latencies is None else _latency(latencies),
-        queued=_latency(found.get(probes.QUEUED_EVENT, ())),
-        served=_latency(found.get(probes.SERVED_EVENT, ())),
-        sizes=_sizes(found.get(probes.QUEUE_EVENT, ())),
-        dispatched=_sizes(found.get(probes.ISSUE_EVENT, ())),
+        queued=_latency(histograms.get(probes.QUEUED_EVENT, ())),
+        served=_latency(histograms.get(probes.SERVED_EVENT, ())),
+        sizes=_sizes(histograms.get(probes.QUEUE_EVENT, ())),
+        dispatched=_sizes(histograms.get(probes.ISSUE_EVENT, ())),
         sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
         rows=None if rows is None else _rows(rows, record.dm_major),
-        member_bytes=_member_bytes(found.get(probes.SUBMIT_EVENT, ())),
-        dropped=sum(each.dropped for group in found.values() for each in group),
+        member_bytes=_member_bytes(histograms.get(probes.SUBMIT_EVENT, ())),
+        dropped=sum(each.dropped for group in histograms.values() for each in group),
         slices=tuple(_latency(trace_histogram.parse(text)) for text in record.slices),
         record=record,
     )
@@ -183,33 +183,33 @@ def key_of(entry: Entry) -> Key:
 
 
 def _latency(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
-    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    counts: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
     for entry in entries_of(histograms):
-        found[key_of(entry)][entry.bucket("lat")] += entry.hits
-    return found
+        counts[key_of(entry)][entry.bucket("lat")] += entry.hits
+    return counts
 
 
 def _dm_latency(texts: Mapping[str, str]) -> Mapping[Key, Counts]:
     """Return the latencies of dm devices; a direction has its own only if the other one was idle."""
-    found: dict[Key, Counts] = {}
+    by_key: dict[Key, Counts] = {}
     for number, text in texts.items():
         stats = dm_stats.parse(text)
         direction = BOTH if stats.reads and stats.writes else READ if stats.reads else WRITE
         if stats.latency:
-            found[number, direction] = stats.latency
-    return found
+            by_key[number, direction] = stats.latency
+    return by_key
 
 
 def _sizes(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
-    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    sizes: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
     for entry in entries_of(histograms):
         if "nr_sector" not in entry.keys:
             continue
         direction = _direction(entry.text("rwbs"))
         size = entry.number("nr_sector") * SECTOR
         if direction and size:
-            found[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
-    return found
+            sizes[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
+    return sizes
 
 
 def _direction(flags: str) -> str:
@@ -220,14 +220,14 @@ def _direction(flags: str) -> str:
 
 
 def _rows(histograms: Iterable[Histogram], dm_major: int) -> Mapping[str, Rows]:
-    found: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
+    rows: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
     for entry in entries_of(histograms):
         if "unit" in entry.keys:
             number = number_of(entry.number("unit"))
         else:
             number = f"{dm_major}:{entry.number('dm')}"
-        found[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
-    return found
+        rows[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
+    return rows
 
 
 def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:

@@ -262,13 +262,13 @@ class Tracing:
             self._host.remove_directory(INSTANCE)
         atexit.unregister(self._at_exit)
 
-    def install(self, found: ProbeSet) -> None:
+    def install(self, probe_set: ProbeSet) -> None:
         """Define the probes and synthetic events, and add the triggers."""
-        for probe in found.probes:
+        for probe in probe_set.probes:
             self._host.write(PROBES, probe.line)
-        for event in found.synthetic:
+        for event in probe_set.synthetic:
             self._host.write(SYNTHETIC, f"{event.name} {event.fields}")
-        for trigger in found.triggers:
+        for trigger in probe_set.triggers:
             self.trigger(trigger)
 
     def trigger(self, trigger: Trigger) -> None:

@@ -150,7 +150,7 @@ def test_what_was_judged_is_said(reads, said):
     for _ in range(3):
         assert judge.verdict == NOT_YET
         judge.take(*[Interval(loads, time=0.0, seconds=1.0)] * 2)
-        judge.go_on(scope, 1.0)
+        judge.run_for(1.0, scope)
 
     assert not judge.findings
     assert judge.verdict.startswith(said)
@@ -176,7 +176,7 @@ def test_a_round_of_judging_takes_several_intervals():
     rounds = 0
     for interval in intervals[:3] + [intervals[3]] * 3000:
         judge.take(interval, scope.corrected(interval))
-        judge.go_on(scope, 1e-9)
+        judge.run_for(1e-9, scope)
         judge._credit = 0.0  # a step may be longer than all shares up to now
         rounds += judge._round is None
         if not rounds:
@@ -235,7 +235,7 @@ def player_of(capture, part=None):
     source = RecordedIntervals(host, part or CapturePart())
     watcher = Watcher(PaperDisplay(), host, (), live=False)
     player = Player(source, watcher, source.overview())
-    player.go(source.from_start())
+    player.show_last(source.from_start())
     return player
 
 

@@ -71,20 +71,20 @@ class EventStream:
     def read(self) -> list[BlockEvent]:
         """Return the events since the previous call by time; those of the last moment come with the next call."""
         early = len(self._early)
-        found = self._drained()
-        if len(found) == early:  # nothing new: no older one will come
-            return found
-        last = found[-1].time - SETTLED
-        self._early = [event for event in found if event.time > last]
-        return [event for event in found if event.time <= last]
+        drained = self._drained()
+        if len(drained) == early:  # nothing new: no older one will come
+            return drained
+        last = drained[-1].time - SETTLED
+        self._early = [event for event in drained if event.time > last]
+        return [event for event in drained if event.time <= last]
 
     def stop(self) -> list[BlockEvent]:
         """Stop recording; return the rest."""
         self._host.write(SWITCH, "0")
-        found: list[BlockEvent] = []
+        events: list[BlockEvent] = []
         while more := self._drained():
-            found += more
-        return sorted(found, key=lambda event: event.time)
+            events += more
+        return sorted(events, key=lambda event: event.time)
 
     def lost(self) -> int:
         """Return how many events the kernel had no room for."""
@@ -95,9 +95,9 @@ class EventStream:
     def _drained(self) -> list[BlockEvent]:
         text = self._host.drain(f"{INSTANCE}/trace_pipe", AT_ONCE)
         # Not splitlines(): the name of a process may contain a form feed.
-        found = self._early + list(block_events.parse(text.split("\n")))
+        events = self._early + list(block_events.parse(text.split("\n")))
         self._early = []
-        return sorted(found, key=lambda event: event.time)
+        return sorted(events, key=lambda event: event.time)
 
 
 GRACE = 2.0  # seconds beyond the time limit
@@ -187,10 +187,10 @@ class RequestTrace:
 
 def watched(topology: Topology, names: Collection[str], *, follow: bool) -> list[str]:
     """Return the devices whose events are needed: a partition's are reported as its disk's."""
-    found = dict.fromkeys(names)
+    needed = dict.fromkeys(names)
     for name in names:
         if follow:
-            found |= dict.fromkeys(topology.with_all_below(name))
+            needed |= dict.fromkeys(topology.with_all_below(name))
         elif topology[name].kind is Kind.PARTITION:
-            found |= dict.fromkeys(edge.below for edge in topology.below(name))
-    return list(found)
+            needed |= dict.fromkeys(edge.below for edge in topology.below(name))
+    return list(needed)

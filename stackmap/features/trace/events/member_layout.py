@@ -57,7 +57,7 @@ def places(
 
 
 def _place(layout: Layout, size: int | None, member: int | None, number: int, part: Span) -> Place:
-    """Return what *part* of the chunk *number* of a member holds."""
+    """Return the place in the array of *part* of a member's chunk *number*."""
     chunk = (layout.chunk or 0) // SECTOR
     if layout.parity:
         first = number * layout.data
@@ -70,8 +70,8 @@ def _place(layout: Layout, size: int | None, member: int | None, number: int, pa
             if member in order
             else Place(PARITY, None, row)
         )
-    found = None if member is None else _copied_chunk(layout, size, member, number)
-    return Place(DATA, None if found is None else _within(found, chunk, part))
+    chunk_above = None if member is None else _copied_chunk(layout, size, member, number)
+    return Place(DATA, None if chunk_above is None else _within(chunk_above, chunk, part))
 
 
 def _within(number: int, chunk: int, part: Span) -> Span:
@@ -182,10 +182,10 @@ def _causes(above: InFlight, held: Iterable[Place], operation: str) -> Iterator[
         if operation == "discard":
             choices.append((place.row, "discard"))
         for spans, wanted in choices:
-            found = set(_over(above, spans, wanted))
-            if found:
-                yield from sorted(found - seen, key=lambda each: each.id)
-                seen |= found
+            matching = set(_over(above, spans, wanted))
+            if matching:
+                yield from sorted(matching - seen, key=lambda each: each.id)
+                seen |= matching
                 break
 
 

@@ -69,12 +69,12 @@ class Request:
 
     def because_of(self) -> tuple[Request, ...]:
         """Return the requests one layer above, each once, in their order."""
-        found = dict.fromkeys(
+        causes_above = dict.fromkeys(
             above
             for cause in self.causes
             for above in (cause.causes or (cause,) if self.how == MERGED else (cause,))
         )
-        return tuple(sorted(found, key=lambda each: each.id))
+        return tuple(sorted(causes_above, key=lambda each: each.id))
 
     def roots(self) -> frozenset[Request]:
         """Return the requests that were not caused by another, itself if none caused it."""
@@ -129,12 +129,12 @@ class InFlight:
     def over(self, start: int, sectors: int) -> list[Request]:
         """Return the requests that touch *sectors* from *start*, oldest first; an empty one is at its sector."""
         end = start + max(sectors, 1)
-        found = dict(self._wide)
+        candidates = dict(self._wide)
         for number in range(start // BUCKET, (end - 1) // BUCKET + 1):
-            found |= self._buckets.get(number, {})
+            candidates |= self._buckets.get(number, {})
         return [
             request
-            for _, request in sorted(found.items())
+            for _, request in sorted(candidates.items())
             if request.sector < end and start < max(request.end, request.sector + 1)
         ]
 
