@@ -16,8 +16,6 @@ api        a function of the Python API; its name there is its own
 =========  ============================================================================================
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
