@@ -39,14 +39,12 @@ def boundaries() -> tuple[int, ...]:
 
 
 class DmStats(NamedTuple):
-    """What a dm device counted: requests, bytes, ns, and requests by latency."""
+    """What a dm device counted: requests, bytes, and requests by latency."""
 
     reads: int
     read_bytes: int
     writes: int
     write_bytes: int
-    read_ns: int
-    write_ns: int
     latency: dict[tuple[int, int], int]
 
 
@@ -108,17 +106,13 @@ def parse(text: str) -> DmStats:
     limits = (0, *boundaries(), TOP)
     try:
         counts = [integer(word) for word in words[14].split(":")] if len(words) > 14 else []
-        reads, _, read_sectors, read_ns, writes, _, write_sectors, write_ns = map(
-            integer, words[1:9]
-        )
+        reads, _, read_sectors, _, writes, _, write_sectors, _ = map(integer, words[1:9])
     except (ValueError, IndexError) as error:
         raise ParseError(f"dm statistics: unknown form: {text[:80]!r}") from error
     latency = {
         bucket: count for bucket, count in zip(pairwise(limits), counts, strict=False) if count
     }
-    return DmStats(
-        reads, read_sectors * SECTOR, writes, write_sectors * SECTOR, read_ns, write_ns, latency
-    )
+    return DmStats(reads, read_sectors * SECTOR, writes, write_sectors * SECTOR, latency)
 
 
 TARGET = "raid"  # the dm target whose volumes may be counted twice
