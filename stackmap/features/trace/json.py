@@ -14,7 +14,7 @@ from stackmap.features.trace.figures import (
     TracedStack,
 )
 from stackmap.features.trace.record import BOTH, READ, WRITE, Trace
-from stackmap.model.reason import reason_json
+from stackmap.model.reason import code_of
 
 SCHEMA = "stackmap.trace/1"
 MICROSECOND = 1000
@@ -123,5 +123,6 @@ def _rows(rows: RowUpdates, stack: TracedStack) -> dict[str, object]:
         "counters": None
         if parity is None
         else {"low": parity.full_stripe_low, "high": parity.full_stripe_high},
-        **reason_json(rows.reason or rows.doubt),
+        "reason": rows.reason or rows.doubt or None,
+        "reason_code": code_of(rows.reason or rows.doubt),
     }
