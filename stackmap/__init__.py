@@ -3,25 +3,27 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stackmap.api import blame, corrected, findings, layers, live, open, whatif
-    from stackmap.errors import StackmapError
+    from stackmap.api import blame as blame
+    from stackmap.api import corrected as corrected
+    from stackmap.api import findings as findings
+    from stackmap.api import layers as layers
+    from stackmap.api import live as live
+    from stackmap.api import open as open
+    from stackmap.errors import StackmapError as StackmapError
+    from stackmap.features.whatif.api import whatif as whatif
 
 __version__ = "0.1.0"
-__all__ = [
-    "StackmapError",
-    "blame",
-    "corrected",
-    "findings",
-    "layers",
-    "live",
-    "open",
-    "whatif",
-]
+API = ("StackmapError", "blame", "corrected", "findings", "layers", "live", "open")
 
 
 def __getattr__(name: str) -> Any:
-    """Import the API when it is used: the command line starts without it."""
-    if name not in __all__:
+    """Import the API when it is used: the command line starts without it. ``__all__`` has what features add too."""
+    from stackmap.commands import added_names
+
+    names = [*API, *added_names("api")]
+    if name == "__all__":
+        return names
+    if name not in names:
         raise AttributeError(f"module 'stackmap' has no attribute {name!r}")
     from stackmap import api, errors
 

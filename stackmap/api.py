@@ -14,12 +14,10 @@ The Python API: ``import stackmap``; see stackmap-api(7).
 from __future__ import annotations
 
 import logging
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from stackmap.commands import added_names, additions
 from stackmap.discover.find import find_all
-from stackmap.errors import InputError
-from stackmap.features.whatif.project import project
 from stackmap.host.capture import CapturedHost
 from stackmap.host.live import LiveHost
 from stackmap.host.text_file import is_capture, open_text
@@ -30,15 +28,13 @@ from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource, LiveSource
 from stackmap.measurement.text import TextSource
-from stackmap.model.layout_request import parse
 from stackmap.rules import table as rules
 from stackmap.rules.measured import measured_context
-from stackmap.sampling.snapshots import only_same_devices
+from stackmap.sampling.snapshots import with_first_topology
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from stackmap.features.whatif.projection import Projection
     from stackmap.ledger.amplification import StackFigures
     from stackmap.ledger.blame import Blame
     from stackmap.measurement.source import Source
@@ -85,27 +81,17 @@ def blame(topology: Topology, interval: Interval, name: str) -> list[Blame]:
 
 def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> list[Finding]:
     """Return what is slow and why, worst first; with *names*, only in their stacks."""
-    topology, steady = _steady(intervals)
+    topology, steady = with_first_topology(intervals)
     part = topology.select(find_all(topology, names)) if names else topology
     return rules.findings(measured_context(topology, list(steady)), part)
 
 
-def whatif(intervals: Iterable[tuple[Topology, Interval]], name: str, layout: str) -> Projection:
-    """Return the measured load of the volume *name* on another *layout*, such as "raid10"."""
-    topology, steady = _steady(intervals)
-    return project(topology, steady, find_all(topology, [name])[0], parse(layout))
+def __getattr__(name: str) -> Any:
+    """Import a function that a feature adds, such as ``whatif``."""
+    if name not in added_names("api"):
+        raise AttributeError(f"module 'stackmap.api' has no attribute {name!r}")
+    return next(added for added in additions("api") if added.__name__ == name)
 
 
 def _ledger(topology: Topology, interval: Interval) -> Ledger:
     return Ledger(topology, corrected(topology, interval).loads, interval.seconds)
-
-
-def _steady(
-    intervals: Iterable[tuple[Topology, Interval]],
-) -> tuple[Topology, Iterator[Interval]]:
-    """Return the first topology, and the intervals with figures only for devices that are still those of it."""
-    given = iter(intervals)
-    first = next(given, None)
-    if first is None:
-        raise InputError("no interval was measured")
-    return first[0], only_same_devices(first[0], chain([first], given))

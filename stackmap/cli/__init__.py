@@ -1,5 +1,5 @@
 """
-The command line: options → measurement → analysis → document → output; ``COMMANDS`` lists them.
+The command line: options → measurement → analysis → document → output; ``commands.py`` lists the commands.
 
 Errors are printed here and nowhere else. A closed pipe and an interrupt end a command with status 0.
 Start at ``iostat``: its options (``options``), the measurement (``session``) and its output (``output``).
@@ -13,50 +13,20 @@ import re
 import signal
 import sys
 from types import FrameType
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import click
 
 from stackmap import __version__
 from stackmap.cli.output import STDOUT, discard_output, one_line, tell
 from stackmap.cli.session import Session
+from stackmap.commands import COMMANDS
 from stackmap.errors import NameNotFound, StackmapError
-
-
-class Command(NamedTuple):
-    """A command: the folder of its feature, or ``cli`` and its module, and its line in ``--help``."""
-
-    place: str
-    help: str
-
-
-# In the order people meet them. A module is imported when its command runs, so that each pays only
-# for what it uses. A feature is deleted with its folder and its line here.
-COMMANDS = {
-    "tree": Command("cli.tree", "Show the storage stacks, from volumes down to disks"),
-    "iostat": Command("cli.iostat", "Show I/O statistics per device or per layer"),
-    "top": Command("features.top", "Show the stack live in a full-screen terminal"),
-    "annotate": Command("cli.annotate", "Add LV names to iostat, sar or sadf output"),
-    "blame": Command("cli.blame", "Show which volumes load a disk"),
-    "explain": Command("cli.explain", "Find what is slow: workload, layout or a sick disk"),
-    "check": Command("cli.check", "Check alignment, chunks, stripes and sector sizes"),
-    "trace": Command("features.trace", "Show latency and request sizes per layer"),
-    "whatif": Command("features.whatif", "Project the measured load on another layout"),
-    "report": Command("features.report", "Write an HTML or Markdown page for a change request"),
-    "plan": Command("features.plan", "Print the commands that convert a volume"),
-    "compare": Command("features.compare", "Compare two recordings of a volume at similar load"),
-    "fiojob": Command("features.fiojob", "Print the measured load as a fio job"),
-    "record": Command("cli.record", "Record topology and counters into a capture"),
-    "export": Command("features.export", "Export figures over time as OpenMetrics or Parquet"),
-    "fleet": Command("features.fleet", "Show what RAID costs on the volumes of all hosts"),
-}
 
 
 def load(name: str) -> click.Command:
     """Import a command of ``COMMANDS``."""
-    place = COMMANDS[name].place
-    module = f"{place}.command" if place.startswith("features.") else place
-    command: click.Command = importlib.import_module(f"stackmap.{module}").command
+    command: click.Command = importlib.import_module(COMMANDS[name].module).command
     return command
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING, Protocol
 
 import click
-from click.core import ParameterSource
 
 from stackmap.cli.options import (
     columns_option,
     csv_option,
     json_option,
     legend_option,
-    max_overhead_option,
     measuring,
     no_heading_option,
     sort_option,
     why_option,
+    with_additions,
 )
 from stackmap.cli.output import print_blocks, tell
 from stackmap.discover.find import find_existing
@@ -35,7 +35,32 @@ from stackmap.sources import cgroup
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.features.trace.owners import OwnerTrace
+    from stackmap.document.blocks import Block
+    from stackmap.model.topology import Topology
+
+
+class Counted(Protocol):
+    """What a feature counted during an interval."""
+
+    @property
+    def stopped(self) -> str:
+        """Why it counts no more, in the first interval after that; else ""."""
+
+    def json(self, topology: Topology, chosen: Sequence[str]) -> dict[str, object]:
+        """Return keys for the object of the report."""
+
+    def blocks(self, topology: Topology, chosen: Sequence[str]) -> list[Block]:
+        """Return the end of the report."""
+
+
+class Counting(Protocol):
+    """What a feature counts during the measurement."""
+
+    def read(self) -> Counted:
+        """Return what was counted since the previous call."""
+
+
+Addition = Callable[["Session", "MeasuringOptions"], AbstractContextManager[Counting]]
 
 
 @click.command()
@@ -47,8 +72,7 @@ if TYPE_CHECKING:
 @sort_option
 @legend_option(lambda: {"Columns": MEANINGS})
 @why_option
-@click.option("--trace", "tracing", is_flag=True, help="Trace services and processes too.")
-@max_overhead_option
+@with_additions("blame")
 @click.pass_obj
 def command(
     session: Session,
@@ -59,8 +83,7 @@ def command(
     columns: tuple[str, ...],
     sort: str,
     why: bool,
-    tracing: bool,
-    max_overhead: float,
+    additions: tuple[Addition, ...] = (),
 ) -> None:
     """
     Show which volumes load a disk.
@@ -69,17 +92,14 @@ def command(
     other device, show the disks that it loads. Without NAME, show all disks.
     With INTERVAL, reports repeat COUNT times or until interrupted.
     """
-    source = click.get_current_context().get_parameter_source("max_overhead")
-    if source is ParameterSource.COMMANDLINE and not tracing:
-        raise click.UsageError("--max-overhead needs --trace")
     names = options.names
     measured = session.measure(options)
     host = None if options.no_machine else measured.source.host
     with ExitStack() as stack:
-        trace = stack.enter_context(_traced(session, options, max_overhead)) if tracing else None
+        counting = [stack.enter_context(begin(session, options)) for begin in additions]
         before = cgroup.read(host) if host else {}
         for number, (current, interval) in enumerate(measured.reports()):
-            sample = trace.read() if trace else None
+            counted = [one.read() for one in counting]
             after = cgroup.read(host) if host else {}
             groups = cgroup_loads(before, after, interval.seconds or 1.0)
             before = after
@@ -94,32 +114,18 @@ def command(
             blamed = [blame(ledger, name) for name in disks if names or name in active]
             loading = [(top, targets(ledger, top)) for top in volumes]
             if as_json:
-                found = blame_json(current, blamed, loading, groups, right)
-                if sample:
-                    from stackmap.features.trace.owners_json import owners_json
-
-                    found |= owners_json(sample.owners(current, chosen), sample.dropped)
-                    found |= {"overhead": sample.overhead, "stopped": sample.stopped or None}
-                click.echo(json.dumps(found))
+                report = blame_json(current, blamed, loading, groups, right)
+                for sample in counted:
+                    report |= sample.json(current, chosen)
+                click.echo(json.dumps(report))
                 continue
             blocks = [] if number else headline(current, blamed, loading)
             blocks += [block for each in blamed for block in disk_blocks(current, each, right)]
             blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
             blocks += group_blocks(current, chosen, groups)
-            if sample:
-                from stackmap.features.trace.owners_document import owner_blocks
-
-                owners = sample.owners(current, chosen)
-                blocks += owner_blocks(current, owners, sample.dropped, sample.overhead)
+            for sample in counted:
+                blocks += sample.blocks(current, chosen)
                 if sample.stopped:
                     tell(sample.stopped)
             shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
             print_blocks(shown, heading=not no_heading, after="\n")
-
-
-def _traced(session: Session, options: MeasuringOptions, max_overhead: float) -> OwnerTrace:
-    if options.no_machine:
-        raise click.UsageError("--trace needs this machine: leave out --input and --since-boot")
-    from stackmap.features.trace.owners import OwnerTrace  # only a trace pays for it
-
-    return OwnerTrace(session.tracing_host, max_overhead / 100)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from stackmap.cli.options import (
     no_heading_option,
     sort_option,
     why_option,
+    with_additions,
 )
 from stackmap.cli.output import one_form, print_blocks
 from stackmap.discover.find import find_existing
@@ -28,13 +30,14 @@ from stackmap.model.metrics import METRICS
 if TYPE_CHECKING:
     from stackmap.cli.options import Legend, MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.host.tracing import LiveTracingHost
     from stackmap.measurement.measurement import Measurement
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
 Looks = dict[str, bool]  # the flags of the command, by name
 Show = Callable[["Interval"], None]
+# Entered while the reports are printed; what a feature has to say about all of them follows.
+Addition = Callable[["Session", "Measurement"], AbstractContextManager[None]]
 
 
 def _meanings() -> Legend:
@@ -67,7 +70,7 @@ def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | 
 @sort_option
 @legend_option(_meanings)
 @why_option
-@click.option("--prove", is_flag=True, help="With --why: test doubled counters by dm-stats.")
+@with_additions("iostat")
 @click.option(
     "-o",
     "form",
@@ -88,8 +91,8 @@ def command(
     columns: tuple[str, ...],
     sort: str,
     form: str | None,
-    prove: bool,
     ignored: bool,  # noqa: ARG001 - for iostat compatibility
+    additions: tuple[Addition, ...] = (),
     **looks: bool,
 ) -> None:
     """
@@ -105,34 +108,18 @@ def command(
             "--per-layer cannot be combined with --sort: layers have their order"
         )
     looks["as_json"] |= form is not None
-    if prove and (looks["as_json"] or not looks["why"]):
-        raise click.UsageError("--prove needs --why, and cannot be combined with JSON")
-    if prove and options.no_machine:
-        raise click.UsageError("--prove measures: leave out --input and --since-boot")
     table = Arrangement(columns, sort, {metric.key: metric.heading for metric in METRICS})
     measured = session.measure(options)
-    if prove:
-        _show(measured, options, looks, table, session.tracing_host)
-    else:
+    with ExitStack() as stack:
+        for begin in additions:
+            stack.enter_context(begin(session, measured))
         _show(measured, options, looks, table)
 
 
 def _show(
-    measured: Measurement,
-    options: MeasuringOptions,
-    looks: Looks,
-    table: Arrangement,
-    prover: LiveTracingHost | None = None,
+    measured: Measurement, options: MeasuringOptions, looks: Looks, table: Arrangement
 ) -> None:
-    """Print each report, then what *prover* proves of the counters in all of them."""
-    if prover is not None:
-        from stackmap.features.trace.proof import proving
-        from stackmap.features.trace.proof_document import proof_sentences
-
-        with proving(prover, measured.topology, measured.devices) as found:
-            _show(measured, options, looks, table)
-        print_blocks(proof_sentences(found))
-        return
+    """Print each report."""
     printer = _layers if looks["per_layer"] else _devices
     last: Topology | None = None
     for topology, interval in measured.reports():

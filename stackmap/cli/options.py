@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import click
 
 from stackmap.cli.output import CSV, MARKDOWN, missing, one_form, print_blocks
+from stackmap.commands import additions
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
@@ -158,14 +159,6 @@ columns_option = click.option(
 sort_option = click.option("--sort", metavar="COLUMN", default="", help="Sort rows by COLUMN.")
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
-max_overhead_option = click.option(
-    "--max-overhead",
-    type=FiniteRange(min=0, min_open=True, max=100),
-    default=5.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="Stop the trace above this share of CPU time.",
-)
 STATUSES = {"warning": 10, "critical": 11}  # for monitoring, by severity
 NOT_JUDGED = 12
 exit_code_option = click.option(
@@ -191,6 +184,17 @@ def legend_option(columns: Callable[[], Legend]) -> Callable[[Decorated], Decora
         callback=explain,
         help="Explain columns and words, and exit.",
     )
+
+
+def with_additions(place: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that features add to *place*; its argument ``additions`` has what they ask for."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for add_to in additions(place):
+            command = add_to(command)
+        return command
+
+    return decorate
 
 
 def measuring(command: Callable[..., None]) -> Callable[..., None]:

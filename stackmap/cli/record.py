@@ -6,16 +6,18 @@ import contextlib
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from stackmap.cli.options import INTERVAL_RANGE
+from stackmap.cli.options import INTERVAL_RANGE, with_additions
 from stackmap.cli.output import CLEAR, tell
+from stackmap.commands import additions as added_by_features
 from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import CaptureError, OutputRefused, SourceError, SourceMissing
-from stackmap.features.plan.inputs import ask
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import TRACE
 from stackmap.host.file_tree import MANIFEST
@@ -36,14 +38,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stackmap.cli.session import Session
-    from stackmap.features.trace.measure import Tracer
     from stackmap.host import Host
     from stackmap.model.topology import Topology
 
 LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
-MAX_INTERVAL = 60.0  # seconds of a trace between two looks at its overhead
-MAX_OVERHEAD = 0.05  # a share of CPU time above which the trace ends; the recording goes on
 UNREAD = "devices changed shortly before the end; their new state is not recorded"
+
+
+class Measuring(Protocol):
+    """What a feature measures beside a recording."""
+
+    def look(self) -> None:
+        """Take a look after each sample; say on stderr what ended early."""
+
+    def keep(self, host: RecordingHost) -> None:
+        """Add to the capture what was measured, after the last sample."""
+
+
+# Begins before OUT exists, so that a refusal leaves nothing.
+Addition = Callable[["Session"], AbstractContextManager[Measuring]]
 
 
 @click.command()
@@ -55,7 +68,7 @@ UNREAD = "devices changed shortly before the end; their new state is not recorde
 )
 @click.option("--max-size", metavar="SIZE", help="Remove the oldest samples beyond SIZE: 500M, 2G.")
 @click.option("--max-age", metavar="LENGTH", help="Remove samples older than LENGTH: 12h, 14d.")
-@click.option("--trace", "with_trace", is_flag=True, help="Add latencies and rows; see trace.")
+@with_additions("record")
 @click.pass_obj
 def command(
     session: Session,
@@ -66,7 +79,7 @@ def command(
     max_age: str | None,
     *,
     append: bool,
-    with_trace: bool,
+    additions: tuple[Addition, ...] = (),
 ) -> None:
     """
     Record topology and counters into a capture.
@@ -74,10 +87,6 @@ def command(
     Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
     interrupted. OUT is a new directory; stackmap --from OUT reads it.
     """
-    if with_trace and interval > MAX_INTERVAL:
-        raise click.UsageError(
-            f"--trace needs an INTERVAL of at most {MAX_INTERVAL:g} s: its overhead is checked once per INTERVAL"
-        )
     limits = Limits(
         None if max_size is None else parse_size(max_size),
         None if max_age is None else length(max_age),
@@ -87,17 +96,19 @@ def command(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as systemd stops a service
     times: list[float] = []
     try:
-        with (
-            _tracing(session) if with_trace else contextlib.nullcontext() as tracer,
-            RecordingHost(session.host, out, limits, append=append) as host,
-            _kept(session, tracer, host),
-            contextlib.suppress(KeyboardInterrupt),
-        ):
-            for time in samples(host, interval, count):
-                times = [*times[:1], time]
-                _progress(out, times, host.frames)
-                if tracer is not None and tracer.stop_above(MAX_OVERHEAD):
-                    tell(tracer.record.notes[-1])
+        with contextlib.ExitStack() as stack:
+            measuring = [stack.enter_context(begin(session)) for begin in additions]
+            host = stack.enter_context(RecordingHost(session.host, out, limits, append=append))
+            with contextlib.suppress(KeyboardInterrupt):
+                for time in samples(host, interval, count):
+                    times = [*times[:1], time]
+                    _progress(out, times, host.frames)
+                    for one in measuring:
+                        one.look()
+            for one in measuring:
+                one.keep(host)
+            if not session.live:
+                _keep_trace(session.capture, host)
     except CaptureError as error:
         _clear()
         kept = f"; {host.frames} samples are saved" if times and host.frames else ""
@@ -119,26 +130,10 @@ def _refuse_another_machine(host: Host, out: str) -> None:
         raise OutputRefused(f"{out}: of another machine: {reason}; give a new directory")
 
 
-@contextlib.contextmanager
-def _tracing(session: Session) -> Iterator[Tracer]:
-    """Trace while the context is entered: before OUT exists, so that a refusal leaves nothing."""
-    from stackmap.features.trace.measure import Tracer
-
-    live = session.tracing_host
-    tracer = Tracer(live, discover(live), [])
-    with tracer.running():
-        yield tracer
-
-
-@contextlib.contextmanager
-def _kept(session: Session, tracer: Tracer | None, host: RecordingHost) -> Iterator[None]:
-    """Add what *tracer* counted to the capture when the context ends, or the trace in a capture that is rewritten."""
-    yield
-    if tracer is not None:
-        host.add(TRACE, tracer.result().to_json())
-    elif not session.live:
-        with contextlib.suppress(SourceMissing):
-            host.add(TRACE, session.capture.read(TRACE))
+def _keep_trace(capture: CapturedHost, host: RecordingHost) -> None:
+    """Add the trace of *capture*, which is rewritten."""
+    with contextlib.suppress(SourceMissing):
+        host.add(TRACE, capture.read(TRACE))
 
 
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:
@@ -170,6 +165,7 @@ class _Everything:
 
     def __init__(self) -> None:
         self._known = Rediscovery(metadata=True, geometry=True)
+        self._questions = tuple(added_by_features("questions"))
 
     def read(self, host: Host) -> Topology:
         """Ask all of it; also what is asked without root, for those who read the files."""
@@ -184,7 +180,8 @@ class _Everything:
     def _asked(self, host: Host, topology: Topology) -> Topology:
         tuple(limits.read(host, topology))  # for explain
         cgroup.read(host)  # for blame
-        ask(self._known.remembering(host), topology)  # for plan
+        for ask in self._questions:
+            ask(self._known.remembering(host), topology)
         return topology
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from stackmap.document.wording import UNKNOWN, duration, number, percent, rate, size
 from stackmap.errors import OperandRefused
 from stackmap.model.command_line import NO_COMMAND, quoted
-from stackmap.model.operand import DeviceTitle, KernelName, LvPath, Number, Word
+from stackmap.model.operand import (
+    BlockDevicePath,
+    DeviceTitle,
+    FilePath,
+    KernelName,
+    LvPath,
+    Number,
+    Word,
+)
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Observation
 
@@ -101,6 +109,8 @@ OPERANDS: Mapping[str, type[Word]] = {
     "lv": LvPath,
     "kernel_name": KernelName,
     "wanted": Number,
+    "capture": FilePath,
+    "below": BlockDevicePath,
 }
 BACKTICK = r"\x60"  # for "`", which ends a command in a sentence
 PLACE = re.compile(r"\{(\w+)\}")

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from stackmap.commands import additions
 from stackmap.discover import discover
 from stackmap.errors import SourceError
-from stackmap.features.trace.traced_topology import discover_traced
 from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.coarse import coarse_intervals
 from stackmap.measurement.selection import SECONDS
@@ -85,6 +85,14 @@ class LiveSource(Source):
         return self._until_end(watch.intervals(seconds, count, selection.devices), count)
 
 
+def _discover_captured(host: Host, *, geometry: bool) -> Topology:
+    """Return the topology, with the facts about it that features kept in the capture."""
+    topology = discover(host, geometry=geometry)
+    for complete in additions("topology"):
+        topology = complete(host, topology)
+    return topology
+
+
 class CaptureSource(Source):
     """
     A captured machine, or a *part* of its samples.
@@ -105,7 +113,7 @@ class CaptureSource(Source):
     ) -> None:
         super().__init__(host.path, host)
         self._capture = host
-        self._discover = host.remembered(partial(discover_traced, geometry=geometry))
+        self._discover = host.remembered(partial(_discover_captured, geometry=geometry))
         self.note = part.show(host, resolution)
 
     def _read_topology(self) -> Topology:

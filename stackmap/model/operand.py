@@ -120,6 +120,18 @@ class MountPoint(AbsolutePath):
     what: ClassVar[str] = "mount point"
 
 
+class FilePath(Word):
+    """The path of a file or directory, as the user gave it: also a relative one."""
+
+    __slots__ = ()
+    what: ClassVar[str] = "path"
+
+    @classmethod
+    def flaw(cls, text: str) -> str:
+        """Refuse what a program would take for an option."""
+        return super().flaw(text) or ("begins with -" if text.startswith("-") else "")
+
+
 class BlockDevicePath(AbsolutePath):
     """The path of a device, below ``/dev/``."""
 

@@ -13,7 +13,7 @@ from stackmap.rules.rule import Found, Limits, Severity, check, observe
     expected="no key in a capture",
     reason="a reader of the capture can decrypt or forge the data, even after a change of the passphrase",
     advice="write the capture without the key, `stackmap --from {capture} record NEW`, and delete {capture} and "
-    "its copies. Then give the volume a new key: `cryptsetup reencrypt {below}` if it is LUKS; otherwise copy "
+    "its copies. Then give the volume a new key: [`cryptsetup reencrypt {below}` if it is LUKS; otherwise ]copy "
     "its data to a new volume",
     source="stackmap's SECURITY.md",
 )
@@ -27,6 +27,7 @@ def recorded_key(context: Context, _: Limits) -> Found:
         words = {
             "capture": context.capture,
             "volume": device.title if device else name or "a volume without a name",
-            "below": f"/dev/{edges[0].below}" if edges else "DEVICE",
         }
+        if edges:
+            words["below"] = f"/dev/{edges[0].below}"
         yield observe(device.name if device else "", words=words)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
+from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.target_status import StatusReading
 from stackmap.model.topology import Topology
@@ -128,6 +130,17 @@ def only_same_devices(
         loads = {n: load for n, load in interval.loads.items() if n not in others}
         events = dict.fromkeys((*interval.events, *map(_replaced, lost)))
         yield replace(interval, loads=loads, events=tuple(events))
+
+
+def with_first_topology(
+    reports: Iterable[TopologyInterval],
+) -> tuple[Topology, Iterator[Interval]]:
+    """Return the first topology, and the intervals with figures only for devices that are still those of it."""
+    given = iter(reports)
+    first = next(given, None)
+    if first is None:
+        raise InputError("no interval was measured")
+    return first[0], only_same_devices(first[0], chain([first], given))
 
 
 def _between(

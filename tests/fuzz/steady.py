@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from stackmap.features.top import command as top
-from stackmap.features.top import terminal, watching
+from stackmap.features.top import program, terminal
 from stackmap.host import live
 from stackmap.host.capture import CapturedHost
 from tests.features.top.watched import PaperDisplay
@@ -135,7 +135,7 @@ def _watched(root: Path, journal: Path, samples: int) -> None:
     top.sys = SimpleNamespace(stdin=screen, stdout=screen)
     terminal.is_usable = lambda: True
     terminal.Terminal = lambda: Display((160, 50))
-    watching.time = SimpleNamespace(monotonic=lambda: counters.clock, time=live.time.time)
+    program.time = SimpleNamespace(monotonic=lambda: counters.clock, time=live.time.time)
 
 
 class _Counters:

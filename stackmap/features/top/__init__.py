@@ -1,1 +1,10 @@
-"""What the screen of ``top`` shows: the figures of a moment, the state that keys change, and rows."""
+"""
+The stack live in a full-screen terminal, or a recording.
+
+A key goes from ``terminal``, which names it, through ``program``, which draws and does what is asked, to
+``state``: a state and a key in, a state out. An interval comes from ``follow``; ``moment`` has its figures,
+``judge`` its findings, ``rows`` and ``cells`` its lines, and ``screen`` puts them together. Start with ``program``.
+
+Of the core: ``sampling/watch.py``, ``host/recording.py`` and the ledger. Nothing of the core is only for ``top``
+but ``host/recent.py``, the files that ``W`` writes.
+"""

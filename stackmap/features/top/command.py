@@ -30,15 +30,12 @@ def command(session: Session, words: tuple[str, ...]) -> None:
         raise click.UsageError("top takes no COUNT: it runs until q is pressed")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(NO_TERMINAL)
+    from stackmap.features.top.program import on_machine, on_recording
     from stackmap.features.top.terminal import Terminal, is_usable
 
     if not is_usable():
         raise click.UsageError(NO_TERMINAL)
     if session.live:
-        from stackmap.features.top.watching import on_machine
-
         on_machine(session, Terminal(), names, seconds or 1.0)
     else:
-        from stackmap.features.top.playing import on_recording  # it writes with record's code
-
         on_recording(session, Terminal(), names)

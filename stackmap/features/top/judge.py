@@ -1,22 +1,28 @@
-"""Judges the newest intervals for ``top``, in rounds of small steps, so that no interval costs much."""
+"""
+Judges the newest intervals for ``top``, in rounds of small steps, so that no interval costs much.
+
+A finding appears when it lasts, and stays for a while when it is gone.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from stackmap.features.top.lasting_findings import APPEARS, LastingFindings
-from stackmap.features.top.verdict import NOT_YET, verdict
+from stackmap.document.findings import not_judged
+from stackmap.document.rule_words import filled, words_of
 from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
 from stackmap.model.load import IDLE
+from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
+from stackmap.rules.rule import Finding, Severity
 from stackmap.rules.table import Judging
-from stackmap.rules.unjudged import unjudged
+from stackmap.rules.unjudged import LOAD, Unjudged, unjudged
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
@@ -25,6 +31,52 @@ if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.model.io_limit import IoLimit
     from stackmap.rules.rule import Finding
+
+WORST_FIRST = list(Severity)
+APPEARS, STAYS = 3, 10  # intervals
+
+
+@dataclass
+class _Seen:
+    finding: Finding
+    found: int = 0  # intervals in a row in which it was found
+    missing: int = 0  # intervals in a row in which it was not
+    shown: bool = False
+
+
+class LastingFindings:
+    """The findings that were found in 3 intervals in a row, until 10 intervals in a row lack them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], _Seen] = {}
+
+    def judge(self, findings: Iterable[Finding], intervals: int = 1) -> None:
+        """Take the *findings* of the last *intervals* intervals together."""
+        now = {(each.rule.id, each.device): each for each in findings}
+        for key, finding in now.items():
+            seen = self._seen.setdefault(key, _Seen(finding))
+            seen.finding = finding
+            seen.found += intervals
+            seen.missing = 0
+            seen.shown |= seen.found >= APPEARS
+        for key in self._seen.keys() - now.keys():
+            seen = self._seen[key]
+            seen.found = 0
+            seen.missing += intervals
+            if not seen.shown or seen.missing > STAYS:
+                del self._seen[key]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Drop the findings on the devices *names*."""
+        gone = set(names)
+        self._seen = {key: seen for key, seen in self._seen.items() if key[1] not in gone}
+
+    @property
+    def shown(self) -> list[Finding]:
+        """The findings to show, the worst first."""
+        shown = [each.finding for each in self._seen.values() if each.shown]
+        return sorted(shown, key=lambda each: WORST_FIRST.index(each.severity))
+
 
 JUDGED = 10  # intervals that are judged together, as explain does
 LIMITS_EVERY = 10.0  # seconds between two readings of the I/O limits in force
@@ -70,8 +122,8 @@ class Judge:
             ((_without(raw, names), _without(right, names)) for raw, right in self._series), JUDGED
         )
 
-    def go_on(self, scope: Scope, share: float) -> None:
-        """Go on with the round, on average for at most *share* of an interval; complete it at once without a live host."""
+    def run_for(self, share: float, scope: Scope) -> None:
+        """Judge for at most *share* of an interval, on average; complete the round at once without a live host."""
         if self._fresh < APPEARS and not self._judged and self._round is None:
             return  # none could have lasted
         if self._host is None:
@@ -103,12 +155,12 @@ class Judge:
         judging = Judging(context, scope.part)
         yield
         yield from judging.steps()
-        found = [
+        lasting = [
             each for each in judging.findings() if self._gone.isdisjoint((each.device, *each.peers))
         ]
-        self._lasting.judge(found, count)
+        self._lasting.judge(lasting, count)
         yield
-        questions = unjudged(context, found, scope.part.devices)
+        questions = unjudged(context, lasting, scope.part.devices)
         self.verdict = verdict(scope.topology, questions)
         self._judged = True
 
@@ -134,3 +186,15 @@ def _without(interval: Interval, names: AbstractSet[str]) -> Interval:
     if not names & interval.loads.keys():
         return interval
     return replace(interval, loads={n: x for n, x in interval.loads.items() if n not in names})
+
+
+NOT_YET = f"Not judged yet: a finding needs {APPEARS} intervals."
+CLEAR = "No finding that needs action."
+
+
+def verdict(topology: Topology, questions: Sequence[Unjudged]) -> str:
+    """Return the sentence for a round without a grave finding; it names the open *questions*."""
+    for each in questions:
+        if each.question is LOAD:
+            return f"Not judged: {filled(LOAD.reason, words_of(topology, each.observed))}"
+    return " ".join(filter(None, (CLEAR, not_judged(questions))))

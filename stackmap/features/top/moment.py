@@ -1,25 +1,146 @@
-"""The figures of one interval as the screen needs them: what is not shown is not computed."""
+"""
+The figures of one interval as the screen needs them: what is not shown is not computed.
+
+With the load of every device over the last two minutes, in a few bytes each: what sparklines show.
+"""
 
 from __future__ import annotations
 
+from array import array
+from collections import deque
 from collections.abc import Container, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.features.top.recent_load import RecentLoad
-from stackmap.features.top.row import Event, GroupLoad, Row
-from stackmap.features.top.verdict import NOT_YET
+from stackmap.features.top.judge import NOT_YET
 from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.blame import Blame, blame
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.totals import summed_devices
+from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Role, Use
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load, sum_flows
+from stackmap.model.load import IDLE, Load, ratio, sum_flows
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding
+
+if TYPE_CHECKING:
+    from stackmap.features.top.rows import Row
+
+
+class Event(NamedTuple):
+    """Something that happened in the interval that ended at ``time``."""
+
+    time: float | None
+    text: str
+
+
+class GroupLoad(NamedTuple):
+    """
+    The I/O per second that a control group and the groups inside it sent to ``device``.
+
+    ``group``: its path. ``kind`` and ``name``: those of its owner.
+    """
+
+    group: str
+    kind: str
+    name: str
+    device: str
+    ios: float
+    bytes: float
+
+    @property
+    def who(self) -> tuple[str, str, str]:
+        """The owner and the device."""
+        return self.kind, self.name, self.device
+
+    def plus(self, inner: CgroupLoad) -> GroupLoad:
+        """Return the sum with the load of a group inside."""
+        return self._replace(ios=self.ios + inner.ios, bytes=self.bytes + inner.bytes)
+
+
+SPAN = 120.0  # seconds
+COLUMNS = 24
+METRICS = ("iops", "bytes", "await")
+DIRECTIONS = {"read": (0,), "write": (1,), "total": (0, 1)}
+UNKNOWN = float("nan")
+NOTHING = bytes(4 * 2 * len(METRICS))
+
+
+class _Column:
+    """
+    Requests, bytes and milliseconds of the devices that did something, read and then written.
+
+    Over ``seconds``; of the devices ``names``, which had counters, the others were idle.
+    """
+
+    def __init__(self, number: int, names: AbstractSet[str]) -> None:
+        self.number = number
+        self.names = names
+        self.seconds = 0.0
+        self.sums: dict[str, array[float]] = {}
+
+    def add(self, interval: Interval, seconds: float) -> None:
+        self.seconds += seconds
+        known = self.sums
+        for name, load in interval.loads.items():
+            if load is IDLE:
+                continue
+            if (sums := known.get(name)) is None:
+                sums = known[name] = array("f", NOTHING)
+            read, write = load.read, load.write
+            amounts = (read.ios, read.bytes, read.wait, write.ios, write.bytes, write.wait)
+            for place, amount in enumerate(amounts):
+                sums[place] += UNKNOWN if amount is None else amount * seconds
+
+    def value(self, name: str, metric: str, direction: str) -> float | None:
+        """Return the mean rate or await; None if unknown, and without requests for an await."""
+        sums = self.sums.get(name)
+        if sums is None:
+            return 0.0 if name in self.names and metric != "await" else None
+        parts = [sums[len(METRICS) * each :] for each in DIRECTIONS[direction]]
+        amount = sum(part[METRICS.index(metric)] for part in parts)
+        whole = sum(part[0] for part in parts) if metric == "await" else self.seconds
+        value = ratio(amount, whole)
+        return None if value is None or value != value else value  # noqa: PLR0124 - NaN is unknown
+
+
+class RecentLoad:
+    """
+    ``COLUMNS`` columns, the newest last; each is ``SPAN / COLUMNS`` seconds, or one longer interval.
+
+    Devices are known by kernel name: ``forget`` those that were replaced.
+    """
+
+    def __init__(self) -> None:
+        self._columns: deque[_Column] = deque(maxlen=COLUMNS)
+        self._names: frozenset[str] = frozenset()
+
+    def add(self, interval: Interval) -> None:
+        """Take the next interval."""
+        seconds = interval.seconds or 1.0
+        number = int((interval.time or 0.0) / max(SPAN / COLUMNS, seconds))
+        if self._names != interval.loads.keys():
+            self._names = frozenset(interval.loads)
+        if not self._columns or self._columns[-1].number != number:
+            self._columns.append(_Column(number, self._names))
+        self._columns[-1].add(interval, seconds)
+
+    def forget(self, names: AbstractSet[str]) -> None:
+        """Drop the figures of *names*."""
+        for column in self._columns:
+            column.names = column.names - names
+            for name in names:
+                column.sums.pop(name, None)
+
+    def values(self, name: str, metric: str, direction: str) -> tuple[float | None, ...]:
+        """Return the value of each column of the device *name*, the newest last."""
+        return tuple([column.value(name, metric, direction) for column in self._columns])
+
 
 UNFOLDED = 40  # stacks; more of them are folded at first
 
@@ -97,7 +218,7 @@ class Moment:
 
     @computed_once
     def blame(self, disk: str) -> Blame:
-        """Return what loads *disk*."""
+        """Return the load of each top and device on *disk*."""
         return blame(self.ledger, disk, idle=False)
 
     @cached_property

@@ -3,17 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from stackmap.document.interval import instant
 from stackmap.document.layers import counted
 from stackmap.document.rule_words import filled, words_of
-from stackmap.features.top.moment import Moment
-from stackmap.features.top.row import GroupLoad, Row
+from stackmap.errors import OperandRefused
+from stackmap.features.top.moment import Event, GroupLoad, Moment
 from stackmap.features.top.state import SORTS, VIEWS, State
+from stackmap.model.command_line import NO_COMMAND, quoted, stackmap_command
 from stackmap.model.device import Use
 from stackmap.model.load import Load
+from stackmap.model.operand import DeviceTitle, Fixed
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding
+
+
+class Row(NamedTuple):
+    """
+    A row of a view. ``key``: unique in the view. ``name``: its text, untrusted.
+
+    ``device``: the kernel name of its device, "" for none. ``stack``: the top of its stack, "" for none.
+    ``layer``: the index of a layer in that stack, None for other rows. ``about``: the finding, event,
+    user or control group that the row shows. ``shows``: the command for this row alone, and ``title``
+    the name that the command takes.
+    """
+
+    key: str
+    name: str
+    device: str = ""
+    stack: str = ""
+    layer: int | None = None
+    about: Finding | Event | Use | GroupLoad | None = None
+    folded: bool = False
+    shows: str = "iostat -l"
+    title: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command line for this row alone."""
+        interval = () if self.shows in ("explain", "tree") else (Fixed("1"),)
+        try:
+            names = (DeviceTitle(self.title),) if self.title else ()
+        except OperandRefused:
+            return NO_COMMAND
+        return quoted((*stackmap_command(self.shows, *names), *interval))
+
+    @property
+    def depth(self) -> int:
+        """1 for a row that details another one."""
+        return int(self.layer is not None)
 
 
 def rows_of(moment: Moment, state: State) -> list[Row]:
@@ -39,8 +78,8 @@ def _sorted(moment: Moment, state: State, names: list[str]) -> list[str]:
     value = _value(moment, state)
     if value is None:
         return names
-    found = {name: value(name) for name in names}
-    return sorted(names, key=lambda name: _falling(found[name]))
+    values = {name: value(name) for name in names}
+    return sorted(names, key=lambda name: _falling(values[name]))
 
 
 def _falling(value: float | None) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from stackmap.features.top.row import Row
+    from stackmap.features.top.rows import Row
 
 VIEWS = ("volumes", "disks", "services", "findings", "events")
 SORTS = ("stack order", "IOPS", "bytes", "await", "cost")
@@ -202,8 +202,8 @@ def _next(state: State, _: str, screen: Screen) -> State:
     rows = screen.rows
     at = place_of(state, rows)
     order = [*rows[at + 1 :], *rows[: at + 1]]
-    found = next((row.key for row in order if not row.depth), state.cursor)
-    return replace(state, cursor=found)
+    match = next((row.key for row in order if not row.depth), state.cursor)
+    return replace(state, cursor=match)
 
 
 ACTIONS: dict[str, Callable[[State, str, Screen], State]] = {

@@ -21,7 +21,7 @@ from stackmap.cli.output import coloured
 if TYPE_CHECKING:
     from types import FrameType
 
-    from stackmap.features.top.screen_cells import Line
+    from stackmap.features.top.cells import Line
 
 ESCAPE_DELAY = 25  # ms after which an Esc is a key and not the begin of another
 UTF_8 = "UTF-8"
@@ -119,16 +119,16 @@ class Terminal:
 
     def key(self, seconds: float | None) -> str | None:
         """Wait up to *seconds* for a key, None: until there is one; return its name or character, None without one."""
-        if (found := self._key()) is not None:
-            return found
+        if (pressed := self._key()) is not None:
+            return pressed
         ready, _, _ = select.select([sys.stdin, self._wake], (), (), seconds)
         if self._wake in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wake, 4096)
             return "resize"
-        if ready and (found := self._key()) is None and not os.isatty(sys.stdin.fileno()):
+        if ready and (pressed := self._key()) is None and not os.isatty(sys.stdin.fileno()):
             raise SystemExit(1)
-        return found if ready else None
+        return pressed if ready else None
 
     def draw(self, lines: Iterable[Line]) -> None:
         """Show *lines*, the first one at the top; only those that differ from what is shown are written."""
@@ -150,12 +150,12 @@ class Terminal:
 
     def _key(self) -> str | None:
         try:
-            found = self._window.get_wch()
+            key = self._window.get_wch()
         except curses.error:
             return None
-        if found == curses.KEY_RESIZE:
+        if key == curses.KEY_RESIZE:
             return "resize"
-        return NAMES.get(found, found if isinstance(found, str) else "")
+        return NAMES.get(key, key if isinstance(key, str) else "")
 
     def _set_colours(self) -> None:
         for tone, (number, colour) in COLOURS.items():

@@ -1,11 +1,13 @@
-"""``stackmap trace``: latency and size distributions per layer, and exact parity decisions."""
+"""``stackmap trace``: distributions per layer and exact parity decisions, or requests one by one (``--events``)."""
 
 from __future__ import annotations
 
 import json
+import re
 import signal
+from contextlib import closing
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -14,7 +16,6 @@ from stackmap.cli.options import (
     csv_option,
     json_option,
     legend_option,
-    max_overhead_option,
     no_heading_option,
     split_words,
 )
@@ -22,24 +23,54 @@ from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
-from stackmap.features.trace import counts as trace_counts
-from stackmap.features.trace import record as trace_record
+from stackmap.features.trace.additions import max_overhead_option
+from stackmap.features.trace.cost import LONGEST
 from stackmap.features.trace.document import MEANINGS, trace_document
-from stackmap.features.trace.events.command import EventOptions, event_options, print_events
+from stackmap.features.trace.events.document import (
+    request_blocks,
+    requests_json,
+    summary_json,
+    totals_blocks,
+)
+from stackmap.features.trace.events.measure import RequestTrace
+from stackmap.features.trace.figures import traced_stacks
 from stackmap.features.trace.json import trace_json
 from stackmap.features.trace.measure import TraceOptions, Tracer, clean, interval_of
-from stackmap.features.trace.overhead import LONGEST
-from stackmap.features.trace.stacks import traced_stacks
+from stackmap.features.trace.record import from_capture, parse
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
+    from stackmap.features.trace.events.request import Request
     from stackmap.features.trace.record import TraceRecord
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.topology import Topology
 
 SECONDS = 10.0
 COLUMNS = 60  # of a heat map at most
+OPERATIONS = ("read", "write", "discard", "flush")
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+class EventOptions(NamedTuple):
+    """Which requests to print. ``slower``: seconds, None for all. ``operation``: None for all."""
+
+    follow: bool = False
+    slower: float | None = None
+    operation: str | None = None
+
+    def wants(self, request: Request) -> bool:
+        """Whether to print *request*; one that did not complete counts as slow."""
+        slow = self.slower is None or request.seconds is None or request.seconds >= self.slower
+        return slow and self.operation in (None, request.operation)
+
+
+def _duration(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(us|ms|s)", value or "")
+    if value is not None and match is None:
+        raise click.BadParameter(f"must be a time such as 20ms or 500us, not {value}")
+    return float(match[1]) * UNITS[match[2]] if match else None
 
 
 @click.command()
@@ -47,7 +78,12 @@ COLUMNS = 60  # of a heat map at most
 @click.option("--clean", "is_cleaning", is_flag=True, help="Remove the probes of a killed trace.")
 @max_overhead_option
 @click.option("--heatmap", is_flag=True, help="Add latency over time.")
-@event_options
+@click.option("--events", is_flag=True, help="Print requests, one per line.")
+@click.option("--follow", is_flag=True, help="Print what each request caused below.")
+@click.option(
+    "--slower", metavar="TIME", callback=_duration, help="Print only slower requests: 20ms."
+)
+@click.option("--operation", type=click.Choice(OPERATIONS), help="Print only such requests.")
 @json_option
 @csv_option
 @no_heading_option
@@ -105,7 +141,7 @@ def command(
         )
         return
     record = _record(session, topology, chosen, options)
-    trace = trace_counts.parse(record)
+    trace = parse(record)
     interval = corrected(topology, interval_of(record))
     stacks = traced_stacks(
         topology, trace, Ledger(topology, interval.loads, interval.seconds), chosen
@@ -132,7 +168,7 @@ def _record(
 ) -> TraceRecord:
     """Trace this machine, or return the trace that the capture has."""
     if not session.live:
-        return trace_record.from_capture(session.host)
+        return from_capture(session.host)
     host = session.tracing_host
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -143,3 +179,41 @@ def _record(
     tracer = Tracer(host, topology, chosen)
     signal.signal(signal.SIGINT, stop)
     return tracer.run(options)
+
+
+def print_events(
+    host: LiveTracingHost,
+    topology: Topology,
+    chosen: list[str],
+    limits: TraceOptions,
+    options: EventOptions,
+    *,
+    as_json: bool,
+    heading: bool,
+) -> None:
+    """Print the requests of *chosen*, of all volumes if empty, within *limits*."""
+    trace = RequestTrace(host, topology, chosen, follow=options.follow)
+    signal.signal(signal.SIGINT, lambda *_: host.stop())
+    count = 0
+    # A closed pipe ends the trace too.
+    with closing(trace.requests(limits.seconds, limits.max_overhead)) as batches:
+        for requests in batches:
+            wanted = [each for each in requests if options.wants(each)]
+            count += len(wanted)
+            if as_json:
+                objects = requests_json(topology, wanted, trace.start, follow=options.follow)
+                # One write, because each write is flushed.
+                click.echo("".join(f"{json.dumps(each)}\n" for each in objects), nl=False)
+            elif wanted:
+                blocks = request_blocks(topology, wanted, trace.start, follow=options.follow)
+                print_blocks(blocks, heading=heading)
+    if trace.stopped:
+        tell(trace.stopped)
+    if as_json:
+        click.echo(
+            json.dumps(
+                summary_json(count, trace.totals, trace.events, trace.lost, trace.overhead.share)
+            )
+        )
+    else:
+        print_blocks(totals_blocks(topology, count, trace.totals, trace.lost, trace.overhead.share))

@@ -1,5 +1,5 @@
 """
-The CPU time that a trace adds to each request, measured on this machine before the trace.
+What a trace takes of the CPUs while it runs, and the CPU time per request, measured before it.
 
 Copies of the trace's probes and histograms are installed on two system calls. This process makes these calls
 many times: without probes, with probes that count nothing, and with all histograms.
@@ -13,10 +13,68 @@ from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.features.trace import tracefs
-from stackmap.features.trace.definitions import GROUP, Probe, ProbeSet, Trigger
-from stackmap.features.trace.instance import Tracing
+from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Tracing, Trigger
 from stackmap.host.tracing import LiveTracingHost
 from stackmap.sources import kallsyms
+
+CPUS = "/sys/devices/system/cpu/online"
+LONGEST = 3600.0  # seconds
+TICK = 1.0  # seconds between two looks; a shorter time is judged as if it were as long
+
+
+class Overhead:
+    """
+    CPU time that a trace on *host* takes from now on.
+
+    ``taken``: seconds so far. ``peak``: the highest share of all CPU time in any second. ``share``: the mean.
+    """
+
+    def __init__(self, host: LiveTracingHost) -> None:
+        self._clock = host.clock
+        self.cpus = _online_cpus(host)
+        self._start = self._since = self._now = host.clock()
+        self._before = 0.0
+        self.taken = 0.0
+        self.peak = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long the trace has run, as of the last look."""
+        return self._now - self._start
+
+    @property
+    def share(self) -> float:
+        """The share of all CPU time, on average."""
+        return self.taken / self.cpus / max(self.seconds, 0.001)
+
+    def look(self, taken: float, limit: float = 1.0) -> str:
+        """
+        Note that *taken* seconds of CPU time were taken until now.
+
+        Return why the trace must end: the last second is above *limit*, or an hour has passed. "" if it may go on.
+        """
+        self._now, self.taken = self._clock(), taken
+        spent = self._now - self._since
+        used = (taken - self._before) / self.cpus
+        share = used / max(spent, TICK)
+        self.peak = max(self.peak, share)
+        if spent >= TICK:
+            self._since, self._before = self._now, taken
+        if share > limit and limit < 1:  # 1: no limit; the share is an estimate
+            return (
+                f"stopped after {self.seconds:.1f} s: the trace took {used / max(spent, 0.001) * 100:.3g} % of all CPU time, "
+                f"more than the limit of {limit * 100:.3g} %"
+            )
+        if self.seconds >= LONGEST + TICK:
+            return f"stopped after {self.seconds:.0f} s: a trace takes at most {LONGEST:g} s"
+        return ""
+
+
+def _online_cpus(host: LiveTracingHost) -> int:
+    """Return how many CPUs are online: "0-3,6"."""
+    parts = (part.split("-") for part in host.read(CPUS).strip().split(","))
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in parts)
+
 
 CALLS, ROUNDS = 1000, 4
 ARCHITECTURES = ("__x64_sys_", "__arm64_sys_", "__s390x_sys_", "sys_")
@@ -132,25 +190,25 @@ def _seconds(host: LiveTracingHost) -> float:
 def _chosen(known: Collection[str]) -> dict[str, str] | None:
     """Return the kernel's functions of the two calls; None where they have other names."""
     for word in ARCHITECTURES:
-        found = {call: f"{word}{call}" for call in (ARRIVAL, END)}
-        if all(name in known for name in found.values()):
-            return found
+        symbols = {call: f"{word}{call}" for call in (ARRIVAL, END)}
+        if all(name in known for name in symbols.values()):
+            return symbols
     return None
 
 
-def _copied(found: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
-    """Return *found* under other names on the two calls, a probe there in place of each block tracepoint."""
+def _copied(original: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
+    """Return *original* under other names on the two calls, a probe there in place of each block tracepoint."""
     fields = {
-        probe.name: [field.partition("=")[0] for field in probe.fields] for probe in found.probes
+        probe.name: [field.partition("=")[0] for field in probe.fields] for probe in original.probes
     }
-    for trigger in found.triggers:
+    for trigger in original.triggers:
         group, _, event = trigger.event.partition("/")
         if group == "block":
             fields[event] = [*TRACEPOINT]
     return ProbeSet(
         tuple(_copy(name, wanted, symbols) for name, wanted in fields.items()),
-        tuple(each._replace(name=_other_name(each.name)) for each in found.synthetic),
-        tuple(map(_renamed, found.triggers)),
+        tuple(each._replace(name=_other_name(each.name)) for each in original.synthetic),
+        tuple(map(_renamed, original.triggers)),
     )
 
 
@@ -168,7 +226,8 @@ def _renamed(trigger: Trigger) -> Trigger:
     else:
         event = f"{GROUP}/{PREFIX}{event}"
     text = _ACTION.sub(
-        lambda found: f"onmatch({GROUP}.{PREFIX}{found[1]}).{_other_name(found[2])}(", trigger.text
+        lambda action: f"onmatch({GROUP}.{PREFIX}{action[1]}).{_other_name(action[2])}(",
+        trigger.text,
     )
     return Trigger(event, _SIZE.sub(":size=128", _FILTER.sub("", text)))
 

@@ -1,13 +1,15 @@
-"""What a trace measured: latency and sizes per layer, and the row updates of parity arrays."""
+"""The figures of a trace for people: tables, sentences, histograms and heat maps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import ceil
 
 from stackmap.document.blocks import (
     RANGE,
     Block,
     Cell,
+    Code,
     Column,
     Headline,
     Label,
@@ -20,11 +22,17 @@ from stackmap.document.blocks import (
 )
 from stackmap.document.layers import counted, layout_words
 from stackmap.document.wording import UNKNOWN, divided, duration, kib, number, percent, plural
-from stackmap.features.trace.distribution import PERCENTILES, Distribution, Range
-from stackmap.features.trace.drawing import latency_histogram, latency_over_time
-from stackmap.features.trace.row_updates import SOUND, RowUpdates
-from stackmap.features.trace.stacks import Requests, TracedLayer, TracedStack
-from stackmap.model.trace import BOTH, READ, WRITE, Trace
+from stackmap.features.trace.figures import (
+    PERCENTILES,
+    SOUND,
+    Distribution,
+    Range,
+    Requests,
+    RowUpdates,
+    TracedLayer,
+    TracedStack,
+)
+from stackmap.features.trace.record import BOTH, READ, WRITE, Trace, TraceRecord
 
 TITLES = {READ: "READS", WRITE: "WRITES", BOTH: "READS AND WRITES"}
 COLUMNS = (
@@ -86,9 +94,9 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
         about=(("stack", stack.top.title), ("device", stack.top.name)),
         group="direction",
     )
-    found = [*_slow(stack), *_row_sentences(stack)]
-    if found:
-        yield Listing(tuple(found))
+    sentences = [*_slow(stack), *_row_sentences(stack)]
+    if sentences:
+        yield Listing(tuple(sentences))
     for direction in (READ, WRITE, BOTH):
         yield from latency_histogram(stack, direction, TITLES[direction].capitalize())
     yield from latency_over_time(stack, trace.seconds)
@@ -129,24 +137,24 @@ def _count(count: float | None) -> str:
     return str(count)
 
 
-def _times(found: Distribution) -> Iterator[Cell]:
+def _times(distribution: Distribution) -> Iterator[Cell]:
     """Yield the cells of the percentiles and the maximum."""
     for share in PERCENTILES.values():
-        yield _ms(found.percentile(share))
-    yield _ms(found.max)
+        yield _ms(distribution.percentile(share))
+    yield _ms(distribution.max)
 
 
-def _ms(found: Range | None) -> Cell:
+def _ms(place: Range | None) -> Cell:
     """
     Return a time with three digits, as a range if its bucket is wide.
 
     >>> str(_ms(Range(20000000, 20480000))), str(_ms(Range(1000000, 4000000))), str(_ms(None))
     ('20.2', '1.00-4.00', '-')
     """
-    if found is None:
+    if place is None:
         return Value(None, number)
-    middle, low, high = (time / MILLION for time in (found.middle, found.low, found.high))
-    if found.exact:
+    middle, low, high = (time / MILLION for time in (place.middle, place.low, place.high))
+    if place.exact:
         return Value(middle, _three_digits)
     return Value(middle, lambda _: f"{_three_digits(low)}-{_three_digits(high)}", low, high)
 
@@ -211,29 +219,120 @@ def _self_check(rows: RowUpdates) -> str:
 
 def _limits(trace: Trace) -> Iterator[Block]:
     """Yield what is missing, the cost of the trace, and the hits that it lost."""
-    for note in trace.notes:
+    record = trace.record
+    for note in record.notes:
         yield Paragraph(note, "note:")
-    cost = f"; {words}" if (words := overhead_words(trace)) else ""
-    yield Paragraph(f"sources: {', '.join(trace.sources)}{cost}; {_lost(trace)}")
+    yield Paragraph(f"sources: {', '.join(record.sources)}{_overhead(record)}; {_lost(trace)}")
 
 
-def overhead_words(trace: Trace) -> str:
+def _overhead(record: TraceRecord) -> str:
     """Return the share of all CPU time that a trace took, and its time per request; "" if unknown."""
-    if trace.overhead is None:
+    if record.overhead is None:
         return ""
-    most = "" if trace.peak is None else f" ({percent(trace.peak, 2)} in the busiest second)"
-    each = ", from an assumed cost per request"
-    if trace.added is not None:
-        layer, disk = (seconds * MILLION for seconds in trace.added)
-        each = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"
-    return f"overhead about {percent(trace.overhead, 2)} of all CPU time{most}{each}"
+    most = "" if record.peak is None else f" ({percent(record.peak, 2)} in the busiest second)"
+    cost = ", from an assumed cost per request"
+    if record.added is not None:
+        layer, disk = (seconds * MILLION for seconds in record.added)
+        cost = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"
+    return f"; overhead about {percent(record.overhead, 2)} of all CPU time{most}{cost}"
 
 
 def _lost(trace: Trace) -> str:
-    lost = trace.missed + trace.dropped
+    lost = trace.record.missed + trace.dropped
     if not lost:
         return "no hit was lost"
     return (
-        f"{plural(lost, 'hit')} lost ({trace.missed} not run by the kernel, "
+        f"{plural(lost, 'hit')} lost ({trace.record.missed} not run by the kernel, "
         f"{trace.dropped} without room in a map)"
     )
+
+
+BAR = 16  # columns of the longest bar
+ALL_BARS = 44  # columns of the bars of all layers
+SHADES = " .:-=+*#%@"  # by the share of the most requests in a cell
+TIME_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 1000), ("ns", 1))
+
+
+def latency_histogram(stack: TracedStack, direction: str, title: str) -> Iterator[Block]:
+    """Yield the latency of each layer in powers of two, drawn."""
+    shown = [
+        (layer.layer.word, layer.requests[direction].latency)
+        for layer in stack.layers
+        if direction in layer.requests and layer.requests[direction].latency.count
+    ]
+    if shown:
+        yield Paragraph(f"{title} by latency:")
+        yield Code("\n".join(drawn(shown)))
+
+
+def drawn(columns: list[tuple[str, Distribution]]) -> Iterator[str]:
+    """
+    Yield a line per power of two, with a bar and a count for each column.
+
+    >>> for line in drawn([("disks", Distribution({(1000000, 1040000): 4, (3000000, 3100000): 1}))]):
+    ...     print(line)
+                        disks
+      524 µs-1.0 ms     ################ 4
+      1.0 ms-2.1 ms                      0
+      2.1 ms-4.2 ms     ####             1
+    """
+    powers = [found.by_powers() for _, found in columns]
+    used = [power for each in powers for power in each]
+    bar = max(6, BAR if len(columns) == 1 else ALL_BARS // len(columns))
+    width = bar + 9
+    yield f"{'':20}{''.join(f'{title[: width - 1]:{width}}' for title, _ in columns)}".rstrip()
+    for power in range(min(used), max(used) + 1):
+        cells = []
+        for found in powers:
+            count = found.get(power, 0)
+            longest = max(found.values(), default=1)
+            marks = "#" * max(bool(count), round(bar * count / longest))
+            cells.append(f"{f'{marks:{bar}} {count}':{width}}")
+        yield f"  {_span(power):18}{''.join(cells)}".rstrip()
+
+
+def latency_over_time(stack: TracedStack, seconds: float) -> Iterator[Block]:
+    """Yield the top's latency over time: a column per slice, darker for more requests."""
+    for direction, parts in stack.over_time.items():
+        yield Paragraph(
+            f"{direction.capitalize()}s of {stack.top.title} by latency over time, "
+            f"{duration(round(seconds / len(parts), 1))} per column:"
+        )
+        yield Code("\n".join(heat_map(parts)))
+
+
+def heat_map(parts: list[Distribution]) -> Iterator[str]:
+    r"""
+    Yield a line per power of two, the slowest first.
+
+    >>> slices = [Distribution({(1000000, 1040000): n}) for n in (0, 1, 50, 100)]
+    >>> print(*heat_map(slices), sep="\n")
+      524 µs-1.0 ms      .+@
+    """
+    powers = [part.by_powers() for part in parts]
+    used = [power for each in powers for power in each]
+    most = max(count for each in powers for count in each.values())
+    for power in range(max(used), min(used) - 1, -1):
+        cells = (_shade(each.get(power, 0) / most) for each in powers)
+        yield f"  {_span(power):18}{''.join(cells)}".rstrip()
+
+
+def _shade(share: float) -> str:
+    """Return a character for a share of the most requests; a blank for none only."""
+    return SHADES[ceil(share * (len(SHADES) - 1))]
+
+
+def _span(power: int) -> str:
+    return f"{short_time(2**power)}-{short_time(2 ** (power + 1))}"
+
+
+def short_time(nanoseconds: float) -> str:
+    """
+    Return a time in its largest unit.
+
+    >>> short_time(2**20), short_time(2**15), short_time(2**31)
+    ('1.0 ms', '33 µs', '2.1 s')
+    """
+    unit, length = next(each for each in TIME_UNITS if nanoseconds >= each[1])
+    value = nanoseconds / length
+    return f"{value:.{1 if value < 10 and length > 1 else 0}f} {unit}"

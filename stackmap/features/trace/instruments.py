@@ -12,12 +12,9 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
-from stackmap.features.trace import cost as trace_cost
-from stackmap.features.trace import dm_stats, probe_sets, tracefs
-from stackmap.features.trace import probes as trace_probes
-from stackmap.features.trace.definitions import ProbeSet, Trigger
-from stackmap.features.trace.instance import Tracing
+from stackmap.features.trace import cost, dm_stats, probes, tracefs
 from stackmap.features.trace.probes import MAX_FILTERED
+from stackmap.features.trace.tracefs import ProbeSet, Tracing, Trigger
 from stackmap.host.tracing import KERNEL
 from stackmap.model.device import Device, Kind
 from stackmap.sources import diskstats, kallsyms
@@ -28,11 +25,11 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 SYMBOLS = (
-    trace_probes.SUBMIT_SYMBOL,
-    trace_probes.END_SYMBOL,
-    trace_probes.ROW_SYMBOL,
-    trace_probes.MEMBER_END,
-    trace_probes.DISPATCH_SYMBOL,
+    probes.SUBMIT_SYMBOL,
+    probes.END_SYMBOL,
+    probes.ROW_SYMBOL,
+    probes.MEMBER_END,
+    probes.DISPATCH_SYMBOL,
 )
 
 
@@ -69,7 +66,7 @@ class Instruments:
         self._triggers: list[Trigger] = []
         self._stats = dm_stats.Statistics(host)
         self._before = Counter[str](), Counter[str](), Counter[str]()
-        self.cost = trace_cost.ASSUMED
+        self.cost = cost.ASSUMED
         self.has_probes = False
         self.sources: list[str] = []
         self.notes: list[str] = []
@@ -98,7 +95,7 @@ class Instruments:
             self._before = self._counts()
 
     def spent(self) -> Spent:
-        """Return what was counted since "cont", and the CPU time that it took."""
+        """Return the hits since "cont", and the CPU time that they took."""
         # A device that was removed takes its counters with it: differences below 0 are left out.
         arrivals, fired, missed = (
             now - before for now, before in zip(self._counts(), self._before, strict=True)
@@ -106,16 +103,16 @@ class Instruments:
         arrived = arrivals.total()
         if not self.has_probes:
             return Spent(arrived, arrived * self.cost.request, 0)
-        requests = max(fired[trace_probes.SUBMIT], fired[trace_probes.END])
+        requests = max(fired[probes.SUBMIT], fired[probes.END])
         # All devices are counted if none is named or a filter would be too long.
         counted = min(requests, arrived) if 0 < len(self._numbers) <= MAX_FILTERED else requests
-        at_disks = min(fired[trace_probes.DISPATCH], counted)
+        at_disks = min(fired[probes.DISPATCH], counted)
         taken = (
-            (counted + fired[trace_probes.ROW] / 2) * self.cost.request
+            (counted + fired[probes.ROW] / 2) * self.cost.request
             + at_disks * self.cost.disk
             + (requests - counted) * self.cost.other
         )
-        hits, skipped = (sum(each[name] for name in trace_probes.NAMES) for each in (fired, missed))
+        hits, skipped = (sum(each[name] for name in probes.NAMES) for each in (fired, missed))
         return Spent(hits, taken, skipped)
 
     def _counts(self) -> tuple[Counter[str], Counter[str], Counter[str]]:
@@ -140,20 +137,20 @@ class Instruments:
         return self._tracing.histograms(event) if self._tracing is not None else ""
 
     def statistics(self) -> dict[str, str]:
-        """Return what device-mapper counted, by device number; a removed device has a note instead."""
-        found = {}
+        """Return device-mapper's statistics, by device number; a removed device has a note instead."""
+        texts = {}
         for number in self._stats.ids:
             try:
-                found[number] = self._stats.read(number)
+                texts[number] = self._stats.read(number)
             except SourceError as error:  # the device was removed
                 self.notes.append(f"no latencies: {error}")
-        return found
+        return texts
 
-    def _add(self, tracing: Tracing, found: ProbeSet) -> None:
-        """Install *found*; its histograms count nothing until "cont"."""
-        paused = (each.in_state("pause") if each.counts else each for each in found.triggers)
-        tracing.install(found._replace(triggers=tuple(paused)))
-        self._triggers += found.triggers
+    def _add(self, tracing: Tracing, probe_set: ProbeSet) -> None:
+        """Install *probe_set*; its histograms count nothing until "cont"."""
+        paused = (each.in_state("pause") if each.counts else each for each in probe_set.triggers)
+        tracing.install(probe_set._replace(triggers=tuple(paused)))
+        self._triggers += probe_set.triggers
 
     def _try_triggers(self, tracing: Tracing) -> SourceError | None:
         """Add probes and tracepoints, or tracepoints only; return why there are none of either."""
@@ -167,10 +164,10 @@ class Instruments:
 
     def _try_sizes(self, tracing: Tracing, note: str) -> SourceError | None:
         """Add tracepoints in place of probes that cannot be used; *note*: why they cannot."""
-        self.cost = trace_cost.ASSUMED
+        self.cost = cost.ASSUMED
         self._remove(tracing)  # they would fire, and nothing would read what they count
         try:
-            self._add(tracing, probe_sets.sizes(self._numbers))
+            self._add(tracing, probes.sizes(self._numbers))
         except SourceError as error:  # a kernel without block events or hist triggers
             self._remove(tracing)
             self.notes.append(f"no tracepoints: {error}")
@@ -185,17 +182,17 @@ class Instruments:
 
     def _add_probes(self, tracing: Tracing) -> None:
         """Add probes and tracepoints; the calibration shows whether probes run."""
-        members = (*trace_probes.BIO, trace_probes.FLAGS, *trace_probes.REQUEST)
+        members = (*probes.BIO, probes.FLAGS, *probes.REQUEST)
         offsets = self._host.offsets(KERNEL, members)
-        trace_probes.require(offsets, trace_probes.BIO)
-        symbols = kallsyms.read(self._host, (*SYMBOLS, *trace_cost.SYMBOLS))
-        _require_symbols(symbols, (trace_probes.SUBMIT_SYMBOL, trace_probes.END_SYMBOL))
-        again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
-        layers = probe_sets.at_layers(offsets, again, self._numbers)
+        probes.require(offsets, probes.BIO)
+        symbols = kallsyms.read(self._host, (*SYMBOLS, *cost.SYMBOLS))
+        _require_symbols(symbols, (probes.SUBMIT_SYMBOL, probes.END_SYMBOL))
+        again = self._host.constant(probes.AGAIN) if probes.FLAGS in offsets else None
+        layers = probes.at_layers(offsets, again, self._numbers)
         count = sum(each.kind is Kind.DISK for each in self._devices)
-        has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols
-        disks = probe_sets.at_disks(offsets if has_dispatch else None, self._numbers, max(1, count))
-        self.cost = trace_cost.measured(self._host, tracing, symbols.keys(), layers, disks)
+        has_dispatch = probes.DISPATCH_SYMBOL in symbols
+        disks = probes.at_disks(offsets if has_dispatch else None, self._numbers, max(1, count))
+        self.cost = cost.measured(self._host, tracing, symbols.keys(), layers, disks)
         self._add(tracing, layers)
         self._add(tracing, disks)
         arrays = [each for each in self._devices if each.layout and each.layout.parity]
@@ -206,18 +203,18 @@ class Instruments:
                 self.notes.append(f"no figures of row updates: {error}")
 
     def _rows(
-        self, bio: trace_probes.Offsets, symbols: dict[str, int], arrays: Iterable[Device]
+        self, bio: probes.Offsets, symbols: dict[str, int], arrays: Iterable[Device]
     ) -> ProbeSet:
-        """Return what counts the row updates of *arrays*; ``SourceError`` names what this kernel lacks."""
-        _require_symbols(symbols, (trace_probes.ROW_SYMBOL, trace_probes.MEMBER_END))
-        offsets = {**bio, **self._host.offsets("raid456", trace_probes.RAID456)}
-        trace_probes.require(offsets, trace_probes.RAID456)
+        """Return the counts of row updates of *arrays*; ``SourceError`` names what this kernel lacks."""
+        _require_symbols(symbols, (probes.ROW_SYMBOL, probes.MEMBER_END))
+        offsets = {**bio, **self._host.offsets("raid456", probes.RAID456)}
+        probes.require(offsets, probes.RAID456)
         has_dm = any(_is_dm(device) for device in arrays)
         if has_dm:
-            offsets |= self._host.offsets("dm_raid", trace_probes.DM_RAID)
-            offsets |= self._host.offsets("dm_mod", trace_probes.DM_MOD)
-            trace_probes.require(offsets, (*trace_probes.DM_RAID, *trace_probes.DM_MOD))
-        return probe_sets.of_rows(offsets, symbols[trace_probes.MEMBER_END], has_dm=has_dm)
+            offsets |= self._host.offsets("dm_raid", probes.DM_RAID)
+            offsets |= self._host.offsets("dm_mod", probes.DM_MOD)
+            probes.require(offsets, (*probes.DM_RAID, *probes.DM_MOD))
+        return probes.of_rows(offsets, symbols[probes.MEMBER_END], has_dm=has_dm)
 
     def _add_dm_stats(self, stack: ExitStack) -> bool:
         stack.enter_context(self._stats)

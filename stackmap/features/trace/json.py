@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stackmap.features.trace.distribution import PERCENTILES, Distribution, Range
-from stackmap.features.trace.row_updates import RowUpdates
-from stackmap.features.trace.stacks import Requests, TracedLayer, TracedStack
-from stackmap.model.trace import BOTH, READ, WRITE, Trace
+from stackmap.features.trace.figures import (
+    PERCENTILES,
+    Distribution,
+    Range,
+    Requests,
+    RowUpdates,
+    TracedLayer,
+    TracedStack,
+)
+from stackmap.features.trace.record import BOTH, READ, WRITE, Trace
+from stackmap.model.reason import code_of
 
 SCHEMA = "stackmap.trace/1"
 MICROSECOND = 1000
@@ -15,16 +22,17 @@ MICROSECOND = 1000
 
 def trace_json(stacks: Iterable[TracedStack], trace: Trace) -> dict[str, object]:
     """Return the object; times in microseconds, sizes in bytes."""
-    added = None if trace.added is None else [seconds * 1e6 for seconds in trace.added]
+    record = trace.record
+    added = None if record.added is None else [seconds * 1e6 for seconds in record.added]
     return {
         "schema": SCHEMA,
         "seconds": trace.seconds,
-        "overhead": trace.overhead,
-        "overhead_peak": trace.peak,
+        "overhead": record.overhead,
+        "overhead_peak": record.peak,
         "overhead_us": added and dict(zip(("layer", "disk"), added, strict=True)),
-        "lost": {"hits": trace.missed, "events": trace.dropped},
-        "sources": list(trace.sources),
-        "notes": list(trace.notes),
+        "lost": {"hits": record.missed, "events": trace.dropped},
+        "sources": list(record.sources),
+        "notes": list(record.notes),
         "stacks": [_stack(stack) for stack in stacks],
         "cgroups": None,  # blame --trace counts these
         "processes": None,
@@ -45,21 +53,21 @@ def _stack(stack: TracedStack) -> dict[str, object]:
 
 
 def _layer(layer: TracedLayer) -> dict[str, object]:
-    found = {
+    keys = {
         "role": layer.layer.role,
         "devices": list(layer.layer.devices),
         **_directions(layer.requests),
     }
     if len(layer.devices) > 1:
-        found["by_device"] = {name: _directions(each) for name, each in layer.devices.items()}
-    return found
+        keys["by_device"] = {name: _directions(each) for name, each in layer.devices.items()}
+    return keys
 
 
 def _directions(requests: dict[str, Requests]) -> dict[str, object]:
-    found: dict[str, object] = {each: _requests(requests.get(each)) for each in (READ, WRITE)}
+    keys: dict[str, object] = {each: _requests(requests.get(each)) for each in (READ, WRITE)}
     if BOTH in requests:
-        found[BOTH] = _requests(requests[BOTH])
-    return found
+        keys[BOTH] = _requests(requests[BOTH])
+    return keys
 
 
 def _requests(requests: Requests | None) -> dict[str, object] | None:
@@ -76,12 +84,12 @@ def _requests(requests: Requests | None) -> dict[str, object] | None:
     }
 
 
-def distribution_json(found: Distribution, unit: int) -> dict[str, object] | None:
+def distribution_json(distribution: Distribution, unit: int) -> dict[str, object] | None:
     """Return percentiles and the histogram, in *unit*; a percentile in a wide bucket is null, its range beside it."""
-    if not found.count:
+    if not distribution.count:
         return None
-    figures = {name: found.percentile(share) for name, share in PERCENTILES.items()}
-    figures["max"] = found.max
+    figures = {name: distribution.percentile(share) for name, share in PERCENTILES.items()}
+    figures["max"] = distribution.max
     return {
         **{name: _value(each, unit) for name, each in figures.items()},
         "ranges": {
@@ -91,13 +99,13 @@ def distribution_json(found: Distribution, unit: int) -> dict[str, object] | Non
         },
         "histogram": [
             [low / unit, (high if high - low > 1 else low) / unit, n]
-            for (low, high), n in found.counts.items()
+            for (low, high), n in distribution.counts.items()
         ],
     }
 
 
-def _value(found: Range | None, unit: int) -> float | None:
-    return None if found is None or not found.exact else found.middle / unit
+def _value(bucket: Range | None, unit: int) -> float | None:
+    return None if bucket is None or not bucket.exact else bucket.middle / unit
 
 
 def _rows(rows: RowUpdates, stack: TracedStack) -> dict[str, object]:
@@ -116,4 +124,5 @@ def _rows(rows: RowUpdates, stack: TracedStack) -> dict[str, object]:
         if parity is None
         else {"low": parity.full_stripe_low, "high": parity.full_stripe_high},
         "reason": rows.reason or rows.doubt or None,
+        "reason_code": code_of(rows.reason or rows.doubt),
     }

@@ -12,11 +12,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
-from stackmap.features.trace import cost as trace_cost
-from stackmap.features.trace import dm_stats, tracefs
-from stackmap.features.trace import probes as trace_probes
+from stackmap.features.trace import cost, dm_stats, probes, tracefs
+from stackmap.features.trace.cost import TICK, Overhead
 from stackmap.features.trace.instruments import Instruments
-from stackmap.features.trace.overhead import TICK, Overhead
 from stackmap.features.trace.record import TraceRecord
 from stackmap.sources import diskstats
 from stackmap.sources.trace_histogram import without_lines
@@ -85,7 +83,7 @@ class Tracer:
                     break
                 has_slice = options.slices and place % per_slice == 0
                 if has_slice and self._instruments.has_probes:
-                    text = self._instruments.text(trace_probes.LATENCY_EVENT)
+                    text = self._instruments.text(probes.LATENCY_EVENT)
                     self.record.slices.append(without_lines(text, before))
                     before = frozenset(text.splitlines())
         return self.record
@@ -115,7 +113,7 @@ class Tracer:
         record.hits, record.missed = spent.hits, spent.missed
         record.cost = spent.taken / spent.hits if spent.hits else 0.0
         record.peak = self._overhead.peak
-        if instruments.cost is not trace_cost.ASSUMED:
+        if instruments.cost is not cost.ASSUMED:
             record.added = instruments.cost.request, instruments.cost.disk
         record.texts = instruments.texts()
         record.dm_stats = instruments.statistics()

@@ -11,19 +11,63 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import add
+from typing import NamedTuple
 
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.features.trace import cost as trace_cost
-from stackmap.features.trace import probes as trace_probes
-from stackmap.features.trace import tracefs
+from stackmap.features.trace import cost, probes, tracefs
 from stackmap.features.trace.cost import Cost
-from stackmap.features.trace.counts import entries_of, key_of
-from stackmap.features.trace.definitions import GROUP, Probe, ProbeSet, Synthetic, Trigger
-from stackmap.features.trace.instance import Tracing
+from stackmap.features.trace.record import entries_of, key_of
+from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Tracing, Trigger
 from stackmap.host.tracing import KERNEL, LiveTracingHost
-from stackmap.model.owner_io import OwnerIo, Sum
 from stackmap.sources import cgroup, kallsyms, trace_histogram
 from stackmap.sources.trace_histogram import PER_BIO, Histogram, without_addresses
+
+
+class ControlGroup(NamedTuple):
+    """A control group: its ``path``, "" for the root, and its ``owner``: "service mariadb", "" without one."""
+
+    path: str = ""
+    owner: str = ""
+
+
+class Sum(NamedTuple):
+    """Requests and bytes in one direction; ``took``: µs of the ``timed`` requests, which completed in the trace."""
+
+    requests: int = 0
+    bytes: int = 0
+    timed: int = 0
+    took: int = 0
+
+    def plus(self, more: Sum) -> Sum:
+        """Return the sum with *more*."""
+        return Sum(*map(add, self, more))
+
+    @property
+    def size(self) -> float | None:
+        """Mean bytes per request; None without requests."""
+        return self.bytes / self.requests if self.requests else None
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Mean latency; None if no request completed."""
+        return self.took / self.timed / 1000 if self.timed else None
+
+
+class OwnerIo(NamedTuple):
+    """
+    The I/O of a control group or a thread in one direction at the device *number*.
+
+    ``owner``: the group's number or the thread's. ``name``: the thread's, "" for a group.
+    """
+
+    number: str
+    is_group: bool
+    owner: int
+    name: str
+    direction: str
+    io: Sum
+
 
 GROUP_OF_BIO = (
     ("bio", "bi_blkg"),
@@ -32,11 +76,11 @@ GROUP_OF_BIO = (
     ("cgroup", "kn"),
     ("kernfs_node", "id"),
 )
-OFFSETS = (*trace_probes.BIO, trace_probes.FLAGS, *GROUP_OF_BIO)
+OFFSETS = (*probes.BIO, probes.FLAGS, *GROUP_OF_BIO)
 SUBMIT, LATENCY = "owner", f"{GROUP}_owner"
 SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
     f"{GROUP}/{SUBMIT}",
-    trace_probes.END_EVENT,
+    probes.END_EVENT,
     f"synthetic/{LATENCY}",
 )
 LATENCY_SYNTHETIC = Synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
@@ -66,17 +110,17 @@ class Installed:
 def install(host: LiveTracingHost, tracing: Tracing) -> Installed:
     """Install probes and triggers. ``SourceError`` names what this kernel lacks."""
     offsets = host.offsets(KERNEL, OFFSETS)
-    trace_probes.require(offsets, OFFSETS)
-    again = host.constant(trace_probes.AGAIN)
+    probes.require(offsets, OFFSETS)
+    again = host.constant(probes.AGAIN)
     if again is None:
-        raise SourceMissing(f"BTF: this kernel has no {trace_probes.AGAIN}")
-    probes = submit_probe(offsets), trace_probes.end_probe(offsets)
-    every = ProbeSet(probes, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
-    known = kallsyms.read(host, trace_cost.SYMBOLS)
-    cost = trace_cost.measured(host, tracing, known, every)
+        raise SourceMissing(f"BTF: this kernel has no {probes.AGAIN}")
+    both = submit_probe(offsets), probes.end_probe(offsets)
+    every = ProbeSet(both, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
+    known = kallsyms.read(host, cost.SYMBOLS)
+    per_request = cost.measured(host, tracing, known, every)
     tracing.install(every)
     counting = tuple(trigger for trigger in every.triggers if trigger.counts)
-    return Installed(counting, cost, _fired(host))
+    return Installed(counting, per_request, _fired(host))
 
 
 def spent(host: LiveTracingHost, installed: Installed) -> float:
@@ -87,19 +131,19 @@ def spent(host: LiveTracingHost, installed: Installed) -> float:
 def _fired(host: LiveTracingHost) -> int:
     """Return how many requests the probes saw: each has a hit at its arrival and one at its end."""
     fired, _ = tracefs.probe_hits(host)
-    return max(fired[SUBMIT], fired[trace_probes.END])
+    return max(fired[SUBMIT], fired[probes.END])
 
 
-def submit_probe(offsets: trace_probes.Offsets) -> Probe:
+def submit_probe(offsets: probes.Offsets) -> Probe:
     """Return the probe of a bio's submission, with its control group."""
-    probe = trace_probes.submit_probe(offsets)
-    group = trace_probes.dereferenced("$arg1", *(offsets[member] for member in GROUP_OF_BIO))
+    probe = probes.submit_probe(offsets)
+    group = probes.dereferenced("$arg1", *(offsets[member] for member in GROUP_OF_BIO))
     return probe._replace(name=SUBMIT, fields=(*probe.fields, f"cg={group}:u64"))
 
 
 def triggers(again: int) -> Iterator[Trigger]:
     """Yield the triggers that count requests, bytes and latencies by owner; *again*: see ``is_first``."""
-    wanted = f"size > 0 && op < 2{trace_probes.is_first(again)}"
+    wanted = f"size > 0 && op < 2{probes.is_first(again)}"
     start = "hist:keys=bio:started=common_timestamp.usecs,group=cg,by=common_pid"
     yield Trigger(SUBMIT_EVENT, f"{start}:size={ENTRIES} if {wanted}", counts=False)
     for key in ("cg", "common_pid.execname"):
@@ -113,13 +157,13 @@ def triggers(again: int) -> Iterator[Trigger]:
 
 def groups(host: LiveTracingHost) -> dict[int, str]:
     """Return the path of each control group by its number; those that vanish meanwhile are left out."""
-    found = {}
+    paths = {}
     for group in cgroup.groups(host):
         try:
-            found[host.inode(group.path)] = group.name
+            paths[host.inode(group.path)] = group.name
         except SourceError:
             continue
-    return found
+    return paths
 
 
 def read(tracing: Tracing, installed: Installed) -> tuple[list[OwnerIo], int]:
@@ -141,7 +185,7 @@ def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
         for text in (_THREAD.sub(r"thread: \2", counted), latencies)
     )
     took = dict(_entries(times))
-    found = [
+    rows = [
         OwnerIo(
             *(number, is_group, owner, "" if is_group else names[owner], direction),
             Sum(*figures, *took.get((number, is_group, owner, direction), (0, 0))),
@@ -150,7 +194,7 @@ def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
     ]
     every = (*requests, *times)
     in_flight = sum(each.dropped for each in every if each.trigger.startswith(PER_BIO))
-    return found, in_flight, sum(each.dropped for each in every) - in_flight
+    return rows, in_flight, sum(each.dropped for each in every) - in_flight
 
 
 def _entries(

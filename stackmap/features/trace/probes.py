@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.errors import SourceMissing
-from stackmap.features.trace.definitions import GROUP, Probe, Synthetic, Trigger
+from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Trigger
 from stackmap.host.tracing import LOW_BYTE
 
 Offsets = Mapping[tuple[str, str], int]
@@ -239,3 +239,46 @@ def _only(numbers: Iterable[int], word: str = " if ") -> str:
 def _power(least: int) -> int:
     """Return the lowest power of two that is at least *least*."""
     return 1 << (least - 1).bit_length()
+
+
+def sizes(numbers: tuple[int, ...]) -> ProbeSet:
+    """Return the counts of sizes at every layer and at disks; they need no probes."""
+    events = (QUEUE_EVENT, ISSUE_EVENT)
+    return ProbeSet(triggers=tuple(size_trigger(each, numbers) for each in events))
+
+
+def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> ProbeSet:
+    """Return the counts of sizes, latencies and sequential requests; *again*: see ``is_first``."""
+    return ProbeSet(
+        (submit_probe(offsets), end_probe(offsets)),
+        AT_LAYERS,
+        (
+            size_trigger(QUEUE_EVENT, numbers),
+            *sequence_triggers(numbers, again),
+            *latency_triggers(numbers, again),
+        ),
+    )
+
+
+def at_disks(offsets: Offsets | None, numbers: tuple[int, ...], count: int) -> ProbeSet:
+    """
+    Return the counts of sizes on dispatch, and of the two parts of the latency of *count* disks.
+
+    *offsets*: None if the kernel has no function to probe. Without these or a request's members, only sizes are counted.
+    """
+    size = size_trigger(ISSUE_EVENT, numbers)
+    if offsets is None or not all(member in offsets for member in REQUEST):
+        return ProbeSet(triggers=(size,))
+    return ProbeSet(
+        (dispatch_probe(offsets),),
+        AT_DISKS,
+        (size, *dispatch_triggers(numbers, count)),
+    )
+
+
+def of_rows(offsets: Offsets, member_end: int, *, has_dm: bool) -> ProbeSet:
+    """Return the counts of row updates; *member_end*: the address of ``MEMBER_END``."""
+    return ProbeSet(
+        (row_probe(offsets),),
+        triggers=tuple(row_triggers(member_end, has_dm=has_dm)),
+    )

@@ -1,18 +1,34 @@
 """
-A trace as the kernel printed it: texts, kept as one JSON object.
+A trace as the kernel printed it, and the counts by device and direction in its texts.
 
-``record --trace`` keeps it in a capture, so that a replay and a test parse what the kernel printed.
+``record --trace`` keeps the texts in a capture as one JSON object, so that a replay and a test parse what the
+kernel printed.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from stackmap.errors import CaptureError, InputError, SourceMissing
+from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
+from stackmap.features.trace import dm_stats, probes
 from stackmap.host import Host
 from stackmap.host.capture_paths import TRACE
-from stackmap.sources.trace_histogram import LIMIT
+from stackmap.model.units import SECTOR
+from stackmap.sources import trace_histogram
+from stackmap.sources.trace_histogram import LIMIT, Entry, Histogram, number_of
+
+READ, WRITE, BOTH = "read", "write", "both"
+
+# Device as "major:minor", and direction; BOTH where a source does not tell them apart.
+Key = tuple[str, str]
+# Requests by bucket: the lowest value, and the first above it.
+Counts = Mapping[tuple[int, int], int]
+# Row updates by data pages written and whether the row was reconstructed.
+Rows = Mapping[tuple[int, bool], int]
+
 
 FORMAT = 1
 
@@ -26,7 +42,9 @@ class TraceRecord:
     entries that are as in the one before. ``dm_stats``: by device number.
     ``counters``: /proc/diskstats before and after, at ``times``. ``dm_major``: the major number of dm devices.
     ``hits``: how often probes fired; without probes, the requests. ``missed``: hits that the kernel skipped.
-    ``cost``: mean CPU time per hit, in seconds. ``peak``, ``added``: as in ``Trace``.
+    ``cost``: mean CPU time per hit, in seconds. ``peak``: the highest share of all CPU time in any second.
+    ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
+    ``notes``: what is missing, and why.
     """
 
     times: tuple[float, float] = (0.0, 0.0)
@@ -62,12 +80,12 @@ class TraceRecord:
 
     @classmethod
     def from_json(cls, text: str) -> TraceRecord:
-        """Return what ``to_json`` wrote; ``CaptureError`` for anything else."""
+        """Return the record in a text of ``to_json``; ``CaptureError`` for any other text."""
         try:
-            found = json.loads(text)
-            if found.pop("format") != FORMAT:
+            fields = json.loads(text)
+            if fields.pop("format") != FORMAT:
                 raise CaptureError(f"{TRACE}: of another version of stackmap")
-            record = cls(**found)
+            record = cls(**fields)
             record.times = (float(record.times[0]), float(record.times[1]))
             if record.added is not None:
                 record.added = (float(record.added[0]), float(record.added[1]))
@@ -102,3 +120,124 @@ def from_capture(host: Host) -> TraceRecord:
             "the capture has no trace; record one with `stackmap record --trace`"
         ) from error
     return TraceRecord.from_json(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """
+    What was counted in ``seconds``; a device or direction that is absent was not counted.
+
+    ``latency``: in nanoseconds. ``queued``, ``served``: its parts at a disk, until the dispatch to the driver and
+    after it. ``sizes``: of requests on arrival, in bytes. ``dispatched``: sizes after merging in a disk's queue.
+    ``sequential``: requests that began where the previous one of the device ended, ``rows``: row updates by
+    parity array; None if they were not traced. ``member_bytes``: data and parity that md wrote, by member.
+    ``dropped``: hits without room in a map. ``slices``: for each part of the time, the latencies that changed in
+    it, counted from the start of the trace. ``record``: what was counted from; it has the cost of the trace too.
+    """
+
+    seconds: float
+    latency: Mapping[Key, Counts] = field(default_factory=dict)
+    queued: Mapping[Key, Counts] = field(default_factory=dict)
+    served: Mapping[Key, Counts] = field(default_factory=dict)
+    sizes: Mapping[Key, Counts] = field(default_factory=dict)
+    dispatched: Mapping[Key, Counts] = field(default_factory=dict)
+    sequential: Mapping[Key, int] | None = None
+    rows: Mapping[str, Rows] | None = None
+    member_bytes: Mapping[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    slices: tuple[Mapping[Key, Counts], ...] = ()
+    record: TraceRecord = field(default_factory=TraceRecord)
+
+
+OPERATIONS = {probes.READ_OP: READ, probes.WRITE_OP: WRITE}
+
+
+def parse(record: TraceRecord) -> Trace:
+    """Return the counts in *record*; ``ParseError`` if its texts are not the kernel's."""
+    histograms = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
+    latencies, rows, gaps = (
+        histograms.get(each) for each in (probes.LATENCY_EVENT, probes.ROW_EVENT, probes.GAP_EVENT)
+    )
+    return Trace(
+        record.seconds,
+        latency=_dm_latency(record.dm_stats) if latencies is None else _latency(latencies),
+        queued=_latency(histograms.get(probes.QUEUED_EVENT, ())),
+        served=_latency(histograms.get(probes.SERVED_EVENT, ())),
+        sizes=_sizes(histograms.get(probes.QUEUE_EVENT, ())),
+        dispatched=_sizes(histograms.get(probes.ISSUE_EVENT, ())),
+        sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
+        rows=None if rows is None else _rows(rows, record.dm_major),
+        member_bytes=_member_bytes(histograms.get(probes.SUBMIT_EVENT, ())),
+        dropped=sum(each.dropped for group in histograms.values() for each in group),
+        slices=tuple(_latency(trace_histogram.parse(text)) for text in record.slices),
+        record=record,
+    )
+
+
+def key_of(entry: Entry) -> Key:
+    """Return the device and the direction of an entry; ``ParseError`` without them."""
+    operation = OPERATIONS.get(entry.number("op"))
+    if operation is None:
+        raise ParseError(f"histogram: unknown operation {entry.number('op')}")
+    return number_of(entry.number("dev")), operation
+
+
+def _latency(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
+    counts: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for entry in entries_of(histograms):
+        counts[key_of(entry)][entry.bucket("lat")] += entry.hits
+    return counts
+
+
+def _dm_latency(texts: Mapping[str, str]) -> Mapping[Key, Counts]:
+    """Return the latencies of dm devices; a direction has its own only if the other one was idle."""
+    by_key: dict[Key, Counts] = {}
+    for number, text in texts.items():
+        stats = dm_stats.parse(text)
+        direction = BOTH if stats.reads and stats.writes else READ if stats.reads else WRITE
+        if stats.latency:
+            by_key[number, direction] = stats.latency
+    return by_key
+
+
+def _sizes(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
+    sizes: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for entry in entries_of(histograms):
+        if "nr_sector" not in entry.keys:
+            continue
+        direction = _direction(entry.text("rwbs"))
+        size = entry.number("nr_sector") * SECTOR
+        if direction and size:
+            sizes[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
+    return sizes
+
+
+def _direction(flags: str) -> str:
+    """Return the direction in a tracepoint's letters: "FWS" is a write, "D" and "F" are neither."""
+    if "D" in flags or "N" in flags:
+        return ""
+    return READ if "R" in flags else WRITE if "W" in flags else ""
+
+
+def _rows(histograms: Iterable[Histogram], dm_major: int) -> Mapping[str, Rows]:
+    rows: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
+    for entry in entries_of(histograms):
+        if "unit" in entry.keys:
+            number = number_of(entry.number("unit"))
+        else:
+            number = f"{dm_major}:{entry.number('dm')}"
+        rows[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
+    return rows
+
+
+def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:
+    return {
+        number_of(entry.number("dev")): entry.sums["size"]
+        for entry in entries_of(histograms)
+        if "size" in entry.sums
+    }
+
+
+def entries_of(histograms: Iterable[Histogram]) -> Iterable[Entry]:
+    """Return the entries of all *histograms*."""
+    return (entry for each in histograms for entry in each.entries)

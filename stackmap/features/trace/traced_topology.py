@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.host.capture_paths import TRACE
 from stackmap.model.topology import Topology
@@ -15,26 +14,26 @@ if TYPE_CHECKING:
     from stackmap.model.device import Device
 
 
-def discover_traced(host: Host, *, geometry: bool = False) -> Topology:
-    """Return the topology; arrays whose rows were traced have their share of full stripes."""
-    topology = discover(host, geometry=geometry)
+def with_traced_rows(host: Host, topology: Topology) -> Topology:
+    """Return *topology*; arrays whose rows were traced have their share of full stripes."""
     try:
         text = host.read(TRACE)
     except SourceError:
         return topology
     # Only a capture with a trace pays for its readers.
-    from stackmap.features.trace import counts as trace_counts
-    from stackmap.features.trace.record import TraceRecord
-    from stackmap.features.trace.row_updates import is_sound, row_updates
+    from stackmap.features.trace.figures import is_sound, row_updates
+    from stackmap.features.trace.record import TraceRecord, parse
 
-    trace = trace_counts.parse(TraceRecord.from_json(text))
+    trace = parse(TraceRecord.from_json(text))
 
     def devices() -> Iterator[Device]:
         for device in topology.devices.values():
             parity = device.layout is not None and device.layout.parity
             rows = row_updates(topology, device, trace) if parity else None
             share = rows.full_share if rows and is_sound(rows) else None
-            found = None if share is None else (share, trace.seconds)
-            yield device._replace(full_stripes=found) if found else device
+            if share is not None:
+                yield device._replace(full_stripes=(share, trace.seconds))
+            else:
+                yield device
 
     return Topology(devices(), topology.edges, machine=topology.machine, unknown=topology.unknown)

@@ -1,14 +1,74 @@
-"""tracefs: whether this machine can be traced, how often probes fired, and the removal of all that is stackmap's."""
+"""
+tracefs: what can be defined in it, and the instance that holds all that a trace installs.
+
+Documentation/trace/kprobetrace.rst and histogram.rst describe the texts. Everything has stackmap's name: the
+instance, the group of the probes, and the first word of the synthetic events. So all of it can be found and removed.
+"""
 
 from __future__ import annotations
 
+import atexit
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple, Self
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
-from stackmap.features.trace.definitions import GROUP
-from stackmap.host.signals import uninterrupted
-from stackmap.host.tracing import LiveTracingHost
+from stackmap.host.signals import delayed, uninterrupted
+from stackmap.host.tracing import InstanceExists, LiveTracingHost
+
+GROUP = "stackmap"
+
+
+class Probe(NamedTuple):
+    """A kprobe event of the group; ``fields``: "dev=+8($arg1):u32"."""
+
+    name: str
+    symbol: str
+    fields: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The line that defines it."""
+        return " ".join((f"p:{GROUP}/{self.name}", self.symbol, *self.fields))
+
+
+class Synthetic(NamedTuple):
+    """A synthetic event; its name begins with the group's name; ``fields``: "u32 dev; u64 lat"."""
+
+    name: str
+    fields: str
+
+
+class Trigger(NamedTuple):
+    """
+    A hist trigger of an *event* ("block/block_bio_queue"): "hist:keys=dev if dev != 0".
+
+    ``counts``: whether its histogram is read. One that is not read keeps variables for another, and is never paused.
+    """
+
+    event: str
+    text: str
+    counts: bool = True
+
+    def in_state(self, state: str) -> Trigger:
+        """
+        Return the trigger that pauses this one ("pause"), continues it ("cont") or clears it ("clear").
+
+        >>> Trigger("block/block_bio_queue", "hist:keys=dev if dev != 0").in_state("cont").text
+        'hist:keys=dev:cont if dev != 0'
+        """
+        histogram, condition, rest = self.text.partition(" if ")
+        return self._replace(text=f"{histogram}:{state}{condition}{rest}")
+
+
+class ProbeSet(NamedTuple):
+    """Probes, the synthetic events that their triggers make, and the triggers."""
+
+    probes: tuple[Probe, ...] = ()
+    synthetic: tuple[Synthetic, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+
 
 ROOT = "/sys/kernel/tracing"
 INSTANCE = f"{ROOT}/instances/{GROUP}"
@@ -144,3 +204,85 @@ def _text(host: LiveTracingHost, path: str) -> str:
         return host.read(path)
     except SourceMissing:
         return ""
+
+
+LEFT = "a trace that was killed left its probes: run `stackmap trace --clean`"
+
+
+class Tracing:
+    """
+    A tracefs instance while the context is entered; at its end everything in it is removed.
+
+    Entering raises ``TraceRefused`` if the names are in use, ``SourceDenied`` or
+    ``SourceMissing`` if this kernel or user cannot trace. Each method that installs
+    something raises ``SourceError`` if the kernel refuses it.
+    """
+
+    def __init__(self, host: LiveTracingHost) -> None:
+        self._host = host
+        self._is_own = False
+
+    def __enter__(self) -> Self:
+        require_tracefs(self._host)
+        with delayed():
+            try:
+                self._host.make_directory(INSTANCE)
+            except InstanceExists:
+                free = self._host.lock(INSTANCE)
+                raise TraceRefused(LEFT if free else RUNNING) from None
+            # A signal may come before the caller has entered the context, or while it ends.
+            atexit.register(self._at_exit)
+        try:
+            self._require_own()
+        except BaseException:  # a signal too
+            self._remove()
+            raise
+        self._is_own = True
+        return self
+
+    def _require_own(self) -> None:
+        """Raise ``TraceRefused`` if another process has the new instance, or events under our names exist."""
+        if not self._host.lock(INSTANCE):
+            raise TraceRefused(RUNNING)
+        others = [*probes(self._host), *synthetic_events(self._host)]
+        if others:
+            raise TraceRefused(f"an event exists that stackmap did not make: {others[0]}")
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def _at_exit(self) -> None:
+        with suppress(SourceError):  # leaving the context raised it
+            self._remove()
+
+    def _remove(self) -> None:
+        if self._is_own:
+            remove_all(self._host)
+        elif has_instance(self._host):  # there may be probes of others
+            self._host.remove_directory(INSTANCE)
+        atexit.unregister(self._at_exit)
+
+    def install(self, probe_set: ProbeSet) -> None:
+        """Define the probes and synthetic events, and add the triggers."""
+        for probe in probe_set.probes:
+            self._host.write(PROBES, probe.line)
+        for event in probe_set.synthetic:
+            self._host.write(SYNTHETIC, f"{event.name} {event.fields}")
+        for trigger in probe_set.triggers:
+            self.trigger(trigger)
+
+    def trigger(self, trigger: Trigger) -> None:
+        """Add *trigger* to its event of the instance, or change the state of the one that is there."""
+        self._host.write(f"{EVENTS}/{trigger.event}/trigger", trigger.text)
+
+    def enable(self, event: str) -> None:
+        """Let *event* write into the instance's buffer, until ``clear``."""
+        self._host.write(f"{EVENTS}/{event}/enable", "1")
+
+    def clear(self) -> None:
+        """Remove all probes, events and triggers; the instance stays."""
+        remove_definitions(self._host)
+
+    def histograms(self, event: str) -> str:
+        """Return the text of all hist triggers of *event*."""
+        return self._host.read(f"{EVENTS}/{event}/hist")

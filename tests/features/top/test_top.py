@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.features.top.screen_cells import sparkline
+from stackmap.features.top.cells import sparkline
 from stackmap.model.device import Use
 from stackmap.render.text import width
 from tests.features.top.watched import SAMPLES, press, rows_as_iostat, watch

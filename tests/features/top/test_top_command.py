@@ -8,17 +8,13 @@ from dataclasses import replace
 import pytest
 
 from stackmap.errors import CaptureError, NoInterval, OutputRefused
-from stackmap.features.top import watcher as watcher_module
+from stackmap.features.top import program
 from stackmap.features.top.follow import LiveIntervals, RecordedIntervals
-from stackmap.features.top.judge import Judge
-from stackmap.features.top.lasting_findings import LastingFindings
-from stackmap.features.top.moment import Scope
-from stackmap.features.top.playing import Player
-from stackmap.features.top.recent_load import COLUMNS, RecentLoad
-from stackmap.features.top.row import Row
+from stackmap.features.top.judge import CLEAR, NOT_YET, Judge, LastingFindings
+from stackmap.features.top.moment import COLUMNS, RecentLoad, Scope
+from stackmap.features.top.program import Player, Watcher
+from stackmap.features.top.rows import Row
 from stackmap.features.top.state import Request, Screen, State, pressed, scrolled
-from stackmap.features.top.verdict import CLEAR, NOT_YET
-from stackmap.features.top.watcher import Watcher
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recent import RecentFiles
 from stackmap.host.recording import RecordingHost
@@ -154,7 +150,7 @@ def test_what_was_judged_is_said(reads, said):
     for _ in range(3):
         assert judge.verdict == NOT_YET
         judge.take(*[Interval(loads, time=0.0, seconds=1.0)] * 2)
-        judge.go_on(scope, 1.0)
+        judge.run_for(1.0, scope)
 
     assert not judge.findings
     assert judge.verdict.startswith(said)
@@ -180,7 +176,7 @@ def test_a_round_of_judging_takes_several_intervals():
     rounds = 0
     for interval in intervals[:3] + [intervals[3]] * 3000:
         judge.take(interval, scope.corrected(interval))
-        judge.go_on(scope, 1e-9)
+        judge.run_for(1e-9, scope)
         judge._credit = 0.0  # a step may be longer than all shares up to now
         rounds += judge._round is None
         if not rounds:
@@ -239,7 +235,7 @@ def player_of(capture, part=None):
     source = RecordedIntervals(host, part or CapturePart())
     watcher = Watcher(PaperDisplay(), host, (), live=False)
     player = Player(source, watcher, source.overview())
-    player.go(source.from_start())
+    player.show_last(source.from_start())
     return player
 
 
@@ -313,7 +309,7 @@ def near(value):
 def shown_services(monkeypatch, *samples, uses=()):
     """Return the names and IOPS in view 3 after an interval of 2 s between two *samples* of groups."""
     kept = iter([{key: CgroupCounters(*n) for key, n in each.items()} for each in samples])
-    monkeypatch.setattr(watcher_module.cgroup, "read", lambda _: next(kept))
+    monkeypatch.setattr(program.cgroup, "read", lambda _: next(kept))
     source = RecordedIntervals(CapturedHost(str(VGHDD)))
     watcher, display = watch(VGHDD, count=1, size=(120, 30))
     watcher.press("3")

@@ -239,9 +239,9 @@ def test_an_error_leaves_the_terminal_as_it_was(window, tmp_path):
     program = tmp_path / "broken.py"
     program.write_text(
         "from stackmap.cli import main\n"
-        "from stackmap.features.top import watcher\n"
+        "from stackmap.features.top import program\n"
         "def fail(self, *_): raise RuntimeError('broken on purpose')\n"
-        "watcher.Watcher.take = fail\n"
+        "program.Watcher.take = fail\n"
         "main()\n"
     )
     before = window.modes()

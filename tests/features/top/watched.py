@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stackmap.document.wording import number, rate
 from stackmap.features.top.follow import RecordedIntervals
+from stackmap.features.top.program import Watcher
 from stackmap.features.top.screen import as_text
-from stackmap.features.top.watcher import Watcher
 from stackmap.host.capture import CapturedHost
 from tests.paths import ROOT
 

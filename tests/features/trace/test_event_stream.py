@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.trace.events.event_stream import EventStream
+from stackmap.features.trace.events.measure import EventStream
 from stackmap.features.trace.tracefs import EVENTS, INSTANCE
 from stackmap.model.block_event import Step
 

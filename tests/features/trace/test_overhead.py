@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.trace.overhead import Overhead
+from stackmap.features.trace.cost import Overhead
 
 
 class Machine:

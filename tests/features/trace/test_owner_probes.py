@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.features.trace import owner_probes
-from stackmap.model.owner_io import OwnerIo, Sum
+from stackmap.features.trace.owner_probes import OwnerIo, Sum
 
 DISK, LV = 8 << 20, 254 << 20 | 18
 COUNTED = """\

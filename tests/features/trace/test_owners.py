@@ -7,7 +7,7 @@ import re
 import pytest
 
 from stackmap.errors import SourceError
-from stackmap.features.trace import overhead, owner_probes, owners, tracefs
+from stackmap.features.trace import cost, owner_probes, owners, tracefs
 from stackmap.features.trace.owners import OwnerTrace
 from tests.features.trace.test_trace import Machine, is_clean
 
@@ -53,7 +53,7 @@ def test_above_the_limit_nothing_is_probed_any_more():
 def test_it_ends_after_an_hour():
     machine = Owned(fires=1)
     with OwnerTrace(machine, 0.05) as trace:
-        machine.now += overhead.LONGEST
+        machine.now += cost.LONGEST
         assert trace.read().stopped == ""
         machine.now += 1
         assert trace.read().stopped == "stopped after 3601 s: a trace takes at most 3600 s"

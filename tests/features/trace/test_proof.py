@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.features.trace import dm_stats
-from stackmap.features.trace.proof import proving
+from stackmap.features.trace.dm_stats import proving
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
 from tests.features.trace.test_trace import Machine

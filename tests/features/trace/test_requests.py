@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from stackmap.features.trace.events.command import EventOptions, print_events
+from stackmap.features.trace.command import EventOptions, print_events
 from stackmap.features.trace.events.measure import RequestTrace
 from stackmap.features.trace.measure import TraceOptions
 from stackmap.features.trace.tracefs import INSTANCE

@@ -7,12 +7,9 @@ import re
 import pytest
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
-from stackmap.features.trace import cost as trace_cost
-from stackmap.features.trace import dm_stats, tracefs
-from stackmap.features.trace import probes as trace_probes
-from stackmap.features.trace.counts import parse
+from stackmap.features.trace import cost, dm_stats, probes, tracefs
 from stackmap.features.trace.measure import TraceOptions, Tracer, clean
-from stackmap.features.trace.record import TraceRecord
+from stackmap.features.trace.record import TraceRecord, parse
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import kallsyms
@@ -23,7 +20,7 @@ TOPOLOGY = Topology(
     [Edge("dm-0", "sda", Role.DATA)],
 )
 OPTIONS = TraceOptions(3.0, 0.05)
-EVERY = dict.fromkeys((*trace_probes.BIO, trace_probes.FLAGS, *trace_probes.REQUEST), 8)
+EVERY = dict.fromkeys((*probes.BIO, probes.FLAGS, *probes.REQUEST), 8)
 SYMBOLS = (
     "submit_bio_noacct",
     "bio_endio",
@@ -133,7 +130,7 @@ def test_without_probes_dm_counts(machine, note):
     assert note in record.notes[0]
     assert record.hits > 0
     assert record.added is None
-    assert record.overhead == pytest.approx(record.hits * trace_cost.ASSUMED.request / 3 / 2)
+    assert record.overhead == pytest.approx(record.hits * cost.ASSUMED.request / 3 / 2)
     ((key, counts),) = parse(record).latency.items()
     assert key == ("253:0", "write")
     assert sum(counts.values()) == 6

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, ParseError, UsageError
 from stackmap.features.trace import probes
-from stackmap.features.trace.counts import parse
 from stackmap.features.trace.measure import interval_of
-from stackmap.features.trace.record import TraceRecord
-from stackmap.features.trace.traced_topology import discover_traced
+from stackmap.features.trace.record import TraceRecord, parse
+from stackmap.features.trace.traced_topology import with_traced_rows
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import TRACE
 from stackmap.ledger.ledger import Ledger
@@ -131,6 +131,7 @@ def test_a_stack_as_json(capture):
         "self_check": pytest.approx(1.0),
         "counters": {"low": None, "high": None},
         "reason": None,
+        "reason_code": None,
     }
 
 
@@ -368,7 +369,7 @@ def test_addresses_are_not_kept():
 def test_an_interval_of_another_length_keeps_the_range_of_its_counters(seconds, taken):
     """20 full stripes of 16 rows and 120 single pages: the counters alone leave a range."""
     host = CapturedHost(str(TRACES[0]))
-    topology = discover_traced(host)
+    topology = with_traced_rows(host, discover(host))
     interval = interval_of(TraceRecord.from_json(host.read(TRACE)))
     raid = next(device for device in topology if device.title == "t/r5")
     assert raid.full_stripes == pytest.approx((960 / 1080, 30.0), rel=0.02)

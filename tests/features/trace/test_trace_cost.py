@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import SourceError
-from stackmap.features.trace import cost as trace_cost
-from stackmap.features.trace import owner_probes, probe_sets, tracefs
-from stackmap.features.trace.definitions import ProbeSet
-from stackmap.features.trace.instance import Tracing
+from stackmap.features.trace import cost, owner_probes, probes, tracefs
+from stackmap.features.trace.tracefs import ProbeSet, Tracing
 from tests.features.trace.test_trace import EVERY, Machine, is_clean
 
 SYMBOLS = ("__x64_sys_getppid", "__x64_sys_getuid")
 NUMBERS = (8 << 20, 253 << 20)
-LAYERS, DISKS = probe_sets.at_layers(EVERY, 7, NUMBERS), probe_sets.at_disks(EVERY, NUMBERS, 4)
+LAYERS, DISKS = probes.at_layers(EVERY, 7, NUMBERS), probes.at_disks(EVERY, NUMBERS, 4)
 TRIGGERS, AT_DISKS = LAYERS.triggers, DISKS.triggers
 
 
@@ -31,7 +29,7 @@ class Watched(Machine):
 
 def measured(machine, symbols=SYMBOLS):
     with Tracing(machine) as tracing:
-        found = trace_cost.measured(machine, tracing, symbols, LAYERS, DISKS)
+        found = cost.measured(machine, tracing, symbols, LAYERS, DISKS)
         assert machine.files[tracefs.PROBES] == machine.files[tracefs.SYNTHETIC] == []
     assert is_clean(machine)
     return found
@@ -70,7 +68,7 @@ def test_each_trigger_is_copied_and_none_is_on_a_block_event():
 def test_every_field_of_a_probe_has_a_value_in_its_copy():
     """The kernel refuses a histogram of a field that its event does not have."""
     owner = (owner_probes.submit_probe(dict.fromkeys(owner_probes.OFFSETS, 8)),)
-    copied = trace_cost._copied(ProbeSet(owner), dict.fromkeys(("getppid", "getuid"), "x"))
+    copied = cost._copied(ProbeSet(owner), dict.fromkeys(("getppid", "getuid"), "x"))
     for probe, copy in zip(owner, copied.probes, strict=True):
         names = [field.partition("=")[0] for field in probe.fields]
         assert [field.partition("=")[0] for field in copy.fields] == names
@@ -82,4 +80,4 @@ def test_probes_that_do_not_run_are_an_error():
 
 
 def test_other_names_of_system_calls():
-    assert measured(Watched(), ()) == trace_cost.ASSUMED
+    assert measured(Watched(), ()) == cost.ASSUMED

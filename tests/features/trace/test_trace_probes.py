@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import SourceMissing
-from stackmap.features.trace import probes as trace_probes
+from stackmap.features.trace import probes
 from stackmap.features.trace.probes import (
     latency_triggers,
     require,
@@ -15,9 +15,9 @@ from stackmap.features.trace.probes import (
     submit_probe,
 )
 
-BIO = dict(zip(trace_probes.BIO, (8, 16, 56, 28, 40, 32, 36, 4), strict=True))
-RAID = dict(zip(trace_probes.RAID456, (40, 40, 16, 28), strict=True))
-DM = dict(zip((*trace_probes.DM_RAID, *trace_probes.DM_MOD), (88, 0, 0, 0, 184), strict=True))
+BIO = dict(zip(probes.BIO, (8, 16, 56, 28, 40, 32, 36, 4), strict=True))
+RAID = dict(zip(probes.RAID456, (40, 40, 16, 28), strict=True))
+DM = dict(zip((*probes.DM_RAID, *probes.DM_MOD), (88, 0, 0, 0, 184), strict=True))
 
 
 def test_the_fields_of_a_bio():
@@ -58,13 +58,13 @@ def test_every_latency_is_in_exactly_one_histogram_with_buckets_of_5_percent():
 @pytest.mark.parametrize("count", [1, 48, 49])
 def test_a_filter_of_devices_fits_a_page(count):
     numbers = tuple(range(4_000_000_000, 4_000_000_000 + count))
-    for trigger in (size_trigger(trace_probes.QUEUE_EVENT, numbers), *latency_triggers(numbers, 7)):
+    for trigger in (size_trigger(probes.QUEUE_EVENT, numbers), *latency_triggers(numbers, 7)):
         assert len(trigger.text) < 4096
         assert ("dev ==" in trigger.text) == (
-            count <= trace_probes.MAX_FILTERED and "synthetic" not in trigger.event
+            count <= probes.MAX_FILTERED and "synthetic" not in trigger.event
         )
 
 
 def test_a_missing_member_is_named():
     with pytest.raises(SourceMissing, match=r"bio\.bi_bdev"):
-        require({}, trace_probes.BIO)
+        require({}, probes.BIO)

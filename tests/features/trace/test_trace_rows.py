@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.features.trace.distribution import Distribution, Range
-from stackmap.features.trace.row_updates import is_sound, row_updates
+from stackmap.features.trace.figures import Distribution, Range, is_sound, row_updates
+from stackmap.features.trace.record import Trace
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE, layout
 from stackmap.model.topology import Edge, Topology
-from stackmap.model.trace import Trace
 
 
 def array(level, members, role=Role.DATA, state="active"):
@@ -61,6 +60,7 @@ def test_writes_smaller_than_a_page_have_no_self_check():
     found = row_updates(topology, topology["md0"], trace(4, {(1, True): 64}, 128, {512: 64}))
     assert (found.full, found.self_check) == (0, None)
     assert "4 KiB" in found.doubt
+    assert "part-pages" == found.doubt.code
     assert not is_sound(found)
 
 
@@ -72,18 +72,19 @@ def test_lost_rows_show_in_the_self_check():
 
 
 @pytest.mark.parametrize(
-    ("topology", "change", "reason"),
+    ("topology", "change", "reason", "code"),
     [
-        (array("raid5", 4, state="resync 10 %"), {}, "resync"),
-        (array("raid5", 4, role=Role.JOURNAL), {}, "journal"),
-        (array("raid5", 4), {"rows": None}, "not traced"),
-        (array("raid5", 4), {"sizes": {}, "member_bytes": {}}, "nothing was written"),
+        (array("raid5", 4, state="resync 10 %"), {}, "resync", "resync"),
+        (array("raid5", 4, role=Role.JOURNAL), {}, "journal", "journal"),
+        (array("raid5", 4), {"rows": None}, "not traced", "not-traced"),
+        (array("raid5", 4), {"sizes": {}, "member_bytes": {}}, "nothing was written", "nothing-written"),
     ],
-)
-def test_what_cannot_be_judged_says_why(topology, change, reason):
+)  # fmt: skip
+def test_what_cannot_be_judged_says_why(topology, change, reason, code):
     traced = replace(trace(4, {(1, True): 256}, 512, {4096: 256}), **change)
     found = row_updates(topology, topology["md0"], traced)
     assert reason in found.reason
+    assert code == found.reason.code
     assert found.full is found.full_share is found.self_check is None
 
 

@@ -11,9 +11,17 @@ import pytest
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
 from stackmap.features.trace import tracefs
-from stackmap.features.trace.definitions import Probe, ProbeSet, Synthetic, Trigger
-from stackmap.features.trace.instance import Tracing
-from stackmap.features.trace.tracefs import INSTANCE, PROBES, SYNTHETIC, clean
+from stackmap.features.trace.tracefs import (
+    INSTANCE,
+    PROBES,
+    SYNTHETIC,
+    Probe,
+    ProbeSet,
+    Synthetic,
+    Tracing,
+    Trigger,
+    clean,
+)
 from stackmap.host.tracing import InstanceExists
 
 

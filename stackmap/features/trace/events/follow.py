@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from stackmap.features.trace.events.derived import Link, derived
-from stackmap.features.trace.events.in_flight import InFlight
-from stackmap.features.trace.events.request import MERGED, REMAPPED, UNKNOWN, Request
+from stackmap.features.trace.events.member_layout import Link, derived
+from stackmap.features.trace.events.request import MERGED, REMAPPED, UNKNOWN, InFlight, Request
 from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
@@ -93,8 +92,8 @@ class Follower:
         """Return *link*, or what the layout says where there is no cause in it."""
         if link and link.causes and link.how == REMAPPED:
             return link
-        found = derived(self._topology, self._flying, name, event)
-        return found._replace(how=UNKNOWN) if link and found == Link() else found
+        by_layout = derived(self._topology, self._flying, name, event)
+        return by_layout._replace(how=UNKNOWN) if link and by_layout == Link() else by_layout
 
     def _new(self, name: str, event: BlockEvent, link: Link) -> Request:
         self._count += 1
@@ -144,11 +143,11 @@ class Follower:
     def _covering(self, name: str, sector: int, event: BlockEvent) -> Iterator[Request]:
         """Yield the request in flight at *sector* of *name* that *event* continues, if there is one."""
         if event.sectors:
-            found = self._flying[name].over(sector, event.sectors)
-            alike = [r for r in found if r.operation == event.operation]
+            candidates = self._flying[name].over(sector, event.sectors)
+            alike = [r for r in candidates if r.operation == event.operation]
         else:  # 6.12 reports the sector of the flush above as the one below
-            found = self._flying[name].flushing()
-            alike = [r for r in found if r.sector in (sector, event.sector)]
+            candidates = self._flying[name].flushing()
+            alike = [r for r in candidates if r.sector in (sector, event.sector)]
         # Of several for the same sectors, the one without a request below is the one that goes on now.
         idle = [r for r in alike if not r.below]
         yield from (idle or alike)[:1]
@@ -185,8 +184,8 @@ class Follower:
         self._dispatched.append(request)
 
     def _unissued(self, name: str, event: BlockEvent) -> list[Request]:
-        found = self._flying[name].over(event.sector, event.sectors)
-        return [r for r in found if r.operation == event.operation and r.unissued > 0]
+        candidates = self._flying[name].over(event.sector, event.sectors)
+        return [r for r in candidates if r.operation == event.operation and r.unissued > 0]
 
     def _unqueued(self, name: str, event: BlockEvent) -> Request:
         """Return a request that was not seen to be queued: remapped by a driver, or older than the trace."""

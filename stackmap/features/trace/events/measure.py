@@ -1,27 +1,104 @@
-"""The requests of some devices, one by one as they happen, with the requests that each causes below."""
+"""
+The requests of some devices, one by one as they happen, with the requests that each causes below.
+
+The instance's buffers are bounded: the kernel overwrites the oldest events that were not read in time,
+and counts them in ``per_cpu/cpuN/stats``.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Generator
 from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
-from stackmap.features.trace import cost as trace_cost
-from stackmap.features.trace.events.event_stream import EventStream
+from stackmap.features.trace import cost
+from stackmap.features.trace.cost import Overhead
 from stackmap.features.trace.events.follow import Follower
-from stackmap.features.trace.events.totals import Totals
-from stackmap.features.trace.instance import Tracing
-from stackmap.features.trace.overhead import Overhead
+from stackmap.features.trace.events.request import Totals
+from stackmap.features.trace.tracefs import EVENTS, INSTANCE, Tracing
 from stackmap.host.signals import after
+from stackmap.host.tracing import LiveTracingHost
+from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Kind
+from stackmap.sources import block_events
+from stackmap.sources.trace_histogram import device_of
 
 if TYPE_CHECKING:
     from stackmap.features.trace.events.request import Request
-    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.block_event import BlockEvent
     from stackmap.model.topology import Topology
+
+SWITCH = f"{INSTANCE}/tracing_on"
+CLOCK = "mono"  # one for all CPUs
+BUFFERS = 32 * 1024  # KiB, of all CPUs together
+MOST_PER_CPU, LEAST_PER_CPU = 4096, 256  # KiB
+AT_ONCE = 8 * 1024 * 1024  # bytes of text per reading
+LONGEST_FILTER = 3500  # bytes; the kernel takes one page
+SETTLED = 0.05  # seconds; events of several CPUs are in order after that
+
+_LOST = re.compile(r"^(?:overrun|dropped events): (\d+)$", re.MULTILINE)
+
+
+class EventStream:
+    """Events of the devices *numbers* ("253:8") from ``start`` to ``stop``."""
+
+    def __init__(self, host: LiveTracingHost, numbers: Collection[str]) -> None:
+        self._host = host
+        self._filter = " || ".join(f"dev == {device_of(number)}" for number in numbers)
+        self._cpus = [
+            f"{INSTANCE}/per_cpu/{cpu}/stats" for cpu in host.names_in(f"{INSTANCE}/per_cpu")
+        ]
+        self._early: list[BlockEvent] = []
+
+    def start(self) -> None:
+        """Begin to record; ``SourceError`` where the kernel has no block events."""
+        size = max(LEAST_PER_CPU, min(MOST_PER_CPU, BUFFERS // max(1, len(self._cpus))))
+        # All events begin and end at one instant: each takes a while to enable.
+        self._host.write(SWITCH, "0")
+        self._host.write(f"{INSTANCE}/trace_clock", CLOCK)
+        self._host.write(f"{INSTANCE}/buffer_size_kb", str(size))
+        known = self._host.names_in(f"{EVENTS}/block")
+        for event in (f"block_{step}" for step in Step if f"block_{step}" in known):
+            # A longer filter would be refused: then the events of other devices are read too.
+            if len(self._filter) < LONGEST_FILTER:
+                self._host.write(f"{EVENTS}/block/{event}/filter", self._filter)
+            self._host.write(f"{EVENTS}/block/{event}/enable", "1")
+        self._host.write(SWITCH, "1")
+
+    def read(self) -> list[BlockEvent]:
+        """Return the events since the previous call by time; those of the last moment come with the next call."""
+        early = len(self._early)
+        drained = self._drained()
+        if len(drained) == early:  # nothing new: no older one will come
+            return drained
+        last = drained[-1].time - SETTLED
+        self._early = [event for event in drained if event.time > last]
+        return [event for event in drained if event.time <= last]
+
+    def stop(self) -> list[BlockEvent]:
+        """Stop recording; return the rest."""
+        self._host.write(SWITCH, "0")
+        events: list[BlockEvent] = []
+        while more := self._drained():
+            events += more
+        return sorted(events, key=lambda event: event.time)
+
+    def lost(self) -> int:
+        """Return how many events the kernel had no room for."""
+        return sum(
+            int(number) for path in self._cpus for number in _LOST.findall(self._host.read(path))
+        )
+
+    def _drained(self) -> list[BlockEvent]:
+        text = self._host.drain(f"{INSTANCE}/trace_pipe", AT_ONCE)
+        # Not splitlines(): the name of a process may contain a form feed.
+        events = self._early + list(block_events.parse(text.split("\n")))
+        self._early = []
+        return sorted(events, key=lambda event: event.time)
+
 
 GRACE = 2.0  # seconds beyond the time limit
 TICK = 0.25  # seconds between readings: a buffer of 4 MiB holds 40,000 events
@@ -66,7 +143,7 @@ class RequestTrace:
         """
         with Tracing(self._host) as tracing:
             with suppress(SourceError):  # a kernel without kprobes has block events all the same
-                self.cost = trace_cost.of_event(self._host, tracing)
+                self.cost = cost.of_event(self._host, tracing)
             numbers = [self._topology[name].number for name in self._watched]
             stream = EventStream(self._host, numbers)
             stream.start()
@@ -110,10 +187,10 @@ class RequestTrace:
 
 def watched(topology: Topology, names: Collection[str], *, follow: bool) -> list[str]:
     """Return the devices whose events are needed: a partition's are reported as its disk's."""
-    found = dict.fromkeys(names)
+    needed = dict.fromkeys(names)
     for name in names:
         if follow:
-            found |= dict.fromkeys(topology.with_all_below(name))
+            needed |= dict.fromkeys(topology.with_all_below(name))
         elif topology[name].kind is Kind.PARTITION:
-            found |= dict.fromkeys(edge.below for edge in topology.below(name))
-    return list(found)
+            needed |= dict.fromkeys(edge.below for edge in topology.below(name))
+    return list(needed)

@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.features.trace.events.follow import Follower
 from stackmap.features.trace.events.member_layout import DATA, PARITY, UNKNOWN, data_members, places
-from stackmap.features.trace.events.totals import Totals
+from stackmap.features.trace.events.request import Totals
 from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import layout
@@ -272,7 +272,7 @@ def test_every_byte_of_raid10_is_on_as_many_members_as_copies(variant, members, 
 
 
 def test_requests_whose_end_was_lost_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr("stackmap.features.trace.events.in_flight.MOST", 10)
+    monkeypatch.setattr("stackmap.features.trace.events.request.MOST", 10)
     monkeypatch.setattr("stackmap.features.trace.events.follow.MAX_WAITING", 10)
     follower = Follower(linear(), ["dm-0"])
     stream = Stream()

@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 import stackmap
-from stackmap.features.trace.events.command import EventOptions
-from stackmap.features.trace.events.document import request_blocks, totals_blocks
+from stackmap.features.trace.command import EventOptions
+from stackmap.features.trace.events.document import (
+    request_blocks,
+    requests_json,
+    summary_json,
+    totals_blocks,
+)
 from stackmap.features.trace.events.follow import Follower
-from stackmap.features.trace.events.json import requests_json, summary_json
-from stackmap.features.trace.events.totals import Totals
+from stackmap.features.trace.events.request import Totals
 from stackmap.render.terminal import Style, render_text
 from stackmap.sources import block_events
 from tests.paths import ROOT

@@ -14,8 +14,7 @@ import pytest
 
 import stackmap
 from stackmap.features.trace.events.follow import Follower
-from stackmap.features.trace.events.request import DERIVED, UNKNOWN
-from stackmap.features.trace.events.totals import part
+from stackmap.features.trace.events.request import DERIVED, UNKNOWN, part
 from stackmap.model.units import SECTOR
 from stackmap.sources import block_events, diskstats
 from tests.paths import ROOT

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from stackmap.features.trace.owner_figures import owners
-from stackmap.features.trace.owners_document import GONE, ROOT, owner_blocks, owner_name
-from stackmap.features.trace.owners_json import owners_json
+from stackmap.features.trace.owner_probes import ControlGroup, OwnerIo, Sum
+from stackmap.features.trace.owners import GONE, ROOT, owner_blocks, owner_name, owners, owners_json
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.owner_io import ControlGroup, OwnerIo, Sum
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.terminal import Style, render_text
 

@@ -1,0 +1,136 @@
+"""
+What a trace adds to the commands of the core: ``record --trace``, ``blame --trace`` and ``iostat --prove``.
+
+Each function is a decorator of a command, see ``stackmap/commands.py``. A command is not slower for an option
+that is not given: what traces is imported when it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from stackmap.cli.options import FiniteRange
+from stackmap.cli.output import print_blocks, tell
+from stackmap.discover import discover
+from stackmap.host.capture_paths import TRACE
+
+if TYPE_CHECKING:
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
+    from stackmap.features.trace.measure import Tracer
+    from stackmap.features.trace.owners import OwnerTrace
+    from stackmap.host.recording import RecordingHost
+    from stackmap.measurement.measurement import Measurement
+
+Function = Callable[..., None]
+MAX_INTERVAL = 60.0  # seconds of a trace between two looks at its overhead
+MAX_OVERHEAD = 0.05  # a share of CPU time above which the trace ends; the recording goes on
+
+max_overhead_option = click.option(
+    "--max-overhead",
+    type=FiniteRange(min=0, min_open=True, max=100),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Stop the trace above this share of CPU time.",
+)
+
+
+def record_trace(command: Function) -> Function:
+    """Give ``record`` the option --trace."""
+
+    @click.option("--trace", is_flag=True, help="Add latencies and rows; see trace.")
+    @wraps(command)
+    def run(*, trace: bool, **more: Any) -> None:
+        if trace and more["interval"] > MAX_INTERVAL:
+            raise click.UsageError(
+                f"--trace needs an INTERVAL of at most {MAX_INTERVAL:g} s: its overhead is checked once per INTERVAL"
+            )
+        command(**_with(more, _trace_beside, wanted=trace))
+
+    return run
+
+
+def blame_trace(command: Function) -> Function:
+    """Give ``blame`` the options --trace and --max-overhead."""
+
+    @click.option("--trace", is_flag=True, help="Trace services and processes too.")
+    @max_overhead_option
+    @wraps(command)
+    def run(*, trace: bool, max_overhead: float, **more: Any) -> None:
+        source = click.get_current_context().get_parameter_source("max_overhead")
+        if source is ParameterSource.COMMANDLINE and not trace:
+            raise click.UsageError("--max-overhead needs --trace")
+        begin = partial(_trace_owners, max_overhead=max_overhead / 100)
+        command(**_with(more, begin, wanted=trace))
+
+    return run
+
+
+def iostat_prove(command: Function) -> Function:
+    """Give ``iostat`` the option --prove."""
+
+    @click.option("--prove", is_flag=True, help="With --why: test doubled counters by dm-stats.")
+    @wraps(command)
+    def run(*, prove: bool, **more: Any) -> None:
+        if prove and (more["as_json"] or more["form"] or not more["why"]):
+            raise click.UsageError("--prove needs --why, and cannot be combined with JSON")
+        if prove and more["options"].no_machine:
+            raise click.UsageError("--prove measures: leave out --input and --since-boot")
+        command(**_with(more, _prove_counters, wanted=prove))
+
+    return run
+
+
+def _with(arguments: dict[str, Any], addition: object, *, wanted: bool) -> dict[str, Any]:
+    """Return *arguments*, with *addition* if it is *wanted*."""
+    if not wanted:
+        return arguments
+    return {**arguments, "additions": (*arguments.get("additions", ()), addition)}
+
+
+class _Beside:
+    """A trace beside a recording."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def look(self) -> None:
+        if self._tracer.stop_above(MAX_OVERHEAD):
+            tell(self._tracer.record.notes[-1])
+
+    def keep(self, host: RecordingHost) -> None:
+        host.add(TRACE, self._tracer.result().to_json())
+
+
+@contextmanager
+def _trace_beside(session: Session) -> Iterator[_Beside]:
+    from stackmap.features.trace.measure import Tracer
+
+    live = session.tracing_host
+    tracer = Tracer(live, discover(live), [])
+    with tracer.running():
+        yield _Beside(tracer)
+
+
+def _trace_owners(session: Session, options: MeasuringOptions, max_overhead: float) -> OwnerTrace:
+    if options.no_machine:
+        raise click.UsageError("--trace needs this machine: leave out --input and --since-boot")
+    from stackmap.features.trace.owners import OwnerTrace
+
+    return OwnerTrace(session.tracing_host, max_overhead)
+
+
+@contextmanager
+def _prove_counters(session: Session, measured: Measurement) -> Iterator[None]:
+    from stackmap.features.trace.dm_stats import proof_sentences, proving
+
+    with proving(session.tracing_host, measured.topology, measured.devices) as proofs:
+        yield
+    print_blocks(proof_sentences(proofs))
