@@ -78,15 +78,15 @@ def test_plan_says_what_it_risks_first():
     first = " ".join(text.split("\nMethod copy:")[0].split())
 
     assert first.endswith(
-        "12 steps. The volume is OFFLINE in steps 3 to 11 and as redundant as before throughout. "
-        "Risks: steps 1, 6, 11 and 12; step 12 cannot be undone."
+        "13 steps. The volume is OFFLINE in steps 4 to 12 and as redundant as before throughout. "
+        "Risks: steps 2, 7, 12 and 13; step 13 cannot be undone."
     )
     marked = [line.partition(":")[0] for line in text.splitlines() if "RISK:" in line]
     assert marked == [
-        "1. ONLINE, RISK",
-        "6. OFFLINE, RISK",
-        "11. OFFLINE, RISK",
-        "12. DAYS LATER, RISK",
+        "2. ONLINE, RISK",
+        "7. OFFLINE, RISK",
+        "12. OFFLINE, RISK",
+        "13. DAYS LATER, RISK",
     ]
 
 
