@@ -10,7 +10,7 @@ from stackmap.document.interval import instant
 from stackmap.document.templates import title
 from stackmap.document.wording import listed, plural
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.announced import announced
+from stackmap.features.plan.lab_results import announced
 from stackmap.features.plan.plan_context import Origin, PlanContext
 from stackmap.features.plan.step import NOTHING, Plan, Step
 from stackmap.features.plan.strategies import Outcome, refusals

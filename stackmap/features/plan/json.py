@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from stackmap.features.plan.announced import announced
 from stackmap.features.plan.guard import FUNCTION
+from stackmap.features.plan.lab_results import announced
 from stackmap.features.plan.plan_context import Origin, PlanContext
 from stackmap.features.plan.step import NOTHING, Plan, Step
 from stackmap.features.plan.strategies import Outcome

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan import md_array
-from stackmap.features.plan.identity import new_array_uuid
+from stackmap.features.plan.guard import new_array_uuid
 from stackmap.features.plan.plan_context import PlanContext, path_of
 from stackmap.features.plan.step import GEOMETRY, Plan, Step, copy_and_compare
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import lvm_convert, lvm_copy, lvm_mirror, md_new_array, md_reshape
 from stackmap.features.plan.detach_layers import require_no_snapshots
-from stackmap.features.plan.followed import remarked
 from stackmap.features.plan.guard import guarded
+from stackmap.features.plan.lab_results import remarked
 from stackmap.features.plan.plan_context import PlanContext
 from stackmap.features.plan.step import Plan
 

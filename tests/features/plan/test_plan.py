@@ -9,9 +9,8 @@ import pytest
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan import lvconvert_paths
-from stackmap.features.plan.announced import announced
 from stackmap.features.plan.document import redundancy
-from stackmap.features.plan.followed import LVM2
+from stackmap.features.plan.lab_results import LVM2, announced
 from stackmap.features.plan.placement import disks, metadata_extents, place
 from stackmap.features.plan.plan_context import Mount, target
 from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
