@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stackmap.errors import LayoutError, PlanRefused
-from stackmap.features.plan import lvm_convert, lvm_copy, lvm_mirror, md_new_array, md_reshape
+from stackmap.features.plan import lvm_convert, lvm_copy, lvm_mirror, md_grow, md_new_array
 from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.lab_results import remarked
@@ -37,7 +37,7 @@ STRATEGIES = {
         Strategy("mirror", "lvconvert adds or removes mirrors", lvm_mirror.mirror, lvm=True),
         Strategy("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
         Strategy("copy", "creates a new LV and copies the data", lvm_copy.copy, lvm=True),
-        Strategy("grow", "mdadm reshapes the array in place", md_reshape.grow, lvm=False),
+        Strategy("grow", "mdadm reshapes the array in place", md_grow.grow, lvm=False),
         Strategy("move", "creates a new array; pvmove moves the PV's extents", md_new_array.move, lvm=False),
         Strategy("array-copy", "creates a new array and copies the data", md_new_array.copy, lvm=False),
     )
