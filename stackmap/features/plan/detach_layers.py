@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.lvm_steps import waiting
-from stackmap.features.plan.placement import place
+from stackmap.features.plan.lvm_steps import place, waiting
 from stackmap.features.plan.plan_context import PlanContext
 from stackmap.features.plan.step import Step
 from stackmap.model.command_line import Command, words

@@ -23,8 +23,7 @@ from stackmap.features.plan.md_new_array import (
     unknown_contents,
     waiting,
 )
-from stackmap.features.plan.placement import disks
-from stackmap.features.plan.plan_context import PlanContext, path_of
+from stackmap.features.plan.plan_context import PlanContext, disks, path_of
 from stackmap.features.plan.step import (
     AFTER_SYNC,
     FEWER_FAILURES,

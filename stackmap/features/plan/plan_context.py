@@ -141,6 +141,20 @@ def target(topology: Topology, names: list[str]) -> Device:
     return lowest
 
 
+def disks(topology: Topology, name: str) -> frozenset[str]:
+    """Return the disks below *name*; a multipath device counts as one disk."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        device = topology[todo.pop()]
+        below = [edge.below for edge in topology.below(device.name)]
+        if not below or device.kind in (Kind.MULTIPATH, Kind.DISK):
+            found.add(device.name)
+        else:
+            todo += below
+    return frozenset(found)
+
+
 def path_of(device: Device) -> BlockDevicePath:
     """Return the path of *device* in /dev, by a persistent name where it has one."""
     if device.uuid.startswith("LVM-") and "/" in device.label:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stackmap.errors import LayoutError, PlanRefused
-from stackmap.features.plan import lvm_convert, lvm_copy, lvm_mirror, md_grow, md_new_array
+from stackmap.features.plan import lvm_convert, lvm_copy, md_grow, md_new_array
 from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.lab_results import remarked
@@ -34,7 +34,7 @@ class Strategy:
 STRATEGIES = {
     each.name: each
     for each in (
-        Strategy("mirror", "lvconvert adds or removes mirrors", lvm_mirror.mirror, lvm=True),
+        Strategy("mirror", "lvconvert adds or removes mirrors", lvm_copy.mirror, lvm=True),
         Strategy("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
         Strategy("copy", "creates a new LV and copies the data", lvm_copy.copy, lvm=True),
         Strategy("grow", "mdadm reshapes the array in place", md_grow.grow, lvm=False),
