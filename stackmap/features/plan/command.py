@@ -12,8 +12,8 @@ from stackmap.cli.output import as_text
 from stackmap.discover import discover
 from stackmap.errors import PlanRefused
 from stackmap.features.plan import document as plan
+from stackmap.features.plan.document import plan_json
 from stackmap.features.plan.inputs import plan_context
-from stackmap.features.plan.json import plan_json
 from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
 from stackmap.model.layout_request import parse
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.lvm_steps import place, waiting
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import Step
+from stackmap.features.plan.plan import PlanContext, Step
 from stackmap.model.command_line import Command, words
 from stackmap.model.device import Kind
 from stackmap.model.operand import CACHE_MODES, LvmName, LvPath, PvPath, keyword

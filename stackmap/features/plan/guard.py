@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
-from stackmap.features.plan.plan_context import PlanContext, path_of
-from stackmap.features.plan.step import Plan, Step
+from stackmap.features.plan.plan import Plan, PlanContext, Step, path_of
 from stackmap.model.command_line import Command, quoted, words
 from stackmap.model.device import Device
 from stackmap.model.operand import Digest, LvPath, Number, PvPath, ShellText, Uuid, Word

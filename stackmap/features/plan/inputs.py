@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stackmap.discover.find import find_one_name
 from stackmap.document.interval import is_instant
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.features.plan.plan_context import Mount, Origin, PlanContext, target
+from stackmap.features.plan.plan import Mount, Origin, PlanContext, target
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, swaps, udev

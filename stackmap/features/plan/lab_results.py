@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import Plan
+from stackmap.features.plan.plan import Plan, PlanContext
 from stackmap.features.plan.users import continuing
 from stackmap.model.command_line import Command
 

@@ -17,13 +17,13 @@ from itertools import count
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvm_steps import metadata_extents, place, require_room, waiting
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import (
+from stackmap.features.plan.plan import (
     AFTER_SYNC,
     GEOMETRY,
     REQUESTED,
     SYNC_LOAD,
     Plan,
+    PlanContext,
     Step,
     unprotected,
 )

@@ -21,14 +21,14 @@ from stackmap.features.plan.lvm_steps import (
     shape,
     waiting,
 )
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import (
+from stackmap.features.plan.plan import (
     FEWER_FAILURES,
     GEOMETRY,
     NOTHING,
     REQUESTED,
     SYNC_LOAD,
     Plan,
+    PlanContext,
     Step,
     copy_and_compare,
 )

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.plan_context import PlanContext, disks
-from stackmap.features.plan.step import NO_WAY_BACK, Step
+from stackmap.features.plan.plan import NO_WAY_BACK, PlanContext, Step, disks
 from stackmap.model.command_line import Command, script, words
 from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.operand import Keyword, Kibibytes, LvPath, Number, Pattern, Script, Word

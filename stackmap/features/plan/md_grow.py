@@ -23,15 +23,17 @@ from stackmap.features.plan.md_new_array import (
     unknown_contents,
     waiting,
 )
-from stackmap.features.plan.plan_context import PlanContext, disks, path_of
-from stackmap.features.plan.step import (
+from stackmap.features.plan.plan import (
     AFTER_SYNC,
     FEWER_FAILURES,
     GEOMETRY,
     REQUESTED,
     SYNC_LOAD,
     Plan,
+    PlanContext,
     Step,
+    disks,
+    path_of,
     unprotected,
 )
 from stackmap.features.plan.users import enlarged

@@ -12,8 +12,16 @@ from dataclasses import replace
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.guard import new_array_uuid
-from stackmap.features.plan.plan_context import PlanContext, disks, path_of
-from stackmap.features.plan.step import GEOMETRY, NO_WAY_BACK, Plan, Step, copy_and_compare
+from stackmap.features.plan.plan import (
+    GEOMETRY,
+    NO_WAY_BACK,
+    Plan,
+    PlanContext,
+    Step,
+    copy_and_compare,
+    disks,
+    path_of,
+)
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
 from stackmap.model.command_line import Command, script, words
 from stackmap.model.device import UNUSED, Device, Kind

@@ -10,8 +10,7 @@ from stackmap.features.plan import lvm_convert, lvm_copy, md_grow, md_new_array
 from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.lab_results import remarked
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import Plan
+from stackmap.features.plan.plan import Plan, PlanContext
 
 # Target layouts that no strategy supports, and why.
 UNSUPPORTED = {

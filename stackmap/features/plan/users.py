@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.plan_context import PlanContext, path_of
-from stackmap.features.plan.step import NOTHING, Step
+from stackmap.features.plan.plan import NOTHING, PlanContext, Step, path_of
 from stackmap.model.command_line import Command, words
 from stackmap.model.device import Device, Kind, Use
 from stackmap.model.operand import (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stackmap.document.templates import filled
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import document, lvm_steps, md_new_array
-from stackmap.features.plan.plan_context import Mount
+from stackmap.features.plan.plan import Mount
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
 from stackmap.model.command_line import NO_COMMAND, quoted
 from stackmap.model.device import Device, Kind, Role, Use

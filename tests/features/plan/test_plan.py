@@ -12,7 +12,7 @@ from stackmap.features.plan import lvm_convert
 from stackmap.features.plan.document import redundancy
 from stackmap.features.plan.lab_results import LVM2, announced
 from stackmap.features.plan.lvm_steps import metadata_extents, place
-from stackmap.features.plan.plan_context import Mount, disks, target
+from stackmap.features.plan.plan import Mount, disks, target
 from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
