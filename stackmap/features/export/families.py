@@ -1,10 +1,15 @@
-"""What a host exports: its stacks, states, findings and topology, as families of metrics."""
+"""
+What a host exports: its stacks, states, findings and topology, as families of metrics and as text.
+
+The text is for node_exporter's textfile collector: no timestamps, no ``# EOF``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from stackmap.features.export.openmetrics import escaped, labels
 from stackmap.features.export.weights import DISKS, Stack
 from stackmap.ledger.device_state import is_degraded, is_working
 from stackmap.ledger.division import divides
@@ -18,6 +23,7 @@ from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
 
 Sample = tuple[Mapping[str, str], float]
+FIRST = "# Written by stackmap export --textfile; it replaces only files with this line.\n"
 
 
 class Family(NamedTuple):
@@ -274,3 +280,13 @@ def _counter_families(names: list[str], counters: Mapping[str, Counters]) -> Ite
         exported.OWN + exported.IN_FLIGHT, "Requests in flight.",
         (({"device": name}, counters[name].in_flight) for name in names),
     )  # fmt: skip
+
+
+def textfile(families: Iterable[Family]) -> Iterator[str]:
+    """Yield the text, one family at a time."""
+    yield FIRST
+    for name, type_, help_, samples in families:
+        yield f"# HELP {name} {escaped(help_)}\n# TYPE {name} {type_}\n"
+        yield "".join(
+            f"{name}{labels(names) if names else ''} {value:.17g}\n" for names, value in samples
+        )
