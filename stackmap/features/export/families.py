@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from stackmap.features.export.openmetrics import escaped, labels
+from stackmap.features.export.time_series import escaped, labels
 from stackmap.features.export.weights import DISKS, Stack
 from stackmap.ledger.device_state import is_degraded, is_working
 from stackmap.ledger.division import divides

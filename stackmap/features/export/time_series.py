@@ -1,11 +1,10 @@
 """
-Time series as OpenMetrics text, from the table of metrics.
+Figures over time, from the table of metrics: as OpenMetrics text, and as Parquet, which needs pyarrow.
 
-All are gauges: rates and means of the interval that ends at the timestamp. An
-unknown figure has no sample. OpenMetrics groups samples by metric and then by
-device, but figures arrive by time. A store holds them, eight bytes each, and
-is read per device. Reading the recording once per metric would take as many
-times as long, and is impossible for a live machine.
+In OpenMetrics all are gauges: rates and means of the interval that ends at the timestamp. An unknown figure has no
+sample. OpenMetrics groups samples by metric and then by device, but figures arrive by time. A store holds them, eight
+bytes each, and is read per device. Reading the recording once per metric would take as many times as long, and is
+impossible for a live machine. Parquet has one row per device and interval.
 """
 
 from __future__ import annotations
@@ -13,9 +12,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isnan, nan
-from typing import IO
+from typing import IO, Any
 
+from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS, Metric
@@ -34,6 +35,10 @@ UNITS = {
 END = "# EOF\n"
 SIZE = 8  # bytes per figure
 HELD = 2_000_000  # figures in memory before they are stored: 16 MB
+BATCH = 50_000  # rows of Parquet held at once: some 20 MB
+TEXTS = ("host", "device", "name", "kind")
+
+Row = tuple[float | str | None, ...]
 
 
 @dataclass(slots=True)
@@ -145,3 +150,46 @@ def labels(names: Mapping[str, str]) -> str:
 def escaped(text: str) -> str:
     """Return *text* without characters that end a label or a line or control a terminal."""
     return safe(text).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def write_parquet(file: IO[bytes], reports: Iterable[tuple[Topology, Interval]]) -> int:
+    """Write *reports* to *file*, one row per device and interval; return the number of rows."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InputError("Parquet needs pyarrow: pip install stackmap[parquet]") from error
+    schema = _schema(pa)
+    rows = _rows(reports)
+    count = 0
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, BATCH)):
+            columns = [list(column) for column in zip(*batch, strict=True)]
+            columns[0] = [round(time * 1e6) for time in columns[0]]
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            count += len(batch)
+    return count
+
+
+def _schema(pa: Any) -> Any:
+    """Return the columns, in types of *pa* (pyarrow); the metadata of each has its meaning and unit."""
+    fields = [pa.field("time", pa.timestamp("us", "UTC"), nullable=False)]
+    fields.append(pa.field("seconds", pa.float64(), metadata={"help": "Length of the interval."}))
+    fields += [pa.field(name, pa.dictionary(pa.int32(), pa.string())) for name in TEXTS]
+    fields += [
+        pa.field(metric.key, pa.float64(), metadata={"help": metric.help, "unit": metric.unit})
+        for metric in METRICS
+    ]
+    return pa.schema(fields)
+
+
+def _rows(reports: Iterable[tuple[Topology, Interval]]) -> Iterator[Row]:
+    for topology, interval in reports:
+        host = topology.machine.host
+        for device in topology:
+            load = interval.loads.get(device.name)
+            if load is None or interval.time is None:
+                continue
+            who = host, device.name, device.title, str(device.kind)
+            yield (interval.time, interval.seconds, *who, *(m.value(load) for m in METRICS))
