@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.topology import Topology
 
-
 NAME = "stackmap.prom"
 SAMPLES = "stackmap.samples"  # beside it; node_exporter reads *.prom only
 READABLE = 0o644

@@ -1,4 +1,4 @@
-"""``stackmap fleet``: every volume of every host, from Prometheus."""
+"""``stackmap fleet``: every volume of every host, from Prometheus; with HOST, the layers and findings of that host."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from stackmap.cli.options import (
     markdown_option,
     no_heading_option,
 )
-from stackmap.cli.output import as_markdown, print_text
+from stackmap.cli.output import as_markdown, print_text, tell
 from stackmap.cli.progress import waiting
-from stackmap.cli.session import SOME_MISSING
+from stackmap.cli.session import SOME_MISSING, tell_unknown
 from stackmap.document.interval import end_time
+from stackmap.errors import NameNotFound
 from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, fleet_page
-from stackmap.features.fleet.host_command import open_hosts
-from stackmap.features.fleet.host_source import Window
+from stackmap.features.fleet.host_source import PrometheusHost, Window, find_host
 from stackmap.features.fleet.http import Prometheus
 from stackmap.features.fleet.http_config import HttpConfig, read_http_config
 from stackmap.features.fleet.queries import FleetReader, Question
-from stackmap.features.fleet.volumes import SORTS
+from stackmap.features.fleet.volumes import SORTS, fleet_json
 from stackmap.measurement.capture_part import instant, length
 from stackmap.model.interval import Interval
 
@@ -45,6 +45,7 @@ URL = "STACKMAP_PROMETHEUS_URL"
 LIMIT = 50  # volumes in a table
 PAGE_LIMIT = 500  # in a page
 SHORTEST = 300  # seconds: the range of the recorded rates
+REPEATED = "several series have its job and instance (replicas, or clusters with the same names); figures may be mixed"
 
 
 def _check_window(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -166,7 +167,7 @@ def command(
         if page or pattern or level:
             raise click.UsageError("HOST cannot be combined with --host, --level or --report")
         part = Window(end, length(window))
-        open_hosts(session, server, hosts, job, part, None if as_json else show)
+        _open_hosts(session, server, hosts, job, part, None if as_json else show)
         return
     if limit is None:
         limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
@@ -189,8 +190,6 @@ def command(
     if write is not None:
         write(fleet)
     elif as_json:
-        from stackmap.features.fleet.json import fleet_json
-
         click.echo(json.dumps(fleet_json(fleet, end_time(Interval({}, time=end)) or "")))
     else:
         show(fleet_document(fleet, columns))
@@ -229,3 +228,67 @@ def _page_writer(path: str, *, force: bool, markdown: bool) -> Callable[[Fleet],
     markdown = is_markdown(path, markdown=markdown)
     file = None if path == "-" else OutputFile(path, force=force)
     return lambda fleet: write_page(file, drawn(fleet_page(fleet), markdown=markdown))
+
+
+def _open_hosts(
+    session: Session,
+    server: Prometheus,
+    hosts: tuple[str, ...],
+    job: str,
+    window: Window,
+    show: partial[None] | None,
+) -> None:
+    """Print the layers and findings of each host; None for *show* means JSON."""
+    failures: list[NameNotFound] = []
+    for host in hosts:
+        try:
+            found = PrometheusHost(server, *find_host(server, host, job, window.end), window)
+            _open_one(found, show)
+            if found.repeated:
+                tell(f"{found.name}: {REPEATED}")
+                session.status = SOME_MISSING
+        except NameNotFound as error:
+            failures.append(error)
+    if len(failures) == len(hosts):
+        raise failures[0]
+    for failure in failures:
+        tell(str(failure))
+        session.status = SOME_MISSING
+    for warning in server.warnings:
+        tell(f"the server warns: {warning}")
+        session.status = SOME_MISSING
+
+
+def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
+    from stackmap.cli.explain import judged_together
+    from stackmap.document import blocks as doc
+    from stackmap.document.findings import explain_document
+    from stackmap.document.layers import layers_document
+    from stackmap.ledger.averages import average
+    from stackmap.ledger.layer_report import LayerReport
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.render.findings_json import explain_json
+    from stackmap.render.layers_json import layers_json
+
+    topology = host.topology()
+    intervals = list(host.select_steady(IntervalSelection(which="all")))
+    if host.rebooted:
+        tell(f"{host.name} was rebooted in the window; its figures begin after that")
+    whole = next(average(intervals))
+    report = LayerReport(topology, whole, (), skip_idle=True)
+    judged = judged_together(topology, intervals, None, (), topology)
+    tell_unknown(topology)
+    if show is None:
+        found = {
+            "schema": "stackmap.fleet-host/1",
+            "host": host.name,
+            "layers": layers_json(report.stacks, report.interval),
+            "explain": explain_json(*judged),
+        }
+        click.echo(json.dumps(found))
+        return
+    show([
+        doc.Headline((host.name,)),
+        *layers_document(report.stacks, report.interval, time=True),
+        *explain_document(*judged),
+    ])  # fmt: skip

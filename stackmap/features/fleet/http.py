@@ -17,8 +17,12 @@ from stackmap.errors import (
     SourceTimeout,
     UsageError,
 )
-from stackmap.features.fleet.http_config import NEEDED, HttpConfig
-from stackmap.features.fleet.tls import accept_lax_certificates, tls_reason
+from stackmap.features.fleet.http_config import (
+    NEEDED,
+    HttpConfig,
+    accept_lax_certificates,
+    tls_reason,
+)
 from stackmap.host.background import ThreadedAnswer
 
 if TYPE_CHECKING:
