@@ -112,8 +112,8 @@ def _openmetrics(stream: BinaryIO, folder: str | None, reports: Iterator[Topolog
     from stackmap.features.export.time_series import openmetrics, time_series
 
     with SpooledTemporaryFile(HELD, dir=folder) as store:
-        found = time_series(reports, store)
-        stream.writelines(line.encode() for line in openmetrics(found, store))
+        series = time_series(reports, store)
+        stream.writelines(line.encode() for line in openmetrics(series, store))
 
 
 def _parquet(stream: BinaryIO, path: str, reports: Iterator[TopologyInterval]) -> None:

@@ -66,7 +66,7 @@ RAID_FIGURES: tuple[tuple[str, str, Callable[[Device, Layout], float | None]], .
 
 def families(host: Exported) -> list[Family]:
     """Return the families of *host*, without empty ones."""
-    found = [
+    groups = [
         *_stack_families(host.topology, host.stacks),
         *_state_families(host.topology),
         _findings(host.findings),
@@ -78,7 +78,7 @@ def families(host: Exported) -> list[Family]:
             [({"version": host.version, "kernel": host.topology.machine.kernel}, 1)],
         ),
     ]  # fmt: skip
-    return [family for family in found if family.samples]
+    return [family for family in groups if family.samples]
 
 
 def counted(host: Exported) -> list[Family]:

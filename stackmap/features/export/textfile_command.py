@@ -50,11 +50,11 @@ GAP = 300  # seconds without a sample, after which the earlier ones are of anoth
 
 def write_textfile(session: Session, place: str, names: tuple[str, ...], most: int) -> None:
     """Write what *names* and all below them export to the folder *place*, or to stdout for "-"."""
-    found = _families(session, names, "" if place == "-" else place)
-    count = sum(len(family.samples) for family in found)
+    exported = _families(session, names, "" if place == "-" else place)
+    count = sum(len(family.samples) for family in exported)
     if count > most:
         raise InputError(f"{count} series, more than --max-series {most}: name fewer volumes")
-    content = "".join(textfile(found)).encode("utf-8", "backslashreplace")
+    content = "".join(textfile(exported)).encode("utf-8", "backslashreplace")
     if place == "-":
         sys.stdout.buffer.write(content)
         return

@@ -108,12 +108,12 @@ def time_series(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) 
     return found
 
 
-def openmetrics(found: SeriesByLabels, store: IO[bytes]) -> Iterator[str]:
+def openmetrics(series_by_labels: SeriesByLabels, store: IO[bytes]) -> Iterator[str]:
     """Yield the text, one metric at a time."""
     for place, metric in enumerate(METRICS):
         name, unit, factor = named(metric)
         yield f"# TYPE {name} gauge\n# UNIT {name} {unit}\n# HELP {name} {escaped(metric.help)}\n"
-        for of, series in found.items():
+        for of, series in series_by_labels.items():
             for times, values in series.of(place, store):
                 yield "".join(
                     f"{name}{of} {value * factor:.12g} {time:.6f}\n"

@@ -80,10 +80,10 @@ def _stack(senders: Senders) -> Stack:
         if set(level.devices) != set(members)
     ]
     parts += [(MEMBERS, members), (DISKS, levels[-1].devices)]
-    found = [weight for word, names in parts for weight in _data(senders, word, names)]
-    if any(weight.layer == DISKS for weight in found):
-        found += _metadata(senders, levels)
-    return Stack(topology[top], raid, tuple(dict.fromkeys(found)), _disks(senders, levels[-1]))
+    weights = [weight for word, names in parts for weight in _data(senders, word, names)]
+    if any(weight.layer == DISKS for weight in weights):
+        weights += _metadata(senders, levels)
+    return Stack(topology[top], raid, tuple(dict.fromkeys(weights)), _disks(senders, levels[-1]))
 
 
 def _distinct(word: str) -> str:
@@ -179,12 +179,12 @@ class Senders:
         """Return the devices whose counters are metadata and journals at *name*, including those passed on by devices with data."""
         if name not in self.data:
             return self.of(name)
-        found: set[str] = set()
+        senders: set[str] = set()
         for edge in self._above.get(name, ()):
             if passes_on(self.topology, edge):
                 inside = self._is_data(name, edge)
-                found |= (self.of_metadata if inside else self.of)(edge.above) or set()
-        return frozenset(found)
+                senders |= (self.of_metadata if inside else self.of)(edge.above) or set()
+        return frozenset(senders)
 
     @property
     def shared(self) -> list[str]:

@@ -279,13 +279,13 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     judged = judged_together(topology, intervals, None, (), topology)
     tell_unknown(topology)
     if show is None:
-        found = {
+        answer = {
             "schema": "stackmap.fleet-host/1",
             "host": host.name,
             "layers": layers_json(report.stacks, report.interval),
             "explain": explain_json(*judged),
         }
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(answer))
         return
     show([
         doc.Headline((host.name,)),

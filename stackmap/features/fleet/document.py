@@ -30,8 +30,8 @@ def _flow(value: float | None) -> str:
 
 
 def _slowest(volume: Volume) -> str:
-    found = volume.slowest
-    return UNKNOWN if found is None else f"{found.device} {found.ratio:.1f}×"
+    member = volume.slowest
+    return UNKNOWN if member is None else f"{member.device} {member.ratio:.1f}×"
 
 
 class Column(NamedTuple):

@@ -102,10 +102,10 @@ def _headers(path: str, given: Any, folder: str) -> dict[str, str]:
     """Return each header with its value; promtool's lists must hold one."""
     if not isinstance(given, Mapping):
         raise InputError(f"{path}: {HEADERS} must hold options")
-    found = {str(name): _header(path, options, folder) for name, options in given.items()}
-    for name, value in found.items():
+    headers = {str(name): _header(path, options, folder) for name, options in given.items()}
+    for name, value in headers.items():
         _check_header(path, HEADERS, name + value)
-    return found
+    return headers
 
 
 def _header(path: str, options: Any, folder: str) -> str:

@@ -210,13 +210,13 @@ class FleetReader:
         tops = any_of({key.top for key in chosen}) if chosen else ""
         asked = [self._all._replace(host=any_of(page), top=tops) for page in pages]
         tasks = [(page, part) for page in asked for part in PARTS]
-        found: dict[Key, dict[str, Any]] = {}
+        figures_by_volume: dict[Key, dict[str, Any]] = {}
         for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
             for each in answer:
-                found.setdefault(_key(each.labels), {})[part] = _figure(part, each)
+                figures_by_volume.setdefault(_key(each.labels), {})[part] = _figure(part, each)
         return [
             Volume(key, state=_state(figures), **figures)
-            for key, figures in found.items()
+            for key, figures in figures_by_volume.items()
             if "level" in figures and (chosen is None or key in chosen)
         ]
 
@@ -233,11 +233,11 @@ class FleetReader:
         """Yield what is wrong at the end of the window; a remark where the server does not answer."""
         for what, expression in self._all.health:
             try:
-                found = self._query(expression)
+                answer = self._query(expression)
             except NO_ANSWER as error:
                 self._partial.append(f"hosts with a {what} device: not known: {error}")
                 continue
-            troubles = [_trouble(what, each) for each in found]
+            troubles = [_trouble(what, each) for each in answer]
             yield from sorted(troubles, key=lambda each: (each.host, each.name, each.device))
 
     def _tell_missing(self) -> None:
@@ -249,10 +249,10 @@ class FleetReader:
     def _doubt(self, expression: str, what: str) -> tuple[str, bool]:
         """Return the sentence on the hosts in an answer, "" without any, and whether something is missing."""
         try:
-            found = self._query(expression)
+            answer = self._query(expression)
         except NO_ANSWER as error:
             return f"hosts {what}: not known: {error}", True
-        names = sorted({each.labels.get("instance", "") for each in found})
+        names = sorted({each.labels.get("instance", "") for each in answer})
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         said = f"{_hosts(len(names))} {what} ({', '.join(names[:NAMED])}{more})" if names else ""
         return said, what != NEW

@@ -52,12 +52,12 @@ def command(
         same = json.dumps(plan_json(context, [], same=True))
         click.echo(same if as_json else plan.unchanged(context))
         return
-    found = [each for each in outcomes(context) if way in (None, each.strategy.name)]
+    results = [each for each in outcomes(context) if way in (None, each.strategy.name)]
     if as_json:
-        click.echo(json.dumps(plan_json(context, found)))
-    if not any(each.plan for each in found):
-        if not found:
+        click.echo(json.dumps(plan_json(context, results)))
+    if not any(each.plan for each in results):
+        if not results:
             raise PlanRefused(f"method {way} does not apply to {name}; see stackmap-plan(8)")
-        raise plan.refusal(context, found)
+        raise plan.refusal(context, results)
     if not as_json:
-        click.echo(as_text(plan.document(context, found[0], found[1:])), nl=False)
+        click.echo(as_text(plan.document(context, results[0], results[1:])), nl=False)

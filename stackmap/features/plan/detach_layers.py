@@ -133,10 +133,10 @@ def _around_cache(full: LvPath, attach: Command, pool: LvmName) -> DetachedLayer
 
 
 def _visible(context: PlanContext, name: str, segtype: str) -> LogicalVolume:
-    found = context.group.volumes.get(name)
-    if found is None or found.segtype != segtype or not found.pool:
+    volume = context.group.volumes.get(name)
+    if volume is None or volume.segtype != segtype or not volume.pool:
         raise PlanRefused(f"{context.group.name}/{name} is not a plain {segtype} LV")
-    return found
+    return volume
 
 
 def _split_name(pool: str) -> str:

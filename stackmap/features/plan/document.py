@@ -84,9 +84,9 @@ def unchanged(context: PlanContext) -> str:
     return f"Nothing to do: {_title(context)} is already {_layout(context.target.layout)}."
 
 
-def refusal(context: PlanContext, found: Sequence[Outcome]) -> PlanRefused:
+def refusal(context: PlanContext, outcomes: Sequence[Outcome]) -> PlanRefused:
     """Return why there is no plan: one line, or one per reason."""
-    wanted, reasons = f"{_title(context)} to {context.request.level}", refusals(found)
+    wanted, reasons = f"{_title(context)} to {context.request.level}", refusals(outcomes)
     if len(reasons) == 1:
         return PlanRefused(f"{wanted}: {reasons[0]}")
     return PlanRefused(f"{wanted}: no method fits", reasons)
@@ -174,7 +174,7 @@ def _card(step: Step, number: int, key: str) -> Card:
 
 
 def plan_json(
-    context: PlanContext, found: Sequence[Outcome], *, same: bool = False
+    context: PlanContext, outcomes: Sequence[Outcome], *, same: bool = False
 ) -> dict[str, object]:
     """Return the object of ``plan -J``: the ways that can be gone, the safest first, then the others."""
     return {
@@ -185,7 +185,7 @@ def plan_json(
         "wanted": asdict(context.request),
         "nothing_to_do": same,
         "for": _origin_json(context.origin),
-        "ways": [_way_json(outcome) for outcome in found],
+        "ways": [_way_json(outcome) for outcome in outcomes],
     }
 
 

@@ -185,10 +185,10 @@ def _goal(context: PlanContext) -> str:
 def _result(context: PlanContext, last: Conversion, data: int) -> Layout:
     level, _, variant = last.after.partition("_")
     chunk = context.target.layout.chunk if context.target.layout else None
-    found = layout(level, members(last.after, data), chunk, variant=variant)
-    if found is None:
+    result = layout(level, members(last.after, data), chunk, variant=variant)
+    if result is None:
         raise PlanRefused(f"{last.after} is not a supported layout")
-    return found
+    return result
 
 
 @dataclass
@@ -223,14 +223,14 @@ def _place_added(context: PlanContext, conversions: Path, data: int) -> Added:
     image = -(-volume.extents // data)
     each = image + metadata_extents(group, image, volume.region) + _reshape_extents(context)
     images = _Images(context, _held(context), each, {})
-    found = {}
+    added = {}
     for number, conversion in enumerate(conversions):
         more = members(conversion.after, data) - members(conversion.before, data)
         if more > 0:
-            found[number] = images.add(more)
+            added[number] = images.add(more)
         elif more < 0:
             images.drop(-more, conversion.before)
-    return found
+    return added
 
 
 def _held(context: PlanContext) -> list[frozenset[str]]:
@@ -347,16 +347,16 @@ def path(before: str, after: str) -> tuple[Conversion, ...] | None:
     heap: list[tuple[int, int, str, tuple[Conversion, ...]]] = [(0, next(order), before, ())]
     seen: set[str] = set()
     while heap:
-        cost, _, segtype, found = heapq.heappop(heap)
+        cost, _, segtype, conversions = heapq.heappop(heap)
         if segtype == after:
-            return found
+            return conversions
         if segtype in seen:
             continue
         seen.add(segtype)
         for each in _conversions_from(segtype):
             more = RESHAPE_COST if each.reshape else TAKEOVER_COST
             more += STRIPED_COST if each.after in STRIPED and each.after != after else 0
-            heapq.heappush(heap, (cost + more, next(order), each.after, (*found, each)))
+            heapq.heappush(heap, (cost + more, next(order), each.after, (*conversions, each)))
     return None
 
 

@@ -181,10 +181,10 @@ def _requested(context: PlanContext) -> int:
 def _images(context: PlanContext) -> list[frozenset[str]]:
     """Return the PVs of each copy."""
     volumes, name = context.group.volumes, context.volume.name
-    found: list[frozenset[str]] = []
-    while (image := volumes.get(f"{name}_rimage_{len(found)}")) is not None:
-        found.append(frozenset(image.on))
-    return found or [frozenset(context.volume.on)]
+    images: list[frozenset[str]] = []
+    while (image := volumes.get(f"{name}_rimage_{len(images)}")) is not None:
+        images.append(frozenset(image.on))
+    return images or [frozenset(context.volume.on)]
 
 
 def _add(

@@ -32,13 +32,13 @@ def shape(layout: Layout) -> Command:
     if missing := unsupported_by_lvm(layout):
         raise PlanRefused(missing)
     level = RAID_LEVELS[layout.level]
-    found: list[Word] = [*words("--type", Keyword(segtype(layout)))]
+    options: list[Word] = [*words("--type", Keyword(segtype(layout)))]
     if level.copies is None or layout.level == "raid10":
-        found += words("--mirrors", Number(layout.copies - 1))
+        options += words("--mirrors", Number(layout.copies - 1))
     if level.stripes:
-        found += words("--stripes", Number(layout.data))
-        found += words("--stripesize", Kibibytes((layout.chunk or 0) // 1024))
-    return tuple(found)
+        options += words("--stripes", Number(layout.data))
+        options += words("--stripesize", Kibibytes((layout.chunk or 0) // 1024))
+    return tuple(options)
 
 
 def segtype(layout: Layout) -> str:

@@ -270,10 +270,10 @@ def _taken_over(now: Layout, level: str, chunk: int | None) -> Layout:
     data = now.data
     members = {"raid0": data, "raid5": data + 1, "raid6": data + 2, "raid10": data * 2}[level]
     variant = {"raid5": "ls", "raid6": "ls", "raid10": "near"}.get(level, "")
-    found = layout(level, members, chunk, None, variant)
-    if found is None:
+    taken_over = layout(level, members, chunk, None, variant)
+    if taken_over is None:
         raise PlanRefused(f"{level} with {members} members is not supported")
-    return found
+    return taken_over
 
 
 def _members(now: Layout, request: LayoutRequest, _: int | None) -> Iterator[Layout]:
@@ -335,21 +335,21 @@ def grow_command(path: BlockDevicePath, change: Change) -> Command:
     'mdadm --grow /dev/md0 --level=5'
     """
     before, after = change.before, change.after
-    found: list[Word] = [*words("mdadm --grow", path)]
+    command: list[Word] = [*words("mdadm --grow", path)]
     if after.level != before.level:
-        found.append(assigned("--level=", Number(after.level.removeprefix("raid"))))
+        command.append(assigned("--level=", Number(after.level.removeprefix("raid"))))
     if after.level != "raid0" and after.members != before.members:
-        found.append(assigned("--raid-devices=", Number(after.members)))
+        command.append(assigned("--raid-devices=", Number(after.members)))
     if after.level == before.level and after.variant != before.variant:
-        found.append(assigned("--layout=", Fixed(ROTATIONS[after.variant])))
+        command.append(assigned("--layout=", Fixed(ROTATIONS[after.variant])))
     if after.level == before.level and after.chunk != before.chunk:
-        found.append(assigned("--chunk=", Number((after.chunk or 0) // 1024)))
+        command.append(assigned("--chunk=", Number((after.chunk or 0) // 1024)))
     if change.added and before.level == "raid0":  # a raid0 has no spares
-        found += words("--add", *change.added)
+        command += words("--add", *change.added)
     if change.restripes:
         name = f"{path.rpartition('/')[2]}-{after.level}-{after.members}"
-        found.append(assigned("--backup-file=", AbsolutePath(f"{BACKUP}/{name}.mdadm")))
-    return tuple(found)
+        command.append(assigned("--backup-file=", AbsolutePath(f"{BACKUP}/{name}.mdadm")))
+    return tuple(command)
 
 
 def risks(change: Change, *, passing: bool) -> str:

@@ -159,16 +159,16 @@ def target(topology: Topology, names: list[str]) -> Device:
 
 def disks(topology: Topology, name: str) -> frozenset[str]:
     """Return the disks below *name*; a multipath device counts as one disk."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = [name]
     while todo:
         device = topology[todo.pop()]
         below = [edge.below for edge in topology.below(device.name)]
         if not below or device.kind in (Kind.MULTIPATH, Kind.DISK):
-            found.add(device.name)
+            names.add(device.name)
         else:
             todo += below
-    return frozenset(found)
+    return frozenset(names)
 
 
 def path_of(device: Device) -> BlockDevicePath:

@@ -68,10 +68,10 @@ def outcomes(context: PlanContext) -> list[Outcome]:
     return sorted(found, key=_rank)
 
 
-def refusals(found: Iterable[Outcome]) -> tuple[str, ...]:
+def refusals(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
     """Return why no strategy applies: each reason once, after the strategies it applies to."""
     names: dict[str, list[str]] = {}
-    for each in found:
+    for each in outcomes:
         names.setdefault(each.refused, []).append(each.strategy.name)
     return tuple(f"{', '.join(several)}: {why}" for why, several in names.items())
 
