@@ -38,8 +38,6 @@ HELD = 2_000_000  # figures in memory before they are stored: 16 MB
 BATCH = 50_000  # rows of Parquet held at once: some 20 MB
 TEXTS = ("host", "device", "name", "kind")
 
-Row = tuple[float | str | None, ...]
-
 
 @dataclass(slots=True)
 class TimeSeries:
@@ -86,26 +84,31 @@ SeriesByLabels = dict[str, TimeSeries]  # by the labels of a device
 
 def time_series(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) -> SeriesByLabels:
     """Return the time series of each device; a renamed device starts a new one."""
-    found: SeriesByLabels = {}
+    series_by_labels: SeriesByLabels = {}
     held = 0
-    for topology, interval in reports:
-        for device in topology:
-            load = interval.loads.get(device.name)
-            if load is None or interval.time is None:
-                continue
-            names = {
-                "host": topology.machine.host,
-                "device": device.name,
-                "name": device.title,
-                "kind": str(device.kind),
-            }
-            found.setdefault(labels(names), TimeSeries()).add(interval.time, load)
-            held += 1
-        if held * len(METRICS) > HELD:
+    for time, _, who, load in _loads(reports):
+        of = labels(dict(zip(TEXTS, who, strict=True)))
+        series_by_labels.setdefault(of, TimeSeries()).add(time, load)
+        held += len(METRICS)
+        if held > HELD:
             held = 0
-            for series in found.values():
+            for series in series_by_labels.values():
                 series.put(store)
-    return found
+    return series_by_labels
+
+
+def _loads(
+    reports: Iterable[tuple[Topology, Interval]],
+) -> Iterator[tuple[float, float | None, tuple[str, ...], Load]]:
+    """Yield the load of each device over each interval: its end, its seconds, and the texts of ``TEXTS``."""
+    for topology, interval in reports:
+        if interval.time is None:
+            continue
+        host = topology.machine.host
+        for device in topology:
+            if (load := interval.loads.get(device.name)) is not None:
+                who = host, device.name, device.title, str(device.kind)
+                yield interval.time, interval.seconds, who, load
 
 
 def openmetrics(series_by_labels: SeriesByLabels, store: IO[bytes]) -> Iterator[str]:
@@ -160,7 +163,10 @@ def write_parquet(file: IO[bytes], reports: Iterable[tuple[Topology, Interval]])
     except ImportError as error:
         raise InputError("Parquet needs pyarrow: pip install stackmap[parquet]") from error
     schema = _schema(pa)
-    rows = _rows(reports)
+    rows = (
+        (time, seconds, *who, *(metric.value(load) for metric in METRICS))
+        for time, seconds, who, load in _loads(reports)
+    )
     count = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while batch := list(islice(rows, BATCH)):
@@ -182,14 +188,3 @@ def _schema(pa: Any) -> Any:
         for metric in METRICS
     ]
     return pa.schema(fields)
-
-
-def _rows(reports: Iterable[tuple[Topology, Interval]]) -> Iterator[Row]:
-    for topology, interval in reports:
-        host = topology.machine.host
-        for device in topology:
-            load = interval.loads.get(device.name)
-            if load is None or interval.time is None:
-                continue
-            who = host, device.name, device.title, str(device.kind)
-            yield (interval.time, interval.seconds, *who, *(m.value(load) for m in METRICS))

@@ -62,6 +62,16 @@ COLUMNS = (
     Column("device", "device", lambda v: v.key.top, default=False),
     Column("job", "job", lambda v: v.key.job, default=False),
 )  # fmt: skip
+# Of the table by level.
+LEVEL_COLUMNS: tuple[tuple[str, Callable[[LevelSum], str]], ...] = (
+    ("level", lambda s: s.level),
+    ("volumes", lambda s: f"{s.volumes:.0f}"),
+    ("written\nMiB/s", lambda s: _mib(s.write_bytes)),
+    ("wasted\nMiB/s", lambda s: _mib(s.wasted_bytes)),
+    ("wasted\nIOPS", lambda s: rate(s.wasted_requests)),
+    ("RAID10 saves\nMiB/s", lambda s: _mib(s.raid10_saves)),
+    ("on volumes", lambda s: UNKNOWN if s.raid10_saves is None else f"{s.gaining:.0f}"),
+)
 WORDS = 3
 MOST_TROUBLES = 20  # lines
 DEFAULT = tuple(column.key for column in COLUMNS if column.default)
@@ -160,28 +170,8 @@ def _leading_words(chosen: Sequence[Column]) -> int:
 
 def _levels(levels: Iterable[LevelSum]) -> doc.Table:
     """Return the sums of each level; volumes whose figure is unknown are not in the sum."""
-    rows = tuple(
-        (
-            each.level,
-            f"{each.volumes:.0f}",
-            _mib(each.write_bytes),
-            _mib(each.wasted_bytes),
-            rate(each.wasted_requests),
-            _mib(each.raid10_saves),
-            f"{each.gaining:.0f}" if each.raid10_saves is not None else UNKNOWN,
-        )
-        for each in levels
-    )
-    headings = (
-        "level",
-        "volumes",
-        "written\nMiB/s",
-        "wasted\nMiB/s",
-        "wasted\nIOPS",
-        "RAID10 saves\nMiB/s",
-        "on volumes",
-    )
-    return doc.Table("levels", headings, (doc.Rows(rows),))
+    rows = tuple(tuple(text(level) for _, text in LEVEL_COLUMNS) for level in levels)
+    return doc.Table("levels", tuple(heading for heading, _ in LEVEL_COLUMNS), (doc.Rows(rows),))
 
 
 def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
