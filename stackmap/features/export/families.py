@@ -236,7 +236,7 @@ def _topology_families(topology: Topology) -> Iterator[Family]:
 
 
 def _facts(device: Device) -> dict[str, str]:
-    """Return what a topology is made of again; no serial number, and no figure that changes often."""
+    """Return the facts from which a topology is made again: no serial number, and no figure that changes often."""
     shape = device.layout
     words = (device.state or "").split()
     facts = {

@@ -194,7 +194,7 @@ class Senders:
         return [name for name in dict.fromkeys(above) if name != self.top and self.of(name)]
 
     def factor(self, name: str) -> float:
-        """Return what the counters of *name* must be multiplied by."""
+        """Return the factor for the counters of *name*."""
         return 0.5 if counted_twice(self.topology, self.topology[name]) else 1.0
 
     def _attributable(self, name: str) -> bool:

@@ -31,7 +31,7 @@ from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, f
 from stackmap.features.fleet.host_source import PrometheusHost, Window, find_host
 from stackmap.features.fleet.http import Prometheus
 from stackmap.features.fleet.http_config import HttpConfig, read_http_config
-from stackmap.features.fleet.queries import FleetReader, Question
+from stackmap.features.fleet.queries import Expressions, FleetReader, Question
 from stackmap.features.fleet.volumes import SORTS, fleet_json
 from stackmap.measurement.capture_part import instant, length
 from stackmap.model.interval import Interval
@@ -171,17 +171,8 @@ def command(
         return
     if limit is None:
         limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
-    question = Question(
-        window,
-        length(window),
-        end,
-        sort,
-        limit,
-        _expression(pattern),
-        job,
-        level,
-        savings=page is not None,
-    )
+    scope = Expressions(length(window), _expression(pattern), job, level)
+    question = Question(window, end, sort, limit, scope, savings=page is not None)
     write = None if page is None else _page_writer(page, force=force, markdown=markdown)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)
@@ -221,7 +212,7 @@ def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
 
 
 def _page_writer(path: str, *, force: bool, markdown: bool) -> Callable[[Fleet], None]:
-    """Return what writes the page to *path*; an impossible one is refused before the server is asked."""
+    """Return the function that writes the page to *path*; an impossible one is refused before the server is asked."""
     from stackmap.features.report.command import drawn, is_markdown, write_page
     from stackmap.host.output_file import OutputFile
 

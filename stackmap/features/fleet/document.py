@@ -163,7 +163,7 @@ def _table(volumes: Iterable[Volume], columns: Sequence[str]) -> doc.Table:
 
 
 def _leading_words(chosen: Sequence[Column]) -> int:
-    """Return how many of the first columns are text."""
+    """Return the number of leading columns that are text."""
     words = {column.key for column in COLUMNS[:WORDS]} | {"state", "device", "job"}
     return next((n for n, column in enumerate(chosen) if column.key not in words), len(chosen))
 

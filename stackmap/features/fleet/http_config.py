@@ -64,7 +64,7 @@ class HttpConfig(NamedTuple):
 
 
 def read_http_config(path: str) -> HttpConfig:
-    """Return what the file *path* says; ``InputError`` for anything that is not supported."""
+    """Return the configuration in the file *path*; ``InputError`` for anything that is not supported."""
     try:
         import yaml
     except ImportError as error:
@@ -172,7 +172,7 @@ def _text(path: str) -> str:
 
 
 def tls_reason(error: BaseException, said: str) -> str:
-    """Return why TLS failed, and what to do; *said*: what the innermost *error* says."""
+    """Return the reason of a TLS failure, and what to do; *said*: the text of the innermost *error*."""
     cause = error.args[-1] if error.args else None
     if isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_code in STRICT_CODES:
         return (

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from re import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
+from stackmap.document.wording import plural
 from stackmap.errors import InputError, ParseError, SourceError
 from stackmap.features.fleet.host_source import quoted
 from stackmap.features.fleet.volumes import (
@@ -93,22 +94,154 @@ EXPORTED_LABELS = {
 PARTS = ("level", *FIGURES, *STATES)  # what is asked of each volume
 
 
+class Expressions(NamedTuple):
+    """
+    What to ask of the volumes of *host* (a regular expression), *job* and *level*, over *seconds*.
+
+    ``hourly``: from means of an hour. "" for no restriction.
+    """
+
+    seconds: float
+    host: str = ""
+    job: str = ""
+    level: str = ""
+    top: str = ""
+    hourly: bool = False
+
+    @property
+    def volumes(self) -> str:
+        """The matchers of volumes; their level is a label of ``info`` alone."""
+        given = (
+            ("instance", "=~", self.host),
+            ("job", "=", self.job),
+            ("top", "=~", self.top),
+        )
+        return ",".join(f"{label}{how}{quoted(text)}" for label, how, text in given if text)
+
+    @property
+    def levels(self) -> str:
+        """The matchers of sums by level."""
+        return ",".join(filter(None, (self.volumes, self.level and f"level={quoted(self.level)}")))
+
+    @property
+    def info(self) -> str:
+        """The volumes with their kind and level."""
+        return f"max by ({ID}, {LEVEL}) (stackmap_stack_info{{{self.levels}}})"
+
+    def part(self, name: str) -> str:
+        """Return one of PARTS: one value per volume."""
+        if name == "level":
+            return self.info
+        if name in STATES:
+            return f"max by ({ID}) ({STATES[name] % self.volumes})"
+        return self.mean(name)
+
+    def mean(self, field: str) -> str:
+        """Return a figure's mean over the window, one per volume."""
+        series = FIGURES[field][self.hourly] % self.volumes
+        mean, labels = self._over_window("avg", series), ID
+        if field == "slowest":  # of the members that were slowest at a time, the slowest in sum
+            longest = self._over_window("sum", series)
+            mean, labels = f"({mean} and topk by ({ID}) (1, {longest}))", f"{ID}, device"
+        if self.level:
+            mean = f"({mean} and on ({ID}) {self.info})"
+        return f"max by ({labels}) ({mean})"
+
+    def worst(self, sort: str, limit: int) -> str:
+        """Return the volumes with the highest figures."""
+        return f"topk({limit}, {self._with_means(ORDERS[sort])})"
+
+    def _with_means(self, expression: str) -> str:
+        return expression.format(**{field: self.mean(field) for field in FIGURES})
+
+    def by_level(self, field: str) -> str:
+        """Return the sum of a field of LevelSum, one per kind and level."""
+        if field == "raid10_saves":
+            return f"sum by ({LEVEL}) ({self._gaining()})"
+        if field == "gaining":
+            return f"count by ({LEVEL}) ({self._gaining()})"
+        value = (
+            COUNT % self.levels
+            if field == "volumes"
+            else self._over_window("avg", LEVEL_FIGURES[field][self.hourly] % self.levels)
+        )
+        return f"sum by ({LEVEL}) (max by (job, instance, {LEVEL}) ({value}))"
+
+    def _gaining(self) -> str:
+        """Return the expression of RAID10's savings, where positive, with the kind and level."""
+        return (
+            f"({self._with_means(RAID10_SAVES)} > 0) * on ({ID}) group_left ({LEVEL}) {self.info}"
+        )
+
+    @property
+    def hosts(self) -> str:
+        """The hosts that have such volumes."""
+        return _group(COUNT % self.levels)
+
+    @property
+    def health(self) -> Iterable[tuple[str, str]]:
+        """What may be wrong now, the worst first, each with the query for it."""
+        volumes = self.volumes
+        known = f"group by (job) ({COUNT % self.volumes})"
+        return (
+            ("degraded", f"max by ({ID}) (instance_top:stackmap_degraded:held{{{volumes}}} or stackmap_stack_degraded{{{volumes}}} == 1)"),
+            ("full", f"max by (job, instance, device, name, space) (instance_device:stackmap_used:ratio{{{volumes}}} > {FULL})"),
+            ("silent", f"group by (job, instance) (up{{{volumes}}} == 0) and on (job) {known}"),
+            ("sick", f"max by (job, instance, device) (stackmap_slow_member_ratio{{{volumes}}})"),
+        )  # fmt: skip
+
+    @property
+    def doubts(self) -> Iterable[tuple[str, str]]:
+        """Queries for hosts, each with the problem of the hosts in its answer."""
+        volumes = self.volumes
+        read = f"{exported.TIMESTAMP}{{{volumes}}}"
+        clock = f"node_time_seconds{{{volumes}}}"
+        known = _group(COUNT % self.levels)
+        before = _group(f"{COUNT % self.levels} offset {self.seconds:.0f}s")
+        # The age of a topology is by the host's own clock, if its exporter tells the time.
+        age = f"max by (job, instance) ({clock} or time() + 0 * {read}) - on (job, instance) max by (job, instance) ({read})"
+        skew = f"{clock} - timestamp({clock}) or {read} - time() > 0"
+        return (
+            (f"{_group(f'node_boot_time_seconds{{{volumes}}}')} unless {_group(read)}", "without topology: does stackmap-textfile.timer run there?"),
+            (f"{age} > {STALE}", f"with a topology older than {STALE // 60} minutes"),
+            (_group(f"abs({skew}) > {SKEW}"), f"whose clock differs from the server's by more than {SKEW} s: set it, see chronyd(8)"),
+            (f"count by (job, instance) ({read}) > 1", "that several series have (replicas, or clusters with the same names): the highest figures are shown"),
+            (_group(self._collisions()), "whose target labels replace stackmap's labels (exported_*): rename them in scrape_configs"),
+            (_group(f"instance_top_layer:stackmap_devices_without_counters:count{{{volumes}}}"), "where node_exporter leaves out devices of the stacks"),
+            (f"{known} unless {before}", NEW),
+            (f"{before} unless {known}", "that had volumes when the window began and have none at its end"),
+        )  # fmt: skip
+
+    def _collisions(self) -> str:
+        """Return the series whose labels a label of the target replaced."""
+        comma = "," if self.volumes else ""
+        return " or ".join(
+            f'{metric}{{exported_{label}!=""{comma}{self.volumes}}}'
+            for metric, labels in EXPORTED_LABELS.items()
+            for label in labels
+        )
+
+    def _over_window(self, how: str, series: str) -> str:
+        return f"{how}_over_time({series}[{self.seconds:.0f}s])"
+
+
+def _group(series: str) -> str:
+    return f"group by (job, instance) ({series})"
+
+
 class Question(NamedTuple):
     """
-    What is asked: the volumes of *host* (a regular expression) and *level*, at *time*, over *seconds*.
+    What is asked: the volumes of ``scope`` over a ``window`` (as given) that ends at ``time``.
 
     ``limit``: how many of the worst by ``sort``; 0 for all. ``savings``: also what RAID10 would save,
     by level.
     """
 
     window: str
-    seconds: float
     time: float
     sort: str
     limit: int
-    host: str = ""
-    job: str = ""
-    level: str = ""
+    scope: Expressions
     savings: bool = False
 
 
@@ -118,13 +251,7 @@ class FleetReader:
     def __init__(self, server: Prometheus, question: Question) -> None:
         self._server = server
         self._asked = question
-        self._all = Expressions(
-            question.seconds,
-            question.host,
-            question.job,
-            question.level,
-            hourly=question.seconds > LONG,
-        )
+        self._all = question.scope._replace(hourly=question.scope.seconds > LONG)
         self._partial: list[str] = []
         self._notes: list[str] = []
 
@@ -226,7 +353,7 @@ class FleetReader:
         try:
             return self._query(asked.part(part))
         except NO_ANSWER as error:
-            self._partial.append(f"{part} of {_hosts(asked.host.count('|') + 1)}: {error}")
+            self._partial.append(f"{part} of {plural(asked.host.count('|') + 1, 'host')}: {error}")
             return []
 
     def _health(self) -> Iterator[Trouble]:
@@ -254,17 +381,17 @@ class FleetReader:
             return f"hosts {what}: not known: {error}", True
         names = sorted({each.labels.get("instance", "") for each in answer})
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        said = f"{_hosts(len(names))} {what} ({', '.join(names[:NAMED])}{more})" if names else ""
+        said = (
+            f"{plural(len(names), 'host')} {what} ({', '.join(names[:NAMED])}{more})"
+            if names
+            else ""
+        )
         return said, what != NEW
 
 
 def any_of(names: Iterable[str]) -> str:
     """Return a regular expression that matches *names* alone."""
     return "|".join(map(escape, sorted(names)))
-
-
-def _hosts(count: int) -> str:
-    return "1 host" if count == 1 else f"{count} hosts"
 
 
 def _key(labels: Mapping[str, str]) -> Key:
@@ -286,7 +413,7 @@ def _level(labels: Mapping[str, str]) -> str:
 
 
 def _figure(part: str, series: Series) -> Any:
-    """Return what *series* says of its volume: the field *part* of ``Volume``, or a part of its state."""
+    """Return the figure in *series*: the field *part* of ``Volume``, or a part of its state."""
     if part == "level":
         return _level(series.labels)
     if part == "slowest":
@@ -298,138 +425,3 @@ def _state(figures: dict[str, Any]) -> str | None:
     """Remove what is known of a state from *figures* and return it in words; None if nothing is."""
     known = {word: figures.pop(word) for word in ("degraded", "sync") if word in figures}
     return " ".join(word for word, is_so in known.items() if is_so) or ("active" if known else None)
-
-
-class Expressions(NamedTuple):
-    """
-    What to ask of the volumes of *host* (a regular expression), *job* and *level*, over *seconds*.
-
-    ``hourly``: from means of an hour. "" for no restriction.
-    """
-
-    seconds: float
-    host: str = ""
-    job: str = ""
-    level: str = ""
-    top: str = ""
-    hourly: bool = False
-
-    @property
-    def volumes(self) -> str:
-        """The matchers of volumes; their level is a label of ``info`` alone."""
-        given = (
-            ("instance", "=~", self.host),
-            ("job", "=", self.job),
-            ("top", "=~", self.top),
-        )
-        return ",".join(f"{label}{how}{quoted(text)}" for label, how, text in given if text)
-
-    @property
-    def levels(self) -> str:
-        """The matchers of sums by level."""
-        return ",".join(filter(None, (self.volumes, self.level and f"level={quoted(self.level)}")))
-
-    @property
-    def info(self) -> str:
-        """The volumes with their kind and level."""
-        return f"max by ({ID}, {LEVEL}) (stackmap_stack_info{{{self.levels}}})"
-
-    def part(self, name: str) -> str:
-        """Return one of PARTS: one value per volume."""
-        if name == "level":
-            return self.info
-        if name in STATES:
-            return f"max by ({ID}) ({STATES[name] % self.volumes})"
-        return self.mean(name)
-
-    def mean(self, field: str) -> str:
-        """Return a figure's mean over the window, one per volume."""
-        series = FIGURES[field][self.hourly] % self.volumes
-        mean, labels = self._over_window("avg", series), ID
-        if field == "slowest":  # of the members that were slowest at a time, the slowest in sum
-            longest = self._over_window("sum", series)
-            mean, labels = f"({mean} and topk by ({ID}) (1, {longest}))", f"{ID}, device"
-        if self.level:
-            mean = f"({mean} and on ({ID}) {self.info})"
-        return f"max by ({labels}) ({mean})"
-
-    def worst(self, sort: str, limit: int) -> str:
-        """Return the volumes with the highest figures."""
-        return f"topk({limit}, {self._with_means(ORDERS[sort])})"
-
-    def _with_means(self, expression: str) -> str:
-        return expression.format(**{field: self.mean(field) for field in FIGURES})
-
-    def by_level(self, field: str) -> str:
-        """Return the sum of a field of LevelSum, one per kind and level."""
-        if field == "raid10_saves":
-            return f"sum by ({LEVEL}) ({self._gaining()})"
-        if field == "gaining":
-            return f"count by ({LEVEL}) ({self._gaining()})"
-        value = (
-            COUNT % self.levels
-            if field == "volumes"
-            else self._over_window("avg", LEVEL_FIGURES[field][self.hourly] % self.levels)
-        )
-        return f"sum by ({LEVEL}) (max by (job, instance, {LEVEL}) ({value}))"
-
-    def _gaining(self) -> str:
-        """Return what RAID10 would save where it saves anything, with the kind and level."""
-        return (
-            f"({self._with_means(RAID10_SAVES)} > 0) * on ({ID}) group_left ({LEVEL}) {self.info}"
-        )
-
-    @property
-    def hosts(self) -> str:
-        """The hosts that have such volumes."""
-        return _group(COUNT % self.levels)
-
-    @property
-    def health(self) -> Iterable[tuple[str, str]]:
-        """What may be wrong now, the worst first, each with the query for it."""
-        volumes = self.volumes
-        known = f"group by (job) ({COUNT % self.volumes})"
-        return (
-            ("degraded", f"max by ({ID}) (instance_top:stackmap_degraded:held{{{volumes}}} or stackmap_stack_degraded{{{volumes}}} == 1)"),
-            ("full", f"max by (job, instance, device, name, space) (instance_device:stackmap_used:ratio{{{volumes}}} > {FULL})"),
-            ("silent", f"group by (job, instance) (up{{{volumes}}} == 0) and on (job) {known}"),
-            ("sick", f"max by (job, instance, device) (stackmap_slow_member_ratio{{{volumes}}})"),
-        )  # fmt: skip
-
-    @property
-    def doubts(self) -> Iterable[tuple[str, str]]:
-        """Queries for hosts, each with the problem of the hosts in its answer."""
-        volumes = self.volumes
-        read = f"{exported.TIMESTAMP}{{{volumes}}}"
-        clock = f"node_time_seconds{{{volumes}}}"
-        known = _group(COUNT % self.levels)
-        before = _group(f"{COUNT % self.levels} offset {self.seconds:.0f}s")
-        # The age of a topology is by the host's own clock, if its exporter tells the time.
-        age = f"max by (job, instance) ({clock} or time() + 0 * {read}) - on (job, instance) max by (job, instance) ({read})"
-        skew = f"{clock} - timestamp({clock}) or {read} - time() > 0"
-        return (
-            (f"{_group(f'node_boot_time_seconds{{{volumes}}}')} unless {_group(read)}", "without topology: does stackmap-textfile.timer run there?"),
-            (f"{age} > {STALE}", f"with a topology older than {STALE // 60} minutes"),
-            (_group(f"abs({skew}) > {SKEW}"), f"whose clock differs from the server's by more than {SKEW} s: set it, see chronyd(8)"),
-            (f"count by (job, instance) ({read}) > 1", "that several series have (replicas, or clusters with the same names): the highest figures are shown"),
-            (_group(self._collisions()), "whose target labels replace stackmap's labels (exported_*): rename them in scrape_configs"),
-            (_group(f"instance_top_layer:stackmap_devices_without_counters:count{{{volumes}}}"), "where node_exporter leaves out devices of the stacks"),
-            (f"{known} unless {before}", NEW),
-            (f"{before} unless {known}", "that had volumes when the window began and have none at its end"),
-        )  # fmt: skip
-
-    def _collisions(self) -> str:
-        """Return the series whose labels a label of the target replaced."""
-        comma = "," if self.volumes else ""
-        return " or ".join(
-            f'{metric}{{exported_{label}!=""{comma}{self.volumes}}}'
-            for metric, labels in EXPORTED_LABELS.items()
-            for label in labels
-        )
-
-    def _over_window(self, how: str, series: str) -> str:
-        return f"{how}_over_time({series}[{self.seconds:.0f}s])"
-
-
-def _group(series: str) -> str:
-    return f"group by (job, instance) ({series})"

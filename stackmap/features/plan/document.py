@@ -85,7 +85,7 @@ def unchanged(context: PlanContext) -> str:
 
 
 def refusal(context: PlanContext, outcomes: Sequence[Outcome]) -> PlanRefused:
-    """Return why there is no plan: one line, or one per reason."""
+    """Return the reasons for having no plan: one line, or one per reason."""
     wanted, reasons = f"{_title(context)} to {context.request.level}", refusals(outcomes)
     if len(reasons) == 1:
         return PlanRefused(f"{wanted}: {reasons[0]}")
@@ -101,7 +101,7 @@ def _layout(layout: Layout | None) -> str:
 
 
 def _headline(plan: Plan, context: PlanContext) -> str:
-    """Return how long the plan is, when the volume is offline, and which steps have a risk or cannot be undone."""
+    """Return the number of steps, those that are offline, and those that have a risk or cannot be undone."""
     risky = [number for number, step in enumerate(plan.steps, 1) if step.risks != NOTHING]
     final = [number for number, step in enumerate(plan.steps, 1) if step.final]
     count = plural(len(plan.steps), "step")
@@ -119,14 +119,14 @@ def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
 
 
 def safety(plan: Plan, context: PlanContext) -> str:
-    """Return when the volume is offline, and when one failed disk loses data."""
+    """Return the steps in which the volume is offline, and those in which one failed disk loses data."""
     offline = numbers([not step.online for step in plan.steps])
     online = f"OFFLINE in {offline}" if offline else "online throughout"
     return f"The volume is {online} and {redundancy(plan, context)}."
 
 
 def redundancy(plan: Plan, context: PlanContext) -> str:
-    """Return how many failed disks the volume survives during the steps and afterwards."""
+    """Return the number of failed disks that the volume survives during the steps and afterwards."""
     after = plan.result.survivable_failures if plan.result else 0
     marked = [not step.redundant for step in plan.steps]
     if any(marked) and not after:

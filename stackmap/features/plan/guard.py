@@ -94,10 +94,11 @@ def _first_checks(context: PlanContext, plan: Plan) -> Iterator[Command]:
         yield words("planned machine machine-id", Digest(context.origin.machine_id))
     yield from _Target(context).checks()
     if context.is_lvm:
+        stack = context.topology.with_all_below(context.target.name)
         below = {path for volume in context.group.volumes.values() for path in volume.on}
         used = {word for step in plan.steps for word in step.command if isinstance(word, PvPath)}
         for pv in context.group.pvs:
-            if pv.path in used or (pv.path in below and _is_below(context, pv.device)):
+            if pv.path in used or (pv.path in below and pv.device in stack):
                 yield from _pv(context, PvPath(pv.path))
         return
     yield words("planned size", path_of(context.target), size_of(context.target))
@@ -106,10 +107,6 @@ def _first_checks(context: PlanContext, plan: Plan) -> Iterator[Command]:
         yield _member(path_of(context.topology[edge.below]), uuid)
     for name in context.onto:
         yield _empty(context.topology[name])
-
-
-def _is_below(context: PlanContext, device: str) -> bool:
-    return device in context.topology.with_all_below(context.target.name)
 
 
 class _Target:

@@ -67,8 +67,8 @@ FOLLOWED: dict[str, Mapping[tuple[str, str], Kernels]] = {
 }
 
 
-def remarked(plan: Plan, method: str, context: PlanContext) -> Plan:
-    """Return *plan* with what the lab saw of this method, and of the users that continue."""
+def with_lab_results(plan: Plan, method: str, context: PlanContext) -> Plan:
+    """Return *plan* with the lab's results for this method, and for users that continue."""
     before = context.target.layout.level if context.target.layout else "linear"
     pair = (before, context.request.level)
     rows, tools = FOLLOWED[method], TOOLS[method]
@@ -119,7 +119,7 @@ WARNINGS = (
 
 
 def announced(command: Command) -> tuple[str, ...]:
-    """Return what *command* may print although it succeeds, each with its meaning."""
+    """Return the warnings that *command* may print although it succeeds, each with its meaning."""
     return tuple(
         f'"{each.begins} ...": {each.means}' for each in WARNINGS if each.words <= {*command}
     )

@@ -13,7 +13,7 @@ from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvm_convert import require_synced
 from stackmap.features.plan.lvm_steps import (
-    extent_words,
+    format_extent_size,
     metadata_extents,
     place,
     removal,
@@ -72,7 +72,7 @@ def copy(context: PlanContext) -> Plan:
         *before,
         *context.mark_unprotected((switch, *after, *layers.after, remove), result),
     )
-    room = f"{image + metadata} free extents of {extent_words(group)} on "
+    room = f"{image + metadata} free extents of {format_extent_size(group)} on "
     paths = ", ".join(pv.path for pv in pvs)
     checked = (
         (room + paths,)

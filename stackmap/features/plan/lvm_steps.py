@@ -75,7 +75,7 @@ def removal(name: LvPath, what: str) -> Step:
     )
 
 
-def extent_words(group: VolumeGroup) -> str:
+def format_extent_size(group: VolumeGroup) -> str:
     """Return the size of an extent with its unit."""
     mib, rest = divmod(group.extent, 1024**2)
     return f"{mib} MiB" if not rest else f"{group.extent // 1024} KiB"
@@ -116,7 +116,7 @@ def place(
         room = ", ".join(f"{pv.path} {pv.free if pv.usable else 'none'}" for pv in among)
         raise PlanRefused(
             f"needs {count} PVs on separate disks with {extents} free extents each; only "
-            f"{len(chosen)} {'qualifies' if len(chosen) == 1 else 'qualify'} (free: {room}; extents of {extent_words(group)})"
+            f"{len(chosen)} {'qualifies' if len(chosen) == 1 else 'qualify'} (free: {room}; extents of {format_extent_size(group)})"
         )
     return tuple(chosen)
 

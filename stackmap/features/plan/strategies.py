@@ -9,7 +9,7 @@ from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import lvm_convert, lvm_copy, md_grow, md_new_array
 from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.guard import guarded
-from stackmap.features.plan.lab_results import remarked
+from stackmap.features.plan.lab_results import with_lab_results
 from stackmap.features.plan.plan import Plan, PlanContext
 
 # Target layouts that no strategy supports, and why.
@@ -69,7 +69,7 @@ def outcomes(context: PlanContext) -> list[Outcome]:
 
 
 def refusals(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
-    """Return why no strategy applies: each reason once, after the strategies it applies to."""
+    """Return the reasons of the refusals: each reason once, after its strategies."""
     names: dict[str, list[str]] = {}
     for each in outcomes:
         names.setdefault(each.refused, []).append(each.strategy.name)
@@ -111,7 +111,7 @@ def _require_usable_group(context: PlanContext) -> None:
 
 def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
     try:
-        plan = remarked(strategy.plan(context), strategy.name, context)
+        plan = with_lab_results(strategy.plan(context), strategy.name, context)
         return Outcome(strategy, guarded(context, plan))
     except (PlanRefused, LayoutError) as refusal:
         return Outcome(strategy, None, str(refusal))
