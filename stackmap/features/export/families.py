@@ -159,9 +159,9 @@ def _state_families(topology: Topology) -> Iterator[Family]:
     devices = [device for device in topology if device.counts]
     for name, target, used, total, help_ in RATIOS:
         shares = (
-            (_device(each), each.counts[used] / each.counts[total])
-            for each in devices
-            if each.target == target and used in each.counts and each.counts.get(total)
+            (_device(device), device.counts[used] / device.counts[total])
+            for device in devices
+            if device.target == target and used in device.counts and device.counts.get(total)
         )
         yield _gauge(f"stackmap_{name}_ratio", help_, shares)
     for name in CACHE_COUNTS:
@@ -169,7 +169,11 @@ def _state_families(topology: Topology) -> Iterator[Family]:
             f"stackmap_cache_{name}_total",
             "counter",
             f"{name.replace('_', ' ').capitalize()} of a cache since its table was loaded.",
-            tuple((_device(each), each.counts[name]) for each in devices if name in each.counts),
+            tuple(
+                (_device(device), device.counts[name])
+                for device in devices
+                if name in device.counts
+            ),
         )
 
 

@@ -121,7 +121,7 @@ def _raid(senders: Senders) -> Device | None:
     topology, top = senders.topology, senders.top
     parity = parity_device(topology, top)
     candidates = [parity] if parity is not None else spreading(topology, top)
-    known = [each for each in candidates if senders.of(each.name)]
+    known = [device for device in candidates if senders.of(device.name)]
     return known[0] if len(candidates) == 1 and known else None
 
 

@@ -73,20 +73,20 @@ class PrometheusHost(Source):
     def _read_topology(self) -> Topology:
         names = f"{exported.INFO}|{exported.EDGE}|{exported.EDGE_BYTES}|{exported.BUILD}"
         by_name: dict[str, list[Series]] = {}
-        for each in self._server.query(
+        for series in self._server.query(
             f"{{__name__=~{quoted(names)},{self._selector}}}", self._window.end
         ):
-            by_name.setdefault(each.labels.get("__name__", ""), []).append(each)
+            by_name.setdefault(series.labels.get("__name__", ""), []).append(series)
         if exported.INFO not in by_name:
             raise NameNotFound(
                 f"{self.name}: no topology at the end of the window; does it run stackmap export --textfile?"
             )
         lengths = {
-            discovering.edge_key(each.labels): each.value
-            for each in by_name.get(exported.EDGE_BYTES, ())
+            discovering.edge_key(series.labels): series.value
+            for series in by_name.get(exported.EDGE_BYTES, ())
         }
         self.repeated = len(by_name.get(exported.BUILD, ())) > 1
-        build = next((each.labels for each in by_name.get(exported.BUILD, ())), {})
+        build = next((series.labels for series in by_name.get(exported.BUILD, ())), {})
         devices, edges = (
             [s.labels for s in by_name.get(n, ())] for n in (exported.INFO, exported.EDGE)
         )

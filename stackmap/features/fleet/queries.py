@@ -305,11 +305,11 @@ class FleetReader:
     def _levels(self) -> tuple[LevelSum, ...]:
         """Return the sums by level; from rates where no hourly means exist yet. ``InputError`` if nothing is recorded."""
         sums = self._sums_by_level()
-        if self._all.hourly and all(each.write_bytes is None for each in sums):
+        if self._all.hourly and all(level_sum.write_bytes is None for level_sum in sums):
             self._all = self._all._replace(hourly=False)
             sums = self._sums_by_level()
             self._notes.append(NO_HOURS)
-        if all(each.write_bytes is None for each in sums):
+        if all(level_sum.write_bytes is None for level_sum in sums):
             raise InputError(NO_RULES)
         return sums
 
@@ -319,16 +319,18 @@ class FleetReader:
             fields += ["raid10_saves", "gaining"]
         sums: dict[str, dict[str, float]] = {}
         answers = self._together(lambda field: self._query(self._all.by_level(field)), fields)
-        for field, found in zip(fields, answers, strict=True):
-            for each in found:
-                figures = sums.setdefault(_level(each.labels), {})
-                figures[field] = figures.get(field, 0) + each.value
+        for field, answer in zip(fields, answers, strict=True):
+            for series in answer:
+                figures = sums.setdefault(_level(series.labels), {})
+                figures[field] = figures.get(field, 0) + series.value
         return tuple(LevelSum(level, **sums[level]) for level in sorted(sums))
 
     def _worst(self) -> set[Key]:
         """Return the volumes with the highest figures."""
         asked = self._asked
-        return {_key(each.labels) for each in self._query(self._all.worst(asked.sort, asked.limit))}
+        return {
+            _key(series.labels) for series in self._query(self._all.worst(asked.sort, asked.limit))
+        }
 
     def _volumes(self, hosts: Iterable[str], chosen: set[Key] | None) -> list[Volume]:
         """Return the volumes of *hosts*; *chosen*: only these."""
@@ -339,8 +341,8 @@ class FleetReader:
         tasks = [(page, part) for page in asked for part in PARTS]
         figures_by_volume: dict[Key, dict[str, Any]] = {}
         for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
-            for each in answer:
-                figures_by_volume.setdefault(_key(each.labels), {})[part] = _figure(part, each)
+            for series in answer:
+                figures_by_volume.setdefault(_key(series.labels), {})[part] = _figure(part, series)
         return [
             Volume(key, state=_state(figures), **figures)
             for key, figures in figures_by_volume.items()

@@ -162,11 +162,11 @@ class Fleet(NamedTuple):
     @property
     def total(self) -> int:
         """How many volumes there are."""
-        return round(sum(each.volumes for each in self.levels))
+        return round(sum(level.volumes for level in self.levels))
 
     def sum_of(self, field: str) -> float | None:
         """Return the sum of a field over the levels where it is known; None if no level has it."""
-        values = (getattr(each, field) for each in self.levels)
+        values = (getattr(level, field) for level in self.levels)
         known = [value for value in values if value is not None]
         return sum(known) if known else None
 

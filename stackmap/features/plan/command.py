@@ -52,12 +52,12 @@ def command(
         same = json.dumps(plan_json(context, [], same=True))
         click.echo(same if as_json else plan.unchanged(context))
         return
-    results = [each for each in outcomes(context) if way in (None, each.strategy.name)]
+    candidates = [outcome for outcome in outcomes(context) if way in (None, outcome.strategy.name)]
     if as_json:
-        click.echo(json.dumps(plan_json(context, results)))
-    if not any(each.plan for each in results):
-        if not results:
+        click.echo(json.dumps(plan_json(context, candidates)))
+    if not any(outcome.plan for outcome in candidates):
+        if not candidates:
             raise PlanRefused(f"method {way} does not apply to {name}; see stackmap-plan(8)")
-        raise plan.refusal(context, results)
+        raise plan.refusal(context, candidates)
     if not as_json:
-        click.echo(as_text(plan.document(context, results[0], results[1:])), nl=False)
+        click.echo(as_text(plan.document(context, candidates[0], candidates[1:])), nl=False)

@@ -123,8 +123,8 @@ def _require_request(context: PlanContext, result: Layout, data: int) -> None:
 
 def _require_members(conversions: Path, data: int) -> None:
     """Refuse a type with fewer members than LVM's minimum: LVM would add stripes and grow the LV."""
-    for each in conversions:
-        level, count = each.after.partition("_")[0], members(each.after, data)
+    for conversion in conversions:
+        level, count = conversion.after.partition("_")[0], members(conversion.after, data)
         if count < MIN_MEMBERS[level][True]:
             raise PlanRefused(
                 f"{level} with {data} data stripes would have {count} members; LVM needs "
@@ -141,7 +141,7 @@ def _require_takeovers(conversions: Path) -> None:
     attaches no cache after one: "segment 1 invalid: reshape for cache segment".
     LVM keeps the extents of the reshape (tests/lab, plan-layers).
     """
-    number = next((n for n, each in enumerate(conversions) if each.reshape), None)
+    number = next((n for n, conversion in enumerate(conversions) if conversion.reshape), None)
     if number is None:
         return
     level, _, variant = conversions[number].before.partition("_")
@@ -252,9 +252,12 @@ def _reshape_extents(context: PlanContext) -> int:
 def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
     """Return the extents that conversions allocate on the present members' PVs."""
     metadata = sum(
-        each.before in NO_METADATA and each.after == "raid0_meta" for each in conversions
+        conversion.before in NO_METADATA and conversion.after == "raid0_meta"
+        for conversion in conversions
     )
-    reshape = _reshape_extents(context) if any(each.reshape for each in conversions) else 0
+    reshape = (
+        _reshape_extents(context) if any(conversion.reshape for conversion in conversions) else 0
+    )
     room: dict[str, int] = {}
     for image in _held(context):
         for pv in image:
@@ -263,18 +266,18 @@ def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
 
 
 def _steps(name: LvPath, conversions: Path, data: int, added: Added) -> list[Step]:
-    """Return each lvconvert, followed by the wait for its sync."""
+    """Return the lvconvert of each conversion, followed by the wait for its sync."""
     steps: list[Step] = []
-    for number, each in enumerate(conversions):
+    for number, conversion in enumerate(conversions):
         pvs = added.get(number, ())
         paths = (PvPath(pv.path) for pv in pvs)
-        command = (*_converting(each.after, name), *paths)
-        does = f"converts it to {each.after} with {members(each.after, data)} members"
-        risks = _risks(each, conversions, adds=bool(pvs))
-        pair = [Step(command, does, risks, _undo(name, each), AFTER_SYNC)]
-        if each.after not in STRIPED:
-            pair.append(waiting(name, *names(each.after)))
-        steps += unprotected(pair) if _lacks_redundancy(each, conversions) else pair
+        command = (*_converting(conversion.after, name), *paths)
+        does = f"converts it to {conversion.after} with {members(conversion.after, data)} members"
+        risks = _risks(conversion, conversions, adds=bool(pvs))
+        pair = [Step(command, does, risks, _undo(name, conversion), AFTER_SYNC)]
+        if conversion.after not in STRIPED:
+            pair.append(waiting(name, *names(conversion.after)))
+        steps += unprotected(pair) if _lacks_redundancy(conversion, conversions) else pair
     return steps
 
 
@@ -338,9 +341,9 @@ def path(before: str, after: str) -> tuple[Conversion, ...] | None:
     """
     Return the conversions between two types, the safest path first, then the least I/O; None if none.
 
-    >>> [each.after for each in path("raid5_ls", "raid6_zr")]
+    >>> [conversion.after for conversion in path("raid5_ls", "raid6_zr")]
     ['raid6_ls_6', 'raid6_zr']
-    >>> [each.after for each in path("raid5_ls", "raid10")]
+    >>> [conversion.after for conversion in path("raid5_ls", "raid10")]
     ['raid5_n', 'raid0_meta', 'raid10']
     """
     order = count()  # keeps the heap from comparing paths
@@ -353,10 +356,12 @@ def path(before: str, after: str) -> tuple[Conversion, ...] | None:
         if segtype in seen:
             continue
         seen.add(segtype)
-        for each in _conversions_from(segtype):
-            more = RESHAPE_COST if each.reshape else TAKEOVER_COST
-            more += STRIPED_COST if each.after in STRIPED and each.after != after else 0
-            heapq.heappush(heap, (cost + more, next(order), each.after, (*conversions, each)))
+        for conversion in _conversions_from(segtype):
+            more = RESHAPE_COST if conversion.reshape else TAKEOVER_COST
+            more += STRIPED_COST if conversion.after in STRIPED and conversion.after != after else 0
+            heapq.heappush(
+                heap, (cost + more, next(order), conversion.after, (*conversions, conversion))
+            )
     return None
 
 

@@ -71,8 +71,8 @@ def outcomes(context: PlanContext) -> list[Outcome]:
 def refusals(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
     """Return the reasons of the refusals: each reason once, after its strategies."""
     names: dict[str, list[str]] = {}
-    for each in outcomes:
-        names.setdefault(each.refused, []).append(each.strategy.name)
+    for outcome in outcomes:
+        names.setdefault(outcome.refused, []).append(outcome.strategy.name)
     return tuple(f"{', '.join(several)}: {why}" for why, several in names.items())
 
 
