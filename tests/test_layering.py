@@ -136,7 +136,7 @@ WORLDLY_MODULES = {
 WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "now", "today", "utcnow"}
 # In a feature: its commands, the screen of top, and the connection to Prometheus.
 AT_THE_EDGE = {
-    "command", "textfile_command", "host_command", "target", "terminal", "program", "judge",
+    "command", "textfile_command", "target", "terminal", "program", "judge",
     "http", "http_config", "inputs", "additions",
 }  # fmt: skip
 PURE = [

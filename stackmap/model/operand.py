@@ -48,32 +48,41 @@ class Word(str):
         return "begins with '-'" if text.startswith("-") else ""
 
 
-class Fixed(Word):
-    """A word that stackmap's code has in it: a program, an option, a value of no other type."""
+class _Matching(Word):
+    """A word that matches ``allowed`` from its first character to its last; ``flaw_of_others``: why not."""
 
     __slots__ = ()
-    what: ClassVar[str] = "fixed word"
-    allowed: ClassVar[re.Pattern[str]] = re.compile(r"[A-Za-z0-9_+%=,./:-]+")
+    allowed: ClassVar[re.Pattern[str]]
+    flaw_of_others: ClassVar[str]
 
     @classmethod
     def flaw(cls, text: str) -> str:
-        """Allow options."""
-        return "" if cls.allowed.fullmatch(text) else "has other characters than options have"
+        """Refuse any other form."""
+        return "" if cls.allowed.fullmatch(text) else cls.flaw_of_others
+
+
+class Fixed(_Matching):
+    """A word that stackmap's code has in it: a program, an option, a value of no other type."""
+
+    __slots__ = ()
+    what = "fixed word"
+    allowed = re.compile(r"[A-Za-z0-9_+%=,./:-]+")
+    flaw_of_others = "has other characters than options have"
 
 
 class Pattern(Fixed):
     """An extended regular expression for ``grep``, of names that stackmap's tables have."""
 
     __slots__ = ()
-    what: ClassVar[str] = "pattern"
-    allowed: ClassVar[re.Pattern[str]] = re.compile(r"[A-Za-z0-9_ +*?:|()\[\]$-]+")
+    what = "pattern"
+    allowed = re.compile(r"[A-Za-z0-9_ +*?:|()\[\]$-]+")
 
 
 class Script(Word):
     """The text of ``sh -c``, which has no names in it."""
 
     __slots__ = ()
-    what: ClassVar[str] = "script"
+    what = "script"
 
     @classmethod
     def flaw(cls, text: str) -> str:
@@ -85,7 +94,7 @@ class ShellText(Word):
     """Lines for a shell in which every operand is quoted already."""
 
     __slots__ = ()
-    what: ClassVar[str] = "text for a shell"
+    what = "text for a shell"
 
     @classmethod
     def flaw(cls, text: str) -> str:
@@ -97,7 +106,7 @@ class AbsolutePath(Word):
     """A path from the root on, without ``..``."""
 
     __slots__ = ()
-    what: ClassVar[str] = "path"
+    what = "path"
     root: ClassVar[str] = "/"
 
     @classmethod
@@ -117,7 +126,7 @@ class MountPoint(AbsolutePath):
     """A directory on which a file system is mounted."""
 
     __slots__ = ()
-    what: ClassVar[str] = "mount point"
+    what = "mount point"
 
 
 class FilePath(Word):
@@ -136,15 +145,15 @@ class BlockDevicePath(AbsolutePath):
     """The path of a device, below ``/dev/``."""
 
     __slots__ = ()
-    what: ClassVar[str] = "device path"
-    root: ClassVar[str] = "/dev/"
+    what = "device path"
+    root = "/dev/"
 
 
 class PvPath(BlockDevicePath):
     """A PV, in LVM's words."""
 
     __slots__ = ()
-    what: ClassVar[str] = "PV"
+    what = "PV"
 
     @classmethod
     def flaw(cls, text: str) -> str:
@@ -172,7 +181,7 @@ class LvmName(_Name):
     """The name of a VG or an LV (lvm(8), "Valid names")."""
 
     __slots__ = ()
-    what: ClassVar[str] = "name of LVM"
+    what = "name of LVM"
 
     @classmethod
     def flaw(cls, text: str) -> str:
@@ -185,7 +194,7 @@ class LvPath(Word):
     """An LV with its VG: ``vg/lv``."""
 
     __slots__ = ()
-    what: ClassVar[str] = "name of an LV"
+    what = "name of an LV"
 
     @classmethod
     def flaw(cls, text: str) -> str:
@@ -218,7 +227,7 @@ class MdName(_Name):
     """The name of an array in ``/dev/md``."""
 
     __slots__ = ()
-    what: ClassVar[str] = "name of an array"
+    what = "name of an array"
 
     @property
     def path(self) -> BlockDevicePath:
@@ -230,21 +239,21 @@ class MapName(_Name):
     """The name of a device-mapper device."""
 
     __slots__ = ()
-    what: ClassVar[str] = "device-mapper name"
+    what = "device-mapper name"
 
 
 class KernelName(_Name):
     """The directory of a device in ``/sys/block``."""
 
     __slots__ = ()
-    what: ClassVar[str] = "kernel name"
+    what = "kernel name"
 
 
 class GuestName(_Name):
     """The name of a VM for virsh, which would take a number or a UUID for those of another VM."""
 
     __slots__ = ()
-    what: ClassVar[str] = "name of a VM"
+    what = "name of a VM"
 
     @classmethod
     def flaw(cls, text: str) -> str:
@@ -257,7 +266,7 @@ class DeviceTitle(Word):
     """A NAME for stackmap itself, which takes any; after ``--`` if it begins with "-"."""
 
     __slots__ = ()
-    what: ClassVar[str] = "name"
+    what = "name"
 
     @classmethod
     def flaw(cls, text: str) -> str:
@@ -265,70 +274,57 @@ class DeviceTitle(Word):
         return super().flaw(f"name {text}") if text else super().flaw(text)
 
 
-class Uuid(Word):
+class Uuid(_Matching):
     """A UUID as LVM or md print it."""
 
     __slots__ = ()
-    what: ClassVar[str] = "UUID"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse any other form."""
-        lvm = r"[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}"
-        md = r"[0-9a-f]{8}(:[0-9a-f]{8}){3}"
-        return "" if re.fullmatch(f"{lvm}|{md}", text) else "is not a UUID of LVM or md"
+    what = "UUID"
+    allowed = re.compile(
+        r"[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}|[0-9a-f]{8}(:[0-9a-f]{8}){3}"
+    )
+    flaw_of_others = "is not a UUID of LVM or md"
 
 
-class Digest(Word):
+class Digest(_Matching):
     """A SHA-256 digest."""
 
     __slots__ = ()
-    what: ClassVar[str] = "digest"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse any other form."""
-        return "" if re.fullmatch(r"[0-9a-f]{64}", text) else "is not 64 hexadecimal digits"
+    what = "digest"
+    allowed = re.compile(r"[0-9a-f]{64}")
+    flaw_of_others = "is not 64 hexadecimal digits"
 
 
-class Number(Word):
+class Number(_Matching):
     """A whole number from 0 on."""
 
     __slots__ = ()
-    what: ClassVar[str] = "number"
+    what = "number"
+    allowed = re.compile(r"[0-9]+")
+    flaw_of_others = "is not a whole number"
 
     def __new__(cls, value: int | str) -> Self:
         """Take a number, or the text of one."""
         return super().__new__(cls, str(value))
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse any other text."""
-        return "" if text.isascii() and text.isdecimal() else "is not a whole number"
 
 
 class Kibibytes(Number):
     """A size in KiB, with LVM's letter."""
 
     __slots__ = ()
-    what: ClassVar[str] = "size"
+    what = "size"
+    allowed = re.compile(r"[0-9]+k")
 
     def __new__(cls, value: int | str) -> Self:
         """Take a number of KiB."""
         return super().__new__(cls, f"{value}k")
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse any other text."""
-        return super().flaw(text.removesuffix("k"))
 
 
 class Keyword(Fixed):
     """A word of a list."""
 
     __slots__ = ()
-    what: ClassVar[str] = "keyword"
-    allowed: ClassVar[re.Pattern[str]] = re.compile(r"[a-z][a-z0-9_]*")
+    what = "keyword"
+    allowed = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Composed(Word):

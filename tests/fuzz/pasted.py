@@ -22,7 +22,7 @@ from pathlib import Path
 from stackmap.document.rule_words import filled
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan.guard import guarded
-from stackmap.features.plan.plan_context import Mount, PlanContext, mangled
+from stackmap.features.plan.plan import Mount, PlanContext, mangled
 from stackmap.features.plan.strategies import STRATEGIES
 from stackmap.model.command_line import NO_COMMAND
 from stackmap.model.device import Device, Kind, Role, Use

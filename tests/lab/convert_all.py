@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from stackmap.features.plan.lvconvert_paths import RESHAPES, STRIPED, TAKEOVERS, names
+from stackmap.features.plan.lvm_convert import RESHAPES, STRIPED, TAKEOVERS, names
 
 PAIRS = TAKEOVERS | RESHAPES
 NAME = "vg/lv"

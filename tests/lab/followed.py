@@ -15,8 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.features.plan.announced import WARNINGS, announced
-from stackmap.features.plan.followed import FOLLOWED
+from stackmap.features.plan.lab_results import FOLLOWED, WARNINGS, announced
 
 
 @dataclass(frozen=True)

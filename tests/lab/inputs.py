@@ -27,9 +27,7 @@ IN_GUEST = (
     "trace_runs.py",
 )  # programs that scenarios run
 # What plans say of what the lab saw: no command depends on it, and the tests read it as it is today.
-ABOUT_THE_LAB = frozenset(
-    {"stackmap/features/plan/followed.py", "stackmap/features/plan/announced.py"}
-)
+ABOUT_THE_LAB = frozenset({"stackmap/features/plan/lab_results.py"})
 TOOLS = ("lvm2", "mdadm", "dmsetup", "cryptsetup-bin", "fio")
 
 

@@ -14,7 +14,7 @@ from tests.lab import inputs
 from tests.lab.boots import Boot
 
 TREE = "stackmap/cli/tree.py"
-FOLLOWED = "stackmap/features/plan/followed.py"
+FOLLOWED = "stackmap/features/plan/lab_results.py"
 
 
 @pytest.fixture

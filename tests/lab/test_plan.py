@@ -16,7 +16,7 @@ from itertools import combinations
 
 import pytest
 
-from stackmap.features.plan.lvconvert_paths import RESHAPES, STRIPED, TAKEOVERS, canonical
+from stackmap.features.plan.lvm_convert import RESHAPES, STRIPED, TAKEOVERS, canonical
 from tests.lab.followed import (
     BOOT,
     Followed,

@@ -9,7 +9,7 @@ import pytest
 
 import stackmap
 from stackmap.errors import OperandRefused
-from stackmap.features.plan.plan_context import Mount, path_of
+from stackmap.features.plan.plan import Mount, path_of
 from stackmap.features.plan.strategies import outcomes
 from stackmap.model import operand
 from stackmap.model.command_line import quoted, words

@@ -109,17 +109,17 @@ def _openmetrics(stream: BinaryIO, folder: str | None, reports: Iterator[Topolog
     """Write *reports*; what does not fit into memory waits in *folder*."""
     from tempfile import SpooledTemporaryFile
 
-    from stackmap.features.export.openmetrics import openmetrics, time_series
+    from stackmap.features.export.time_series import openmetrics, time_series
 
     with SpooledTemporaryFile(HELD, dir=folder) as store:
-        found = time_series(reports, store)
-        stream.writelines(line.encode() for line in openmetrics(found, store))
+        series = time_series(reports, store)
+        stream.writelines(line.encode() for line in openmetrics(series, store))
 
 
 def _parquet(stream: BinaryIO, path: str, reports: Iterator[TopologyInterval]) -> None:
-    from stackmap.features.export.parquet import write
+    from stackmap.features.export.time_series import write_parquet
 
-    rows = write(stream, reports)
+    rows = write_parquet(stream, reports)
     click.echo(f"{click.format_filename(path)}: {rows} rows", err=True)
 
 

@@ -1,10 +1,15 @@
-"""What a host exports: its stacks, states, findings and topology, as families of metrics."""
+"""
+What a host exports: its stacks, states, findings and topology, as families of metrics and as text.
+
+The text is for node_exporter's textfile collector: no timestamps, no ``# EOF``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from stackmap.features.export.time_series import escaped, labels
 from stackmap.features.export.weights import DISKS, Stack
 from stackmap.ledger.device_state import is_degraded, is_working
 from stackmap.ledger.division import divides
@@ -18,6 +23,7 @@ from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
 
 Sample = tuple[Mapping[str, str], float]
+FIRST = "# Written by stackmap export --textfile; it replaces only files with this line.\n"
 
 
 class Family(NamedTuple):
@@ -60,7 +66,7 @@ RAID_FIGURES: tuple[tuple[str, str, Callable[[Device, Layout], float | None]], .
 
 def families(host: Exported) -> list[Family]:
     """Return the families of *host*, without empty ones."""
-    found = [
+    groups = [
         *_stack_families(host.topology, host.stacks),
         *_state_families(host.topology),
         _findings(host.findings),
@@ -72,7 +78,7 @@ def families(host: Exported) -> list[Family]:
             [({"version": host.version, "kernel": host.topology.machine.kernel}, 1)],
         ),
     ]  # fmt: skip
-    return [family for family in found if family.samples]
+    return [family for family in groups if family.samples]
 
 
 def counted(host: Exported) -> list[Family]:
@@ -153,9 +159,9 @@ def _state_families(topology: Topology) -> Iterator[Family]:
     devices = [device for device in topology if device.counts]
     for name, target, used, total, help_ in RATIOS:
         shares = (
-            (_device(each), each.counts[used] / each.counts[total])
-            for each in devices
-            if each.target == target and used in each.counts and each.counts.get(total)
+            (_device(device), device.counts[used] / device.counts[total])
+            for device in devices
+            if device.target == target and used in device.counts and device.counts.get(total)
         )
         yield _gauge(f"stackmap_{name}_ratio", help_, shares)
     for name in CACHE_COUNTS:
@@ -163,7 +169,11 @@ def _state_families(topology: Topology) -> Iterator[Family]:
             f"stackmap_cache_{name}_total",
             "counter",
             f"{name.replace('_', ' ').capitalize()} of a cache since its table was loaded.",
-            tuple((_device(each), each.counts[name]) for each in devices if name in each.counts),
+            tuple(
+                (_device(device), device.counts[name])
+                for device in devices
+                if name in device.counts
+            ),
         )
 
 
@@ -230,7 +240,7 @@ def _topology_families(topology: Topology) -> Iterator[Family]:
 
 
 def _facts(device: Device) -> dict[str, str]:
-    """Return what a topology is made of again; no serial number, and no figure that changes often."""
+    """Return the facts from which a topology is made again: no serial number, and no figure that changes often."""
     shape = device.layout
     words = (device.state or "").split()
     facts = {
@@ -274,3 +284,13 @@ def _counter_families(names: list[str], counters: Mapping[str, Counters]) -> Ite
         exported.OWN + exported.IN_FLIGHT, "Requests in flight.",
         (({"device": name}, counters[name].in_flight) for name in names),
     )  # fmt: skip
+
+
+def textfile(families: Iterable[Family]) -> Iterator[str]:
+    """Yield the text, one family at a time."""
+    yield FIRST
+    for name, type_, help_, samples in families:
+        yield f"# HELP {name} {escaped(help_)}\n# TYPE {name} {type_}\n"
+        yield "".join(
+            f"{name}{labels(names) if names else ''} {value:.17g}\n" for names, value in samples
+        )

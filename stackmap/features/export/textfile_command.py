@@ -1,10 +1,17 @@
-"""``stackmap export --textfile``: the stacks of this machine for node_exporter's textfile collector."""
+"""
+``stackmap export --textfile``: the stacks of this machine for node_exporter's textfile collector.
+
+One run sees one instant; a member is judged by ten minutes. So each run keeps its sample in a file beside its own. That
+has a first line with the boot, then each sample: its time in a line, and lines of ``/proc/diskstats``.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -14,17 +21,16 @@ from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_existing
 from stackmap.errors import InputError, NoInterval, OutputRefused, ParseError
-from stackmap.features.export import kept_samples
-from stackmap.features.export.families import Exported, Family, families
-from stackmap.features.export.kept_samples import KeptSamples
-from stackmap.features.export.textfile import FIRST, textfile
+from stackmap.features.export.families import FIRST, Exported, Family, families, textfile
 from stackmap.features.export.weights import stacks
 from stackmap.host.output_file import OutputFile
+from stackmap.model.interval import Interval
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.measured import measured_context
 from stackmap.rules.table import findings
 from stackmap.sources import diskstats, limits, mountinfo
+from stackmap.sources.diskstats import Sample
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -35,15 +41,20 @@ NAME = "stackmap.prom"
 SAMPLES = "stackmap.samples"  # beside it; node_exporter reads *.prom only
 READABLE = 0o644
 SLOW = "SM202"
+FIRST_KEPT = "# Samples that stackmap export --textfile judges members by; boot "
+TIME = "time "
+LEAST = 600  # seconds of samples that a judgement needs
+MOST = 690  # seconds that are kept: little more, so that a member that recovers is soon not slow
+GAP = 300  # seconds without a sample, after which the earlier ones are of another time
 
 
 def write_textfile(session: Session, place: str, names: tuple[str, ...], most: int) -> None:
     """Write what *names* and all below them export to the folder *place*, or to stdout for "-"."""
-    found = _families(session, names, "" if place == "-" else place)
-    count = sum(len(family.samples) for family in found)
+    exported = _families(session, names, "" if place == "-" else place)
+    count = sum(len(family.samples) for family in exported)
     if count > most:
         raise InputError(f"{count} series, more than --max-series {most}: name fewer volumes")
-    content = "".join(textfile(found)).encode("utf-8", "backslashreplace")
+    content = "".join(textfile(exported)).encode("utf-8", "backslashreplace")
     if place == "-":
         sys.stdout.buffer.write(content)
         return
@@ -91,7 +102,7 @@ def _slow_members(
         return None
     path = os.path.join(place, SAMPLES)
     output = OutputFile(path, force=True)  # refuses links and pipes
-    _refuse_foreign(path, kept_samples.FIRST)
+    _refuse_foreign(path, FIRST_KEPT)
     kept = _kept(path).with_newest(
         topology.machine.boot, newest, frozenset(topology.with_all_below(*raids))
     )
@@ -114,7 +125,7 @@ def _kept(path: str) -> KeptSamples:
     """Return the samples in the file at *path*; none, after a line about it, if it is damaged."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return kept_samples.parse(file.read())
+            return parse(file.read())
     except FileNotFoundError:
         return KeptSamples("")
     except ParseError as error:
@@ -131,3 +142,58 @@ def _refuse_foreign(path: str, first: str) -> None:
         return  # the writer says so
     if start and start != first.encode():
         raise OutputRefused(f"{click.format_filename(path)}: was not written by stackmap; move it")
+
+
+class KeptSamples(NamedTuple):
+    """Samples of one ``boot``, the earliest first."""
+
+    boot: str
+    samples: tuple[Sample, ...] = ()
+
+    def with_newest(self, boot: str, newest: Sample, devices: Container[str]) -> KeptSamples:
+        """Return them with *newest*, of *devices* only; without those that are too old or of another boot."""
+        lines = zip(diskstats.names(newest), newest.lines, strict=True)
+        part = Sample(newest.time, tuple(line for name, line in lines if name in devices))
+        known = self.samples if boot and boot == self.boot else ()
+        # After a step of the clock the earlier times mean nothing.
+        if known and not 0 < newest.time - known[-1].time <= GAP:
+            known = ()
+        recent = (each for each in known if each.time >= newest.time - MOST)
+        return KeptSamples(boot, (*recent, part))
+
+    def intervals(self) -> list[Interval]:
+        """Return the intervals between them; none if they are too short for a judgement."""
+        if not self.samples or self.samples[-1].time - self.samples[0].time < LEAST:
+            return []
+        return [diskstats.between(*pair) for pair in pairwise(self.samples)]
+
+    def text(self) -> Iterator[str]:
+        """Yield the lines of the file."""
+        yield f"{FIRST_KEPT}{self.boot}\n"
+        for sample in self.samples:
+            yield f"{TIME}{sample.time!r}\n"
+            yield from (f"{line}\n" for line in sample.lines)
+
+
+def parse(text: str) -> KeptSamples:
+    """Return the samples in *text*; ``ParseError`` if stackmap did not write it."""
+    first, *lines = text.splitlines() or [""]
+    if not first.startswith(FIRST_KEPT):
+        raise ParseError(f"its first line is not {FIRST_KEPT!r}")
+    starts = [number for number, line in enumerate(lines) if line.startswith(TIME)]
+    samples = tuple(
+        Sample(_time(lines[start]), tuple(lines[start + 1 : end]))
+        for start, end in pairwise([*starts, len(lines)])
+    )
+    for sample in samples:
+        diskstats.parse(sample.lines)  # a damaged line is found here
+    if any(later.time <= earlier.time for earlier, later in pairwise(samples)):
+        raise ParseError("its samples are out of order")
+    return KeptSamples(first.removeprefix(FIRST_KEPT), samples)
+
+
+def _time(line: str) -> float:
+    try:
+        return float(line.removeprefix(TIME))
+    except ValueError as error:
+        raise ParseError(f"no time in {line[: diskstats.MAX_QUOTED]!r}") from error

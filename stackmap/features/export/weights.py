@@ -1,19 +1,30 @@
-"""For each layer of each stack: the devices whose counters, times a factor, are its traffic."""
+"""
+For each layer of each stack: the devices whose counters, times a factor, are its traffic.
+
+The rules are the ledger's (``ledger.ownership``), but without loads: a server has the counters. For a device that
+only the stack uses, these are its own counters. For a shared device, they are those of the devices above it that pass
+requests on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from stackmap.features.export.senders import Senders
-from stackmap.ledger.layers import Layer, layers, spreading
+from stackmap.ledger.corrections import counted_twice, uncounted
+from stackmap.ledger.division import divides, targets_of
+from stackmap.ledger.layers import Layer, carriers, layers, spreading
 from stackmap.ledger.parity import parity_device
+from stackmap.ledger.pools import is_pool
+from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.topology import Topology
+from stackmap.model.passthrough import passes_on
+from stackmap.model.topology import Edge, Topology
 
 VOLUME, RAID, MEMBERS, DISKS = "volume", "raid", "members", "disks"
 # With nothing below them, devices of these kinds are no storage of their own.
 UNBACKED = frozenset({Kind.LOOP, Kind.ZRAM})
+Names = frozenset[str]
 
 
 class Weight(NamedTuple):
@@ -69,10 +80,10 @@ def _stack(senders: Senders) -> Stack:
         if set(level.devices) != set(members)
     ]
     parts += [(MEMBERS, members), (DISKS, levels[-1].devices)]
-    found = [weight for word, names in parts for weight in _data(senders, word, names)]
-    if any(weight.layer == DISKS for weight in found):
-        found += _metadata(senders, levels)
-    return Stack(topology[top], raid, tuple(dict.fromkeys(found)), _disks(senders, levels[-1]))
+    weights = [weight for word, names in parts for weight in _data(senders, word, names)]
+    if any(weight.layer == DISKS for weight in weights):
+        weights += _metadata(senders, levels)
+    return Stack(topology[top], raid, tuple(dict.fromkeys(weights)), _disks(senders, levels[-1]))
 
 
 def _distinct(word: str) -> str:
@@ -110,7 +121,7 @@ def _raid(senders: Senders) -> Device | None:
     topology, top = senders.topology, senders.top
     parity = parity_device(topology, top)
     candidates = [parity] if parity is not None else spreading(topology, top)
-    known = [each for each in candidates if senders.of(each.name)]
+    known = [device for device in candidates if senders.of(device.name)]
     return known[0] if len(candidates) == 1 and known else None
 
 
@@ -124,3 +135,97 @@ def _is_storage(topology: Topology, device: Device) -> bool:
     """Whether *device* is more than an empty drive or a device in memory."""
     lone = device.removable or device.kind in UNBACKED or device.size == 0
     return bool(topology.below(device.name)) or not lone
+
+
+class Senders:
+    """
+    The devices whose counters, added up, are the traffic of the stack of *top*.
+
+    ``shared``: devices of the stack that make requests for several stacks.
+    """
+
+    def __init__(self, topology: Topology, top: str) -> None:
+        self.topology = topology
+        self.top = top
+        self.stack = topology.with_all_below(top)
+        self.data = carriers(topology, top)
+        self._above = topology.edges_above(self.stack)
+
+    @computed_once
+    def of(self, name: str) -> Names | None:
+        """Return the devices whose counters are the data at *name*; None if no counters show it."""
+        above = self.topology.above(name)
+        if name != self.top and above and all(passes_on(self.topology, edge) for edge in above):
+            return self._union(
+                edge.above for edge in self._above.get(name, ()) if self._is_data(name, edge)
+            )
+        return self._own(name) if name == self.top or self._alone(name) else None
+
+    def of_layer(self, names: Iterable[str]) -> Names | None:
+        """Return the same for *names* together; None if one is unknown, or if a device divides its data among others too."""
+        here = frozenset(names)
+        dividing = (
+            edge
+            for name in here
+            for edge in self._above.get(name, ())
+            if divides(self.topology, edge)
+        )
+        if not all(targets_of(self.topology, edge) <= here for edge in dividing):
+            return None
+        return self._union(here)
+
+    @computed_once
+    def of_metadata(self, name: str) -> Names | None:
+        """Return the devices whose counters are metadata and journals at *name*, including those passed on by devices with data."""
+        if name not in self.data:
+            return self.of(name)
+        senders: set[str] = set()
+        for edge in self._above.get(name, ()):
+            if passes_on(self.topology, edge):
+                inside = self._is_data(name, edge)
+                senders |= (self.of_metadata if inside else self.of)(edge.above) or set()
+        return frozenset(senders)
+
+    @property
+    def shared(self) -> list[str]:
+        """Devices with known traffic. Below them several stacks share traffic, and no counter divides it."""
+        unknown = (name for name in self.stack if name != self.top and not self._attributable(name))
+        above = (edge.above for name in unknown for edge in self._above.get(name, ()))
+        return [name for name in dict.fromkeys(above) if name != self.top and self.of(name)]
+
+    def factor(self, name: str) -> float:
+        """Return the factor for the counters of *name*."""
+        return 0.5 if counted_twice(self.topology, self.topology[name]) else 1.0
+
+    def _attributable(self, name: str) -> bool:
+        passed = all(passes_on(self.topology, edge) for edge in self.topology.above(name))
+        return passed or self._alone(name)
+
+    def _is_data(self, name: str, edge: Edge) -> bool:
+        return edge.above in self.data or name not in self.data
+
+    @computed_once
+    def _alone(self, name: str) -> bool:
+        """Whether all I/O at *name* comes through the top."""
+        return all(
+            edge.above == self.top
+            or (bool(self.topology.above(edge.above)) and self._alone(edge.above))
+            for edge in self.topology.above(name)
+        )
+
+    def _own(self, name: str) -> Names | None:
+        device = self.topology[name]
+        if is_pool(device):  # its own counters do not move: what its volumes sent
+            found = {edge.above for edge in self.topology.above(name)}
+            return frozenset(found) or None
+        unusable = uncounted(self.topology, device) or counted_twice(self.topology, device) is None
+        return None if unusable or not device.counted else frozenset({name})
+
+    def _union(self, names: Iterable[str]) -> Names | None:
+        found: set[str] = set()
+        for name in names:
+            senders = self.of(name)
+            if senders is None:
+                return None
+            found |= senders
+        return frozenset(found)

@@ -17,7 +17,7 @@ from stackmap.discover import discover
 from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.discover.find import find
 from stackmap.errors import InputError, NameNotFound, TargetRefused
-from stackmap.features.plan.plan_context import path_of
+from stackmap.features.plan.plan import path_of
 from stackmap.model.device import Kind, Use
 from stackmap.model.operand import AbsolutePath
 from stackmap.model.topology import NO_TOPOLOGY, Topology

@@ -1,4 +1,4 @@
-"""``stackmap fleet``: every volume of every host, from Prometheus."""
+"""``stackmap fleet``: every volume of every host, from Prometheus; with HOST, the layers and findings of that host."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from stackmap.cli.options import (
     markdown_option,
     no_heading_option,
 )
-from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks
+from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks, tell
 from stackmap.cli.progress import waiting
-from stackmap.cli.session import SOME_MISSING
+from stackmap.cli.session import SOME_MISSING, tell_unknown
 from stackmap.document.interval import end_time
+from stackmap.errors import NameNotFound
 from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, fleet_page
-from stackmap.features.fleet.host_command import open_hosts
-from stackmap.features.fleet.host_source import Window
+from stackmap.features.fleet.host_source import PrometheusHost, Window, find_host
 from stackmap.features.fleet.http import Prometheus
 from stackmap.features.fleet.http_config import HttpConfig, read_http_config
-from stackmap.features.fleet.queries import FleetReader, Question
-from stackmap.features.fleet.volumes import SORTS
+from stackmap.features.fleet.queries import Expressions, FleetReader, Question
+from stackmap.features.fleet.volumes import SORTS, fleet_json
 from stackmap.measurement.capture_part import instant, length
 from stackmap.model.interval import Interval
 
@@ -45,6 +45,7 @@ URL = "STACKMAP_PROMETHEUS_URL"
 LIMIT = 50  # volumes in a table
 PAGE_LIMIT = 500  # in a page
 SHORTEST = 300  # seconds: the range of the recorded rates
+REPEATED = "several series have its job and instance (replicas, or clusters with the same names); figures may be mixed"
 
 
 def _check_window(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -166,21 +167,12 @@ def command(
         if page or pattern or level:
             raise click.UsageError("HOST cannot be combined with --host, --level or --report")
         part = Window(end, length(window))
-        open_hosts(session, server, hosts, job, part, None if as_json else show)
+        _open_hosts(session, server, hosts, job, part, None if as_json else show)
         return
     if limit is None:
         limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
-    question = Question(
-        window,
-        length(window),
-        end,
-        sort,
-        limit,
-        _expression(pattern),
-        job,
-        level,
-        savings=page is not None,
-    )
+    scope = Expressions(length(window), _expression(pattern), job, level)
+    question = Question(window, end, sort, limit, scope, savings=page is not None)
     write = None if page is None else _page_writer(page, force=force)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)
@@ -189,8 +181,6 @@ def command(
     if write is not None:
         write(fleet)
     elif as_json:
-        from stackmap.features.fleet.json import fleet_json
-
         click.echo(json.dumps(fleet_json(fleet, end_time(Interval({}, time=end)) or "")))
     else:
         show(fleet_document(fleet, columns))
@@ -215,10 +205,76 @@ def _expression(pattern: str) -> str:
 
 
 def _page_writer(path: str, *, force: bool) -> Callable[[Fleet], None]:
-    """Return what writes the page to *path*; an impossible one is refused before the server is asked."""
+    """Return the function that writes the page to *path*; an impossible one is refused before the server is asked."""
     from stackmap.features.report.command import drawn, is_markdown, write_page
     from stackmap.host.output_file import OutputFile
 
     markdown = is_markdown(path, markdown=chosen_form() == MARKDOWN)
     file = None if path == "-" else OutputFile(path, force=force)
     return lambda fleet: write_page(file, drawn(fleet_page(fleet), markdown=markdown))
+
+
+def _open_hosts(
+    session: Session,
+    server: Prometheus,
+    hosts: tuple[str, ...],
+    job: str,
+    window: Window,
+    show: partial[None] | None,
+) -> None:
+    """Print the layers and findings of each host; None for *show* means JSON."""
+    failures: list[NameNotFound] = []
+    for host in hosts:
+        try:
+            found = PrometheusHost(server, *find_host(server, host, job, window.end), window)
+            _open_one(found, show)
+            if found.repeated:
+                tell(f"{found.name}: {REPEATED}")
+                session.status = SOME_MISSING
+        except NameNotFound as error:
+            failures.append(error)
+    if len(failures) == len(hosts):
+        raise failures[0]
+    for failure in failures:
+        tell(str(failure))
+        session.status = SOME_MISSING
+    for warning in server.warnings:
+        tell(f"the server warns: {warning}")
+        session.status = SOME_MISSING
+
+
+def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
+    from stackmap.cli.explain import judged_together
+    from stackmap.document import blocks as doc
+    from stackmap.document.findings import explain_document
+    from stackmap.document.layers import layers_document
+    from stackmap.ledger.averages import average
+    from stackmap.ledger.layer_report import LayerReport
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.render.figures_json import explain_json, layers_json
+
+    topology = host.topology()
+    intervals = list(host.select_steady(IntervalSelection(which="all")))
+    if host.rebooted:
+        tell(f"{host.name} was rebooted in the window; its figures begin after that")
+    whole = next(average(intervals))
+    report = LayerReport(topology, whole, (), skip_idle=True)
+    judged = judged_together(topology, intervals, None, (), topology)
+    tell_unknown(topology)
+    if show is None:
+        answer = {
+            "schema": "stackmap.fleet-host/1",
+            "host": host.name,
+            "layers": layers_json(report.stacks, report.interval),
+            "explain": explain_json(*judged),
+        }
+        click.echo(json.dumps(answer))
+        return
+    show([
+        doc.Headline((host.name,)),
+        *(
+            block._replace(about=(("host", host.name), *block.about)) if isinstance(block, doc.Table) else block
+            for block in layers_document(report.stacks, report.interval, time=True)
+        ),
+        *explain_document(*judged),
+    ])  # fmt: skip

@@ -72,23 +72,23 @@ class PrometheusHost(Source):
 
     def _read_topology(self) -> Topology:
         names = f"{exported.INFO}|{exported.EDGE}|{exported.EDGE_BYTES}|{exported.BUILD}"
-        found: dict[str, list[Series]] = {}
-        for each in self._server.query(
+        by_name: dict[str, list[Series]] = {}
+        for series in self._server.query(
             f"{{__name__=~{quoted(names)},{self._selector}}}", self._window.end
         ):
-            found.setdefault(each.labels.get("__name__", ""), []).append(each)
-        if exported.INFO not in found:
+            by_name.setdefault(series.labels.get("__name__", ""), []).append(series)
+        if exported.INFO not in by_name:
             raise NameNotFound(
                 f"{self.name}: no topology at the end of the window; does it run stackmap export --textfile?"
             )
         lengths = {
-            discovering.edge_key(each.labels): each.value
-            for each in found.get(exported.EDGE_BYTES, ())
+            discovering.edge_key(series.labels): series.value
+            for series in by_name.get(exported.EDGE_BYTES, ())
         }
-        self.repeated = len(found.get(exported.BUILD, ())) > 1
-        build = next((each.labels for each in found.get(exported.BUILD, ())), {})
+        self.repeated = len(by_name.get(exported.BUILD, ())) > 1
+        build = next((series.labels for series in by_name.get(exported.BUILD, ())), {})
         devices, edges = (
-            [s.labels for s in found.get(n, ())] for n in (exported.INFO, exported.EDGE)
+            [s.labels for s in by_name.get(n, ())] for n in (exported.INFO, exported.EDGE)
         )
         return discovering.topology(self.name, build.get("kernel", ""), devices, edges, lengths)
 
@@ -173,8 +173,8 @@ def find_host(server: Prometheus, host: str, job: str, at: float) -> tuple[str, 
     selector = f"instance=~{quoted(f'{escape(host)}(:[0-9]+)?')}" + (
         f",job={quoted(job)}" if job else ""
     )
-    found = server.query(f"group by (job, instance) ({exported.TIMESTAMP}{{{selector}}})", at)
-    hosts = sorted((each.labels.get("job", ""), each.labels.get("instance", "")) for each in found)
+    answer = server.query(f"group by (job, instance) ({exported.TIMESTAMP}{{{selector}}})", at)
+    hosts = sorted((each.labels.get("job", ""), each.labels.get("instance", "")) for each in answer)
     exact = [each for each in hosts if each[1] == host] or hosts
     if not exact:
         raise NameNotFound(f"no host {host!r} with a topology in {server.url}")

@@ -17,8 +17,12 @@ from stackmap.errors import (
     SourceTimeout,
     UsageError,
 )
-from stackmap.features.fleet.http_config import NEEDED, HttpConfig
-from stackmap.features.fleet.tls import accept_lax_certificates, tls_reason
+from stackmap.features.fleet.http_config import (
+    NEEDED,
+    HttpConfig,
+    accept_lax_certificates,
+    tls_reason,
+)
 from stackmap.host.background import ThreadedAnswer
 
 if TYPE_CHECKING:
@@ -91,8 +95,8 @@ class Prometheus:
         )
         if data.get("resultType") != "vector":
             raise ParseError(f"{self.url}: not a vector: {expression[:QUOTED]}")
-        found = (Series(_labels(each), _figures([each.get("value")])) for each in data["result"])
-        return [each for each in found if each.values]
+        series = (Series(_labels(each), _figures([each.get("value")])) for each in data["result"])
+        return [each for each in series if each.values]
 
     def query_range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
         """Return the values of *expression* from *start* to *end*, one per *step* seconds."""
@@ -217,10 +221,10 @@ def _labels(series: Any) -> dict[str, str]:
 def _figures(pairs: Any) -> tuple[tuple[float, float], ...]:
     """Return the instants with a figure; ``ParseError`` unless all are pairs of numbers."""
     try:
-        found = [(float(instant), float(value)) for instant, value in pairs]
+        figures = [(float(instant), float(value)) for instant, value in pairs]
     except (TypeError, ValueError, OverflowError) as error:
         raise ParseError("a value of unknown form in the server's answer") from error
-    return tuple([pair for pair in found if abs(pair[1]) < LARGEST])
+    return tuple([pair for pair in figures if abs(pair[1]) < LARGEST])
 
 
 def _split(url: str) -> SplitResult:

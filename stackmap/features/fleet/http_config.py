@@ -1,13 +1,22 @@
-"""How to reach an HTTP server: the file that promtool reads with ``--http.config.file``."""
+"""
+How to reach an HTTP server: the file that promtool reads with ``--http.config.file``, and why TLS fails.
+
+From Python 3.13 on, a certificate must follow RFC 5280 (``ssl.VERIFY_X509_STRICT``). Many private CAs do not:
+`openssl req -x509` makes one without keyUsage. promtool and curl accept them.
+"""
 
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stackmap.errors import InputError, SourceMissing, UsageError
+
+if TYPE_CHECKING:
+    from requests import Session
 
 NEEDED = "fleet needs requests and PyYAML: pip install 'stackmap[fleet]', or apt install python3-requests python3-yaml"
 KEYS = {
@@ -23,6 +32,15 @@ KEYS = {
 SWITCHES = {"insecure_skip_verify", "follow_redirects"}
 HEADERS = "http_headers"
 MOST = 1 << 20  # bytes of such a file
+# What OpenSSL checks only if it is strict: check_extensions() in its crypto/x509/x509_vfy.c, from
+# X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA to X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3.
+STRICT_CODES = range(80, 94)
+REASONS = {
+    "PEM lib": "cert_file and key_file are not a certificate and its key",
+    "certificate required": "the server wants a certificate: cert_file and key_file",
+    "EOF occurred": "the server broke off; it may want cert_file and key_file",
+    "alert bad certificate": "the server refuses our certificate, or wants one: cert_file and key_file",
+}  # by what OpenSSL says
 
 
 class HttpConfig(NamedTuple):
@@ -46,7 +64,7 @@ class HttpConfig(NamedTuple):
 
 
 def read_http_config(path: str) -> HttpConfig:
-    """Return what the file *path* says; ``InputError`` for anything that is not supported."""
+    """Return the configuration in the file *path*; ``InputError`` for anything that is not supported."""
     try:
         import yaml
     except ImportError as error:
@@ -84,10 +102,10 @@ def _headers(path: str, given: Any, folder: str) -> dict[str, str]:
     """Return each header with its value; promtool's lists must hold one."""
     if not isinstance(given, Mapping):
         raise InputError(f"{path}: {HEADERS} must hold options")
-    found = {str(name): _header(path, options, folder) for name, options in given.items()}
-    for name, value in found.items():
+    headers = {str(name): _header(path, options, folder) for name, options in given.items()}
+    for name, value in headers.items():
         _check_header(path, HEADERS, name + value)
-    return found
+    return headers
 
 
 def _header(path: str, options: Any, folder: str) -> str:
@@ -151,3 +169,33 @@ def _text(path: str) -> str:
             return file.read(MOST)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not text") from error
+
+
+def tls_reason(error: BaseException, said: str) -> str:
+    """Return the reason of a TLS failure, and what to do; *said*: the text of the innermost *error*."""
+    cause = error.args[-1] if error.args else None
+    if isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_code in STRICT_CODES:
+        return (
+            f"a certificate violates RFC 5280 ({cause.verify_message}); reissue it, or use "
+            "--no-x509-strict; see stackmap-fleet(8)"
+        )
+    known = next((better for words, better in REASONS.items() if words in said), said)
+    return f"{known}; see tls_config in stackmap-fleet(8)"
+
+
+def accept_lax_certificates(session: Session) -> None:
+    """Make *session* accept certificates that violate RFC 5280; it checks all else as before."""
+    from requests.adapters import HTTPAdapter
+    from urllib3.util.ssl_ import create_urllib3_context
+
+    context = create_urllib3_context()
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+
+    class LaxAdapter(HTTPAdapter):
+        def init_poolmanager(self, *sizes: Any, **options: Any) -> None:
+            super().init_poolmanager(*sizes, **options, ssl_context=context)
+
+        def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+            return super().proxy_manager_for(proxy, **options, ssl_context=context)
+
+    session.mount("https://", LaxAdapter())

@@ -1,4 +1,4 @@
-"""The volumes of a fleet: their figures over a window, their order, and their sums."""
+"""The volumes of a fleet: their figures over a window, their order, their sums, and the object of ``fleet -J``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 from stackmap.model.load import ratio, total_of
 
 COPIES = 2  # of RAID10: bytes written per byte
+SCHEMA = "stackmap.fleet/1"
 
 
 class SlowestMember(NamedTuple):
@@ -161,10 +162,64 @@ class Fleet(NamedTuple):
     @property
     def total(self) -> int:
         """How many volumes there are."""
-        return round(sum(each.volumes for each in self.levels))
+        return round(sum(level.volumes for level in self.levels))
 
     def sum_of(self, field: str) -> float | None:
         """Return the sum of a field over the levels where it is known; None if no level has it."""
-        values = (getattr(each, field) for each in self.levels)
+        values = (getattr(level, field) for level in self.levels)
         known = [value for value in values if value is not None]
         return sum(known) if known else None
+
+
+def fleet_json(fleet: Fleet, time: str) -> dict[str, object]:
+    """Return *fleet* as one object; *time*: the end of the window."""
+    return {
+        "schema": SCHEMA,
+        "window": fleet.window,
+        "time": time,
+        "hosts": fleet.hosts,
+        "volumes_total": fleet.total,
+        "write_bytes": fleet.sum_of("write_bytes"),
+        "wasted_bytes": fleet.sum_of("wasted_bytes"),
+        "wasted_requests": fleet.sum_of("wasted_requests"),
+        "partial": list(fleet.partial),
+        "notes": list(fleet.notes),
+        "health": [_trouble(each) for each in fleet.health],
+        "volumes": [_volume(volume) for volume in fleet.volumes],
+    }
+
+
+def _trouble(trouble: Trouble) -> dict[str, object]:
+    return {
+        "host": trouble.host,
+        "what": trouble.what,
+        "device": trouble.device or None,
+        "name": trouble.name or None,
+        "value": trouble.value,
+    }
+
+
+def _volume(volume: Volume) -> dict[str, object]:
+    slowest = volume.slowest
+    return {
+        "host": volume.key.host,
+        "job": volume.key.job,
+        "top": volume.key.top,
+        "name": volume.key.name,
+        "level": volume.level,
+        "members": volume.members,
+        "state": volume.state,
+        "iops": volume.iops,
+        "read_bytes": volume.read_bytes,
+        "write_bytes": volume.write_bytes,
+        "reads": volume.reads,
+        "writes": volume.writes,
+        "cost_bytes_per_byte": volume.cost,
+        "disk_bytes_per_byte": volume.disk_bytes_per_byte,
+        "ideal_bytes_per_byte": volume.ideal,
+        "wasted_bytes": volume.wasted_bytes,
+        "wasted_requests": volume.wasted_requests,
+        "slowest_member": None if slowest is None else slowest._asdict(),
+        "raid10_saves_bytes": volume.raid10_saves,
+        "raid10_saves_requests": volume.raid10_saves_requests,
+    }

@@ -12,8 +12,8 @@ from stackmap.cli.output import print_blocks
 from stackmap.discover import discover
 from stackmap.errors import PlanRefused
 from stackmap.features.plan import document as plan
+from stackmap.features.plan.document import plan_json
 from stackmap.features.plan.inputs import plan_context
-from stackmap.features.plan.json import plan_json
 from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
 from stackmap.model.layout_request import parse
 
@@ -52,12 +52,12 @@ def command(
         same = json.dumps(plan_json(context, [], same=True))
         click.echo(same if as_json else plan.unchanged(context))
         return
-    found = [each for each in outcomes(context) if way in (None, each.strategy.name)]
+    candidates = [outcome for outcome in outcomes(context) if way in (None, outcome.strategy.name)]
     if as_json:
-        click.echo(json.dumps(plan_json(context, found)))
-    if not any(each.plan for each in found):
-        if not found:
+        click.echo(json.dumps(plan_json(context, candidates)))
+    if not any(outcome.plan for outcome in candidates):
+        if not candidates:
             raise PlanRefused(f"method {way} does not apply to {name}; see stackmap-plan(8)")
-        raise plan.refusal(context, found)
+        raise plan.refusal(context, candidates)
     if not as_json:
-        print_blocks(plan.document(context, found[0], found[1:]))
+        print_blocks(plan.document(context, candidates[0], candidates[1:]))

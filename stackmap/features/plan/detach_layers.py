@@ -7,10 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.lvm_steps import waiting
-from stackmap.features.plan.placement import place
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import Step
+from stackmap.features.plan.lvm_steps import place, waiting
+from stackmap.features.plan.plan import PlanContext, Step
 from stackmap.model.command_line import Command, words
 from stackmap.model.device import Kind
 from stackmap.model.operand import CACHE_MODES, LvmName, LvPath, PvPath, keyword
@@ -135,10 +133,10 @@ def _around_cache(full: LvPath, attach: Command, pool: LvmName) -> DetachedLayer
 
 
 def _visible(context: PlanContext, name: str, segtype: str) -> LogicalVolume:
-    found = context.group.volumes.get(name)
-    if found is None or found.segtype != segtype or not found.pool:
+    volume = context.group.volumes.get(name)
+    if volume is None or volume.segtype != segtype or not volume.pool:
         raise PlanRefused(f"{context.group.name}/{name} is not a plain {segtype} LV")
-    return found
+    return volume
 
 
 def _split_name(pool: str) -> str:

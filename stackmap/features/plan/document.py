@@ -1,8 +1,9 @@
-"""The document of a plan: its method, its risks and its commands."""
+"""A plan for its reader: the document with its method, its risks and its commands, and ``stackmap.plan/1`` for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
 from stackmap.document.describe import layout as described
@@ -10,16 +11,18 @@ from stackmap.document.interval import instant
 from stackmap.document.rule_words import title
 from stackmap.document.wording import listed, plural
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.announced import announced
-from stackmap.features.plan.plan_context import Origin, PlanContext
-from stackmap.features.plan.step import NOTHING, Plan, Step
+from stackmap.features.plan.guard import FUNCTION
+from stackmap.features.plan.lab_results import announced
+from stackmap.features.plan.plan import NOTHING, Origin, Plan, PlanContext, Step
 from stackmap.features.plan.strategies import Outcome, refusals
 from stackmap.model.raid import Layout
+from stackmap.render.json import layout_json
 
 ROLL_BACK = (
     "To go back, run the roll-back commands of the steps that are done, the last step first. Within "
     "a step, keep their order."
 )
+SCHEMA = "stackmap.plan/1"
 
 
 def document(context: PlanContext, chosen: Outcome, others: Sequence[Outcome]) -> Iterator[Block]:
@@ -81,9 +84,9 @@ def unchanged(context: PlanContext) -> str:
     return f"Nothing to do: {_title(context)} is already {_layout(context.target.layout)}."
 
 
-def refusal(context: PlanContext, found: Sequence[Outcome]) -> PlanRefused:
-    """Return why there is no plan: one line, or one per reason."""
-    wanted, reasons = f"{_title(context)} to {context.request.level}", refusals(found)
+def refusal(context: PlanContext, outcomes: Sequence[Outcome]) -> PlanRefused:
+    """Return the reasons for having no plan: one line, or one per reason."""
+    wanted, reasons = f"{_title(context)} to {context.request.level}", refusals(outcomes)
     if len(reasons) == 1:
         return PlanRefused(f"{wanted}: {reasons[0]}")
     return PlanRefused(f"{wanted}: no method fits", reasons)
@@ -98,7 +101,7 @@ def _layout(layout: Layout | None) -> str:
 
 
 def _headline(plan: Plan, context: PlanContext) -> str:
-    """Return how long the plan is, when the volume is offline, and which steps have a risk or cannot be undone."""
+    """Return the number of steps, those that are offline, and those that have a risk or cannot be undone."""
     risky = [number for number, step in enumerate(plan.steps, 1) if step.risks != NOTHING]
     final = [number for number, step in enumerate(plan.steps, 1) if step.final]
     count = plural(len(plan.steps), "step")
@@ -116,14 +119,14 @@ def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
 
 
 def safety(plan: Plan, context: PlanContext) -> str:
-    """Return when the volume is offline, and when one failed disk loses data."""
+    """Return the steps in which the volume is offline, and those in which one failed disk loses data."""
     offline = numbers([not step.online for step in plan.steps])
     online = f"OFFLINE in {offline}" if offline else "online throughout"
     return f"The volume is {online} and {redundancy(plan, context)}."
 
 
 def redundancy(plan: Plan, context: PlanContext) -> str:
-    """Return how many failed disks the volume survives during the steps and afterwards."""
+    """Return the number of failed disks that the volume survives during the steps and afterwards."""
     after = plan.result.survivable_failures if plan.result else 0
     marked = [not step.redundant for step in plan.steps]
     if any(marked) and not after:
@@ -168,3 +171,71 @@ def _card(step: Step, number: int, key: str) -> Card:
     }
     label = ", ".join(mark for mark, holds in marks.items() if holds)
     return Card(tone, step.does, tuple(blocks), f"{key}-{number}", f"{number}. {label}")
+
+
+def plan_json(
+    context: PlanContext, outcomes: Sequence[Outcome], *, same: bool = False
+) -> dict[str, object]:
+    """Return the object of ``plan -J``: the ways that can be gone, the safest first, then the others."""
+    return {
+        "schema": SCHEMA,
+        "device": context.target.name,
+        "label": context.target.title,
+        "now": layout_json(context.target.layout),
+        "wanted": asdict(context.request),
+        "nothing_to_do": same,
+        "for": _origin_json(context.origin),
+        "ways": [_way_json(outcome) for outcome in outcomes],
+    }
+
+
+def _way_json(outcome: Outcome) -> dict[str, object]:
+    plan = outcome.plan
+    return {
+        "way": outcome.strategy.name,
+        "is": outcome.strategy.summary,
+        "refused": outcome.refused or None,
+        "online": plan.online if plan else None,
+        "redundant": plan.redundant if plan else None,
+        "result": layout_json(plan.result) if plan else None,
+        "guard": _guard_json(plan),
+        "checked": list(plan.checked) if plan else [],
+        "unchecked": list(plan.unchecked) if plan else [],
+        "steps": [_step_json(step) for step in plan.steps] if plan else [],
+    }
+
+
+def _origin_json(origin: Origin) -> dict[str, object]:
+    return {
+        "host": origin.host or None,
+        "machine_id": origin.machine_id or None,
+        "time": origin.time,
+        "source": origin.source or None,
+        "old": origin.is_old,
+    }
+
+
+def _guard_json(plan: Plan | None) -> dict[str, object] | None:
+    """Return the shell function of the guard and the checks of step 1, as words."""
+    if plan is None:
+        return None
+    return {"function": FUNCTION, "checks": [list(check) for check in plan.guard]}
+
+
+def _step_json(step: Step) -> dict[str, object]:
+    return {
+        "command": list(step.command),
+        "line": step.line,
+        "guard": [list(check) for check in step.guard],
+        "does": step.does,
+        "prints": list(announced(step.command)),
+        "risks": None if step.risks == NOTHING else step.risks,
+        "undo": " && ".join(step.undo_lines) or None,
+        "undo_lines": list(step.undo_lines),
+        "undo_commands": [list(command) for command in step.undo],
+        "undo_remark": step.undo_remark or None,
+        "final": step.final,
+        "online": step.online,
+        "redundant": step.redundant,
+        "later": step.later,
+    }

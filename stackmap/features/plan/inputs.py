@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stackmap.discover.find import find_one_name
 from stackmap.document.interval import is_instant
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.features.plan.plan_context import Mount, Origin, PlanContext, target
+from stackmap.features.plan.plan import Mount, Origin, PlanContext, target
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, swaps, udev
@@ -31,7 +31,7 @@ NO_LVM_REPORT = "the capture lacks LVM's report (lvm fullreport); record again a
 def plan_context(
     host: Host, topology: Topology, name: str, wanted: LayoutRequest, onto: Iterable[str] = ()
 ) -> PlanContext:
-    """Return what a plan for *name* is judged by; refused where no one device is meant."""
+    """Return the context of a plan for *name*; refused unless *name* means one device."""
     device = target(topology, find_one_name(topology, name))
     groups, reason = _groups(host, topology)
     mounts = mountinfo.read(host)
@@ -93,7 +93,7 @@ def _pv_uuids(host: Host, topology: Topology, groups: Mapping[str, VolumeGroup])
 
 
 def _contents(host: Host, device: Device) -> str | None:
-    """Return what udev found on *device*; a capture has it for every device with nothing above it."""
+    """Return udev's record of the contents of *device*; a capture has it for every device with nothing above it."""
     said = udev.properties(host, device.number)
     return udev.content(said, partition=device.kind is Kind.PARTITION)
 

@@ -1,7 +1,7 @@
 """
-A new LV of the requested layout and an offline copy.
+LVs with more or fewer copies: mirrors that are added and removed online, and a new LV with an offline copy.
 
-It works between any two layouts. The old LV becomes read-only before the
+``mirror`` is for linear and RAID1 LVs. ``copy`` works between any two layouts: the old LV becomes read-only before the
 copy, and is kept until the last step. A btrfs moves online, by ``btrfs replace``.
 """
 
@@ -11,26 +11,37 @@ from dataclasses import replace
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.detach_layers import detach_layers
-from stackmap.features.plan.lvm_steps import removal, shape, waiting
-from stackmap.features.plan.placement import extent_words, metadata_extents, place
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import (
+from stackmap.features.plan.lvm_convert import require_synced
+from stackmap.features.plan.lvm_steps import (
+    format_extent_size,
+    metadata_extents,
+    place,
+    removal,
+    require_room,
+    shape,
+    waiting,
+)
+from stackmap.features.plan.plan import (
+    FEWER_FAILURES,
     GEOMETRY,
     NOTHING,
     REQUESTED,
+    SYNC_LOAD,
     Plan,
+    PlanContext,
     Step,
     copy_and_compare,
 )
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
 from stackmap.model.command_line import Command, words
 from stackmap.model.operand import LvPath, Number, PvPath
-from stackmap.model.raid import RAID_LEVELS, Layout
+from stackmap.model.raid import RAID_LEVELS, Layout, layout
 from stackmap.model.volume_group import PhysicalVolume
 
 NEW_SUFFIX, OLD_SUFFIX = "_new", "_old"
 SYNC = "the first sync competes for I/O on these disks; `lvchange --maxrecoveryrate` limits it"
 MAX_NAME = 127  # characters of an LV's name, without the VG's and a hyphen (lvm(8))
+MIRRORED = frozenset({"linear", "raid1"})
 
 
 def copy(context: PlanContext) -> Plan:
@@ -61,7 +72,7 @@ def copy(context: PlanContext) -> Plan:
         *before,
         *context.mark_unprotected((switch, *after, *layers.after, remove), result),
     )
-    room = f"{image + metadata} free extents of {extent_words(group)} on "
+    room = f"{image + metadata} free extents of {format_extent_size(group)} on "
     paths = ", ".join(pv.path for pv in pvs)
     checked = (
         (room + paths,)
@@ -139,3 +150,76 @@ def _renames(one: LvPath, other: LvPath) -> tuple[Command, Command]:
     """Return the commands that rename an LV, and rename it back."""
     forth, back = (one.name, other.name), (other.name, one.name)
     return words("lvrename --", one.group, *forth), words("lvrename --", one.group, *back)
+
+
+def mirror(context: PlanContext) -> Plan:
+    """Return the plan; refused unless both layouts are linear or RAID1."""
+    if context.volume.segtype not in MIRRORED or context.request.level not in MIRRORED:
+        raise PlanRefused("supports only the target layouts linear and raid1")
+    require_synced(context)
+    images = _images(context)
+    now, count = len(images), _requested(context)
+    result = layout("raid1", count) if count > 1 else layout("linear", 1)
+    layers = detach_layers(context)
+    name = LvPath(f"{context.group.name}/{layers.name}")
+    steps, checked = (
+        _add(context, name, images, count) if count > now else ([_remove(name, now, count)], ())
+    )
+    rest = context.mark_unprotected((*steps, *layers.after), result)
+    return Plan((*layers.before, *rest), result, checked, layers.unchecked)
+
+
+def _requested(context: PlanContext) -> int:
+    """Return the requested number of copies."""
+    if context.request.level == "linear":
+        return 1
+    present = context.target.layout
+    base = present if present and present.copies > 1 else None
+    return context.request.resolve(base, lvm=True).copies
+
+
+def _images(context: PlanContext) -> list[frozenset[str]]:
+    """Return the PVs of each copy."""
+    volumes, name = context.group.volumes, context.volume.name
+    images: list[frozenset[str]] = []
+    while (image := volumes.get(f"{name}_rimage_{len(images)}")) is not None:
+        images.append(frozenset(image.on))
+    return images or [frozenset(context.volume.on)]
+
+
+def _add(
+    context: PlanContext, name: LvPath, images: list[frozenset[str]], count: int
+) -> tuple[list[Step], tuple[str, ...]]:
+    group, extents = context.group, context.volume.extents
+    metadata = metadata_extents(group, extents, context.volume.region)
+    devices = {pv.path: pv.device for pv in group.pvs}
+    present = [devices[path] for image in images for path in image if path in devices]
+    pvs = place(context, count - len(images), extents + metadata, avoiding=present)
+    if len(images) == 1 and images[0]:
+        # LVM puts the metadata of the present copy on one of its PVs.
+        free = {pv.path: pv.free for pv in group.pvs}
+        roomiest = max(images[0], key=lambda path: free.get(path, 0))
+        require_room(context, {roomiest: metadata}, "the first copy's metadata")
+    paths = tuple(PvPath(pv.path) for pv in pvs)
+    more = count - len(images)
+    convert = Step(
+        words(
+            "lvconvert --yes --type raid1 --mirrors", Number(count - 1), *words("--", name), *paths
+        ),
+        f"adds {more} mirror{'s' * (more > 1)} on {', '.join(paths)} and starts the sync",
+        SYNC_LOAD,
+        (words("lvconvert --yes --mirrors", Number(len(images) - 1), *words("--", name), *paths),),
+    )
+    each, separate = ("each of ", ", on separate disks") if len(paths) > 1 else ("", "")
+    room = f"{extents + metadata} free extents on {each}{', '.join(paths)}{separate}"
+    return [convert, waiting(name, "raid1")], (room,)
+
+
+def _remove(name: LvPath, now: int, count: int) -> Step:
+    return Step(
+        words("lvconvert --yes --mirrors", Number(count - 1), *words("--", name)),
+        f"removes {now - count} of {now} copies",
+        REQUESTED if count == 1 else FEWER_FAILURES,
+        (words("lvconvert --yes --type raid1 --mirrors", Number(now - 1), *words("--", name)),),
+        "this starts a sync",
+    )

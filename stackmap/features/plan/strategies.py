@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stackmap.errors import LayoutError, PlanRefused
-from stackmap.features.plan import lvm_convert, lvm_copy, lvm_mirror, md_new_array, md_reshape
+from stackmap.features.plan import lvm_convert, lvm_copy, md_grow, md_new_array
 from stackmap.features.plan.detach_layers import require_no_snapshots
-from stackmap.features.plan.followed import remarked
 from stackmap.features.plan.guard import guarded
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import Plan
+from stackmap.features.plan.lab_results import with_lab_results
+from stackmap.features.plan.plan import Plan, PlanContext
 
 # Target layouts that no strategy supports, and why.
 UNSUPPORTED = {
@@ -34,10 +33,10 @@ class Strategy:
 STRATEGIES = {
     each.name: each
     for each in (
-        Strategy("mirror", "lvconvert adds or removes mirrors", lvm_mirror.mirror, lvm=True),
+        Strategy("mirror", "lvconvert adds or removes mirrors", lvm_copy.mirror, lvm=True),
         Strategy("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
         Strategy("copy", "creates a new LV and copies the data", lvm_copy.copy, lvm=True),
-        Strategy("grow", "mdadm reshapes the array in place", md_reshape.grow, lvm=False),
+        Strategy("grow", "mdadm reshapes the array in place", md_grow.grow, lvm=False),
         Strategy("move", "creates a new array; pvmove moves the PV's extents", md_new_array.move, lvm=False),
         Strategy("array-copy", "creates a new array and copies the data", md_new_array.copy, lvm=False),
     )
@@ -69,11 +68,11 @@ def outcomes(context: PlanContext) -> list[Outcome]:
     return sorted(found, key=_rank)
 
 
-def refusals(found: Iterable[Outcome]) -> tuple[str, ...]:
-    """Return why no strategy applies: each reason once, after the strategies it applies to."""
+def refusals(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    """Return the reasons of the refusals: each reason once, after its strategies."""
     names: dict[str, list[str]] = {}
-    for each in found:
-        names.setdefault(each.refused, []).append(each.strategy.name)
+    for outcome in outcomes:
+        names.setdefault(outcome.refused, []).append(outcome.strategy.name)
     return tuple(f"{', '.join(several)}: {why}" for why, several in names.items())
 
 
@@ -112,7 +111,7 @@ def _require_usable_group(context: PlanContext) -> None:
 
 def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
     try:
-        plan = remarked(strategy.plan(context), strategy.name, context)
+        plan = with_lab_results(strategy.plan(context), strategy.name, context)
         return Outcome(strategy, guarded(context, plan))
     except (PlanRefused, LayoutError) as refusal:
         return Outcome(strategy, None, str(refusal))

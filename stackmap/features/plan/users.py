@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.plan_context import PlanContext, path_of
-from stackmap.features.plan.step import NOTHING, Step
+from stackmap.features.plan.plan import NOTHING, PlanContext, Step, path_of
 from stackmap.model.command_line import Command, words
 from stackmap.model.device import Device, Kind, Use
 from stackmap.model.operand import (
@@ -103,7 +102,7 @@ def untested_users(context: PlanContext) -> tuple[str, ...]:
 
 
 def continuing(context: PlanContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is known, and what is not, of the users that continue during online steps."""
+    """Return sentences on users that continue during online steps: those tested in the lab, and those not."""
     words = {f"{use.name} ({kind})": kind in CONTINUED for use, kind in _users(context)}
     known = ", ".join(name for name, tested in words.items() if tested)
     checked = (f"no need to stop {known}: such users continued in the lab",) if known else ()
@@ -115,7 +114,7 @@ def continuing(context: PlanContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def enlarged(context: PlanContext) -> tuple[str, ...]:
-    """Return how each user takes the space of a larger volume, and whether it gives it back."""
+    """Return a sentence per user on taking the space of a larger volume, and on giving it back."""
     return tuple(LARGER[kind].format(use.name) for use, kind in _users(context) if kind in LARGER)
 
 

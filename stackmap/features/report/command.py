@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.document.blocks import Page
-    from stackmap.features.plan.plan_context import PlanContext
+    from stackmap.features.plan.plan import PlanContext
     from stackmap.measurement.measurement import Measurement
 
 COUNT = 60  # intervals of a second on a live machine

@@ -15,8 +15,7 @@ from stackmap.document.wording import change, duration, listed, paragraph, plura
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.plan.document import blocks as plan_blocks
 from stackmap.features.plan.document import safety
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import Plan
+from stackmap.features.plan.plan import Plan, PlanContext
 from stackmap.features.plan.strategies import Outcome, is_current_layout, outcomes, refusals
 from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.whatif.document import blocks as projection_blocks

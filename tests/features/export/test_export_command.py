@@ -14,8 +14,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pyarrow import parquet
 
 from stackmap.cli import stackmap
-from stackmap.features.export import openmetrics as rendering
-from stackmap.features.export.openmetrics import UNITS, named, openmetrics, time_series
+from stackmap.features.export import time_series as rendering
+from stackmap.features.export.time_series import UNITS, named, openmetrics, time_series
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.metrics import METRICS

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stackmap.cli import stackmap
 from stackmap.errors import ParseError
-from stackmap.features.export.kept_samples import KeptSamples, parse
+from stackmap.features.export.textfile_command import KeptSamples, parse
 from stackmap.sources.diskstats import Sample
 from tests.features.fleet.servers import HERE
 

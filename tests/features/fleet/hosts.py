@@ -11,8 +11,7 @@ from pathlib import Path
 
 from stackmap import __version__
 from stackmap.discover import discover
-from stackmap.features.export.families import Exported, counted, families
-from stackmap.features.export.textfile import textfile
+from stackmap.features.export.families import Exported, counted, families, textfile
 from stackmap.features.export.weights import stacks
 from stackmap.host.capture import CapturedHost
 from stackmap.rules.checks import checks

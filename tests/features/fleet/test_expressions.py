@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.fleet.expressions import PARTS, Expressions
+from stackmap.features.fleet.queries import PARTS, Expressions
 from stackmap.features.fleet.volumes import SORTS
 from tests.features.fleet.promql import printed
 

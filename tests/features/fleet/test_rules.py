@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.fleet.expressions import Expressions
+from stackmap.features.fleet.queries import Expressions
 from tests.features.fleet.arrays import Array
 from tests.features.fleet.promql import FIRING, firing, ruled
 

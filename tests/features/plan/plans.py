@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.plan import PlanContext
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
 from stackmap.model.raid import layout

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from stackmap.features.plan.guard import FUNCTION
-from stackmap.features.plan.plan_context import Origin
+from stackmap.features.plan.plan import Origin
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
 from stackmap.model.topology import Topology
 from tests.features.plan.plans import (

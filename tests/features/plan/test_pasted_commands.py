@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from stackmap.document.rule_words import filled
 from stackmap.errors import LayoutError, PlanRefused
-from stackmap.features.plan import document, lvm_steps, md_array
-from stackmap.features.plan.plan_context import Mount
+from stackmap.features.plan import document, lvm_steps, md_new_array
+from stackmap.features.plan.plan import Mount
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
 from stackmap.model.command_line import NO_COMMAND, quoted
 from stackmap.model.device import Device, Kind, Role, Use
@@ -259,7 +259,7 @@ def test_a_wait_asks_for_the_name_as_it_is(shell, program, name, tmp_path):
     else:
         name = name.replace("/", "_")
         path = MdName(name).path
-        step, words = md_array.waiting(path, layout("raid1", 2), reshaped=True), ["--detail"]
+        step, words = md_new_array.waiting(path, layout("raid1", 2), reshaped=True), ["--detail"]
         name = str(path)
         answer = "State : clean\nRaid Level : raid1\nRaid Devices : 2"
     (tmp_path / "answer").write_text(answer + "\n")

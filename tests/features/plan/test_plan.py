@@ -8,12 +8,11 @@ from itertools import combinations
 import pytest
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan import lvconvert_paths
-from stackmap.features.plan.announced import announced
+from stackmap.features.plan import lvm_convert
 from stackmap.features.plan.document import redundancy
-from stackmap.features.plan.followed import LVM2
-from stackmap.features.plan.placement import disks, metadata_extents, place
-from stackmap.features.plan.plan_context import Mount, target
+from stackmap.features.plan.lab_results import LVM2, announced
+from stackmap.features.plan.lvm_steps import metadata_extents, place
+from stackmap.features.plan.plan import Mount, disks, target
 from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
@@ -58,25 +57,25 @@ REDUNDANT = ("raid4", "raid5_ls", "raid5_n", "raid6_zr", "raid6_ls_6", "raid6_n_
 )
 def test_a_path_is_bare_only_where_it_must_be(before, after):
     """Parity levels reach each other without striped in between; only raid10 is reached through it."""
-    legs = lvconvert_paths.path(before, after)
-    bare = {leg.after for leg in legs} & lvconvert_paths.STRIPED
+    legs = lvm_convert.path(before, after)
+    bare = {leg.after for leg in legs} & lvm_convert.STRIPED
 
     assert bool(bare) == ("raid10" in (before, after))
     assert [leg.before for leg in legs[1:]] == [leg.after for leg in legs[:-1]]
 
 
-@pytest.mark.parametrize("leg", sorted(lvconvert_paths.TAKEOVERS | lvconvert_paths.RESHAPES))
+@pytest.mark.parametrize("leg", sorted(lvm_convert.TAKEOVERS | lvm_convert.RESHAPES))
 def test_every_leg_has_a_way_back(leg):
     """What lvconvert makes it can unmake, one leg or more."""
-    assert lvconvert_paths.path(leg[1], leg[0])
+    assert lvm_convert.path(leg[1], leg[0])
 
 
 def test_only_raid0_meta_goes_up():
     """PVs are named only where all members have metadata: LVM would put it all on those PVs."""
     ups = {
         (a, b)
-        for a, b in lvconvert_paths.TAKEOVERS
-        if a in lvconvert_paths.STRIPED and b not in lvconvert_paths.STRIPED
+        for a, b in lvm_convert.TAKEOVERS
+        if a in lvm_convert.STRIPED and b not in lvm_convert.STRIPED
     }
 
     assert {"raid0_meta"} == {a for a, _ in ups}
@@ -94,20 +93,20 @@ def test_only_raid0_meta_goes_up():
 def test_what_is_printed_to_go_back_leads_back(segtype, members, wanted):
     """Each command of it is a pair of lvconvert's table, and the last leads to where the step began."""
     steps = plan(lv_context(segtype, members, wanted, count=8), "convert").steps
-    here = lvconvert_paths.canonical(segtype)
+    here = lvm_convert.canonical(segtype)
     for step in (step for step in steps if step.command[0] == "lvconvert"):
         began, here = here, step.command[3]
         there = here
         for words in step.undo:
             assert ("lvconvert", "--yes", "--type", "--", "vg/lv") == (*words[:3], *words[4:])
-            assert (there, words[3]) in lvconvert_paths.TAKEOVERS | lvconvert_paths.RESHAPES
+            assert (there, words[3]) in lvm_convert.TAKEOVERS | lvm_convert.RESHAPES
             there = words[3]
         assert there == began
 
 
 def test_no_path_leads_out_of_mirrors():
     """raid1 and linear have a way of their own, and none in this table."""
-    assert lvconvert_paths.path("raid5_ls", "raid1") is None
+    assert lvm_convert.path("raid5_ls", "raid1") is None
 
 
 def test_raid5_to_raid10_by_lvconvert():

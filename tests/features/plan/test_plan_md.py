@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.md_array import waiting
-from stackmap.features.plan.plan_context import Mount
+from stackmap.features.plan.md_new_array import waiting
+from stackmap.features.plan.plan import Mount
 from stackmap.features.plan.strategies import STRATEGIES
 from stackmap.model.device import Use
 from stackmap.model.raid import layout

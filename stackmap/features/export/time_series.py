@@ -1,11 +1,10 @@
 """
-Time series as OpenMetrics text, from the table of metrics.
+Figures over time, from the table of metrics: as OpenMetrics text, and as Parquet, which needs pyarrow.
 
-All are gauges: rates and means of the interval that ends at the timestamp. An
-unknown figure has no sample. OpenMetrics groups samples by metric and then by
-device, but figures arrive by time. A store holds them, eight bytes each, and
-is read per device. Reading the recording once per metric would take as many
-times as long, and is impossible for a live machine.
+In OpenMetrics all are gauges: rates and means of the interval that ends at the timestamp. An unknown figure has no
+sample. OpenMetrics groups samples by metric and then by device, but figures arrive by time. A store holds them, eight
+bytes each, and is read per device. Reading the recording once per metric would take as many times as long, and is
+impossible for a live machine. Parquet has one row per device and interval.
 """
 
 from __future__ import annotations
@@ -13,9 +12,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isnan, nan
-from typing import IO
+from typing import IO, Any
 
+from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS, Metric
@@ -34,6 +35,8 @@ UNITS = {
 END = "# EOF\n"
 SIZE = 8  # bytes per figure
 HELD = 2_000_000  # figures in memory before they are stored: 16 MB
+BATCH = 50_000  # rows of Parquet held at once: some 20 MB
+TEXTS = ("host", "device", "name", "kind")
 
 
 @dataclass(slots=True)
@@ -81,34 +84,39 @@ SeriesByLabels = dict[str, TimeSeries]  # by the labels of a device
 
 def time_series(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) -> SeriesByLabels:
     """Return the time series of each device; a renamed device starts a new one."""
-    found: SeriesByLabels = {}
+    series_by_labels: SeriesByLabels = {}
     held = 0
-    for topology, interval in reports:
-        for device in topology:
-            load = interval.loads.get(device.name)
-            if load is None or interval.time is None:
-                continue
-            names = {
-                "host": topology.machine.host,
-                "device": device.name,
-                "name": device.title,
-                "kind": str(device.kind),
-            }
-            found.setdefault(labels(names), TimeSeries()).add(interval.time, load)
-            held += 1
-        if held * len(METRICS) > HELD:
+    for time, _, who, load in _loads(reports):
+        of = labels(dict(zip(TEXTS, who, strict=True)))
+        series_by_labels.setdefault(of, TimeSeries()).add(time, load)
+        held += len(METRICS)
+        if held > HELD:
             held = 0
-            for series in found.values():
+            for series in series_by_labels.values():
                 series.put(store)
-    return found
+    return series_by_labels
 
 
-def openmetrics(found: SeriesByLabels, store: IO[bytes]) -> Iterator[str]:
+def _loads(
+    reports: Iterable[tuple[Topology, Interval]],
+) -> Iterator[tuple[float, float | None, tuple[str, ...], Load]]:
+    """Yield the load of each device over each interval: its end, its seconds, and the texts of ``TEXTS``."""
+    for topology, interval in reports:
+        if interval.time is None:
+            continue
+        host = topology.machine.host
+        for device in topology:
+            if (load := interval.loads.get(device.name)) is not None:
+                who = host, device.name, device.title, str(device.kind)
+                yield interval.time, interval.seconds, who, load
+
+
+def openmetrics(series_by_labels: SeriesByLabels, store: IO[bytes]) -> Iterator[str]:
     """Yield the text, one metric at a time."""
     for place, metric in enumerate(METRICS):
         name, unit, factor = named(metric)
         yield f"# TYPE {name} gauge\n# UNIT {name} {unit}\n# HELP {name} {escaped(metric.help)}\n"
-        for of, series in found.items():
+        for of, series in series_by_labels.items():
             for times, values in series.of(place, store):
                 yield "".join(
                     f"{name}{of} {value * factor:.12g} {time:.6f}\n"
@@ -145,3 +153,38 @@ def labels(names: Mapping[str, str]) -> str:
 def escaped(text: str) -> str:
     """Return *text* without characters that end a label or a line or control a terminal."""
     return safe(text).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def write_parquet(file: IO[bytes], reports: Iterable[tuple[Topology, Interval]]) -> int:
+    """Write *reports* to *file*, one row per device and interval; return the number of rows."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InputError("Parquet needs pyarrow: pip install stackmap[parquet]") from error
+    schema = _schema(pa)
+    rows = (
+        (time, seconds, *who, *(metric.value(load) for metric in METRICS))
+        for time, seconds, who, load in _loads(reports)
+    )
+    count = 0
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, BATCH)):
+            columns = [list(column) for column in zip(*batch, strict=True)]
+            columns[0] = [round(time * 1e6) for time in columns[0]]
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            count += len(batch)
+    return count
+
+
+def _schema(pa: Any) -> Any:
+    """Return the columns, in types of *pa* (pyarrow); the metadata of each has its meaning and unit."""
+    fields = [pa.field("time", pa.timestamp("us", "UTC"), nullable=False)]
+    fields.append(pa.field("seconds", pa.float64(), metadata={"help": "Length of the interval."}))
+    fields += [pa.field(name, pa.dictionary(pa.int32(), pa.string())) for name in TEXTS]
+    fields += [
+        pa.field(metric.key, pa.float64(), metadata={"help": metric.help, "unit": metric.unit})
+        for metric in METRICS
+    ]
+    return pa.schema(fields)

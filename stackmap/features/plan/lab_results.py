@@ -1,17 +1,19 @@
 """
-Which methods were followed in the lab, command by command, and on which kernels.
+What the lab saw of plans: which were followed to their end on which kernels, and what LVM prints meanwhile.
 
-A row is true if tests/lab followed that plan there to its end; its test holds the table to it.
+A row of ``FOLLOWED`` is true if tests/lab followed that plan there to its end, command by command. ``WARNINGS`` are
+those that LVM prints while a step goes well, by the words of the command. The lab's tests hold both to what happens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
-from stackmap.features.plan.plan_context import PlanContext
-from stackmap.features.plan.step import Plan
+from stackmap.features.plan.plan import Plan, PlanContext
 from stackmap.features.plan.users import continuing
+from stackmap.model.command_line import Command
 
 Kernels = tuple[str, ...]
 OLD: Kernels = ("6.1",)
@@ -65,8 +67,8 @@ FOLLOWED: dict[str, Mapping[tuple[str, str], Kernels]] = {
 }
 
 
-def remarked(plan: Plan, method: str, context: PlanContext) -> Plan:
-    """Return *plan* with what the lab saw of this method, and of the users that continue."""
+def with_lab_results(plan: Plan, method: str, context: PlanContext) -> Plan:
+    """Return *plan* with the lab's results for this method, and for users that continue."""
     before = context.target.layout.level if context.target.layout else "linear"
     pair = (before, context.request.level)
     rows, tools = FOLLOWED[method], TOOLS[method]
@@ -87,3 +89,37 @@ def _way(pair: tuple[str, str]) -> str:
 
 def _where(kernels: Kernels, tools: str) -> str:
     return f"on Linux {' and '.join(kernels)} with {tools}"
+
+
+class Warned(NamedTuple):
+    """A warning of LVM's: how it begins, what it means, and the words of commands that may print it."""
+
+    begins: str
+    means: str
+    words: frozenset[str]
+
+
+NO_POLLD = "no lvmpolld service runs, and the command watches its progress itself"
+
+# lvm2 2.03.16: raid_manip.c (_raid_in_sync), lvconvert.c, lvmpolld-client.c. tests/lab holds the table to what is printed.
+WARNINGS = (
+    Warned(
+        "WARNING: Sync status for",
+        "the kernel says 0 % for a moment, and LVM asks again; continue if the command succeeds",
+        frozenset({"lvconvert", "--yes"}),
+    ),
+    Warned(
+        "WARNING: Data redundancy could be lost with writeback caching",
+        "until it is written back, data is only in the cache, as before",
+        frozenset({"lvconvert", "cache", "writeback"}),
+    ),
+    Warned("WARNING: Failed to connect to lvmpolld", NO_POLLD, frozenset({"pvmove"})),
+    Warned("WARNING: Check global/use_lvmpolld", NO_POLLD, frozenset({"pvmove"})),
+)
+
+
+def announced(command: Command) -> tuple[str, ...]:
+    """Return the warnings that *command* may print although it succeeds, each with its meaning."""
+    return tuple(
+        f'"{each.begins} ...": {each.means}' for each in WARNINGS if each.words <= {*command}
+    )
