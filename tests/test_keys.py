@@ -20,7 +20,7 @@ from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError, StackmapError
 from stackmap.host import dm_ioctl, live, log, mapper
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 from stackmap.host.live import LiveHost
 from stackmap.host.recorder import InterceptingHost
 from stackmap.host.recording import RecordingHost

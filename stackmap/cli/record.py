@@ -19,7 +19,7 @@ from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import CaptureError, OutputRefused, SourceError, SourceMissing
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 from stackmap.host.file_tree import MANIFEST
 from stackmap.host.recorder import UnprivilegedHost
 from stackmap.host.recording import RecordingHost

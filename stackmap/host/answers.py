@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from stackmap.errors import CaptureError
-from stackmap.host.capture_paths import Refusal, encoded
+from stackmap.host.capture_format import Refusal, encoded, recorded_text
 from stackmap.host.log import DAMAGES, Lines, patched, split_entries
-from stackmap.host.recorded_text import recorded_text
 
 MAX_WAITING = 64  # changes of an answer that wait; each has 7 KB for 60 busy devices
 

@@ -33,17 +33,18 @@ from stackmap.errors import (
 )
 from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
-from stackmap.host.capture_paths import (
+from stackmap.host.capture_format import (
     MACHINE_ID_HASH,
     Refusal,
     command_file,
+    parse_json,
     parse_udev,
+    recorded_text,
     udev_file,
 )
 from stackmap.host.file_tree import open_tree
 from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.memories import Memories
-from stackmap.host.recorded_text import parse_json, recorded_text
 from stackmap.host.sosreport import Sosreport
 from stackmap.host.table_keys import masked
 from stackmap.host.timeline import (

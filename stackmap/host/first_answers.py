@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 
-from stackmap.host.capture_paths import Refusal, encoded
+from stackmap.host.capture_format import Refusal, encoded
 from stackmap.host.manifest import FORMAT
 from stackmap.host.recorder import LINK, RecordedAnswer, as_json
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.host import Answer, Host, Json
-from stackmap.host.capture_paths import decoded, parse_udev, udev_file
+from stackmap.host.capture_format import decoded, parse_udev, udev_file
 from stackmap.host.table_keys import masked
 
 if TYPE_CHECKING:

@@ -36,8 +36,7 @@ from operator import ne
 from typing import Any
 
 from stackmap.errors import CaptureError
-from stackmap.host.capture_paths import Refusal, encoded
-from stackmap.host.recorded_text import is_instant, recorded_text
+from stackmap.host.capture_format import Refusal, encoded, is_instant, recorded_text
 from stackmap.host.table_keys import masked, masked_bytes
 
 FOLDER = "/log"

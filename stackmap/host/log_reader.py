@@ -12,7 +12,7 @@ from typing import NamedTuple
 from stackmap.errors import SourceMissing
 from stackmap.host import log
 from stackmap.host.answers import Answers
-from stackmap.host.capture_paths import Refusal
+from stackmap.host.capture_format import Refusal
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import FOLDER, Ending
 from stackmap.host.timeline import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host import Json
+from stackmap.host.capture_format import is_instant, parse_json
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST, FileTree
-from stackmap.host.recorded_text import is_instant, parse_json
 from stackmap.host.timeline import NumberedFrames, Warn
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import chain
 
 from stackmap.errors import SourceMissing
-from stackmap.host.capture_paths import Refusal, decoded
+from stackmap.host.capture_format import Refusal, decoded
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import DAMAGES, FOLDER, Frames, segment_start, split_entries
 from stackmap.host.sosreport import COMMANDS

@@ -9,7 +9,7 @@ from typing import Generic, NoReturn, TypeVar
 from stackmap.errors import SourceDenied, SourceError
 from stackmap.host import Answer, Host, Json
 from stackmap.host.capture import LISTING, REFUSALS
-from stackmap.host.capture_paths import MACHINE_ID_HASH, Refusal, command_file, udev_file
+from stackmap.host.capture_format import MACHINE_ID_HASH, Refusal, command_file, udev_file
 
 T = TypeVar("T")
 

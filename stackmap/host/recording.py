@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from stackmap.errors import CaptureError, OutputRefused, SourceError
 from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
-from stackmap.host.capture_paths import Refusal, encoded
+from stackmap.host.capture_format import Refusal, encoded
 from stackmap.host.continuation import complete_last_segment
 from stackmap.host.directory import Directory, make_directory, open_directory
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST

@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from stackmap.errors import SourceMissing
-from stackmap.host.capture_paths import parse_udev
+from stackmap.host.capture_format import parse_udev, recorded_text
 from stackmap.host.file_tree import FileTree
-from stackmap.host.recorded_text import recorded_text
 
 COMMANDS = "/sos_commands"
 BLOCK = f"{COMMANDS}/block"

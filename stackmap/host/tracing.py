@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from stackmap.errors import SourceError
 from stackmap.host import dm_ioctl, signals
 from stackmap.host.btf import Btf
-from stackmap.host.capture_paths import decoded, encoded
+from stackmap.host.capture_format import decoded, encoded
 from stackmap.host.forked import ForkedQuestion
 from stackmap.host.live import BLOCK, LiveHost, refusal
 

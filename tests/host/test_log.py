@@ -18,7 +18,7 @@ from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, SourceDenied
 from stackmap.host import log
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import Refusal
+from stackmap.host.capture_format import Refusal
 from stackmap.host.recording import RecordingHost
 from stackmap.host.retention import Limits
 from stackmap.host.timeline import TimeWindow

@@ -18,7 +18,7 @@ from click.core import ParameterSource
 from stackmap.cli.options import FiniteRange
 from stackmap.cli.output import print_text, tell
 from stackmap.discover import discover
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions

@@ -1,6 +1,12 @@
-"""Answers in a capture: their paths, refusals, the encoding of their text, and udev's format."""
+"""
+How answers are written in a capture: paths, refusals, the encoding of text, udev's format, and limits.
 
-from typing import NamedTuple
+A live machine needs some of it too, so this module imports little.
+"""
+
+from typing import Any, NamedTuple
+
+from stackmap.errors import CaptureError
 
 MACHINE_ID_HASH = "/machine-id.sha256"
 TRACE = "/cmd/stackmap-trace.json"  # what ``record --trace`` adds
@@ -56,3 +62,34 @@ def decoded(content: bytes) -> str:
 def encoded(text: str) -> bytes:
     r"""Return *text* as bytes; surrogates of a non-UTF-8 file name become ``\udcNN``."""
     return text.encode("utf-8", "backslashreplace")
+
+
+# What Python needs for a text may be 25 times its bytes.
+MAX_LINES = 400_000  # of an answer; a table of 20,000 devices has as many lines as segments
+MAX_JSON_VALUES = 1_500_000  # the report of 20,000 LVs has 700,000
+END_OF_TIME = 253402300800  # the beginning of the year 10,000; later instants cannot be shown
+
+
+def is_instant(time: float) -> bool:
+    """Whether *time* is from 1970 on and before the year 10,000; False for NaN."""
+    return 0 <= time < END_OF_TIME
+
+
+def recorded_text(content: bytes, path: str) -> str:
+    """Return an answer as text; ``CaptureError`` naming *path* if it has too many lines."""
+    if len(content) > MAX_LINES < content.count(b"\n"):
+        raise CaptureError(f"{path}: refused: more than {MAX_LINES} lines in one answer")
+    return decoded(content)
+
+
+def parse_json(content: bytes | str, what: str) -> Any:
+    """Return what is in JSON text; ``CaptureError`` naming *what* if it is damaged or too large."""
+    text = content if isinstance(content, str) else decoded(content)
+    if sum(map(text.count, ",[{")) > MAX_JSON_VALUES:
+        raise CaptureError(f"{what} is refused: more than {MAX_JSON_VALUES} values")
+    import json  # 2 ms; a live tree needs none
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CaptureError(f"{what} is damaged: {error}") from error
