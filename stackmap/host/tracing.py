@@ -18,7 +18,7 @@ from stackmap.errors import SourceError
 from stackmap.host import dm_ioctl, signals
 from stackmap.host.btf import Btf
 from stackmap.host.capture_format import decoded, encoded
-from stackmap.host.forked import ForkedQuestion
+from stackmap.host.command import ForkedQuestion
 from stackmap.host.live import BLOCK, LiveHost, refusal
 
 BTF = "/sys/kernel/btf"
