@@ -6,7 +6,7 @@ import zlib
 
 from stackmap.errors import CaptureError
 from stackmap.host.directory import Directory
-from stackmap.host.directory_tree import DirectoryTree
+from stackmap.host.file_tree import DirectoryTree
 from stackmap.host.log import (
     FOLDER,
     FRAME_COUNT,

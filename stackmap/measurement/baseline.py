@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import InputError
 from stackmap.host.capture import CapturedHost
-from stackmap.host.text_file import is_capture, open_text
+from stackmap.host.file_tree import is_capture, open_text
 from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
 from stackmap.measurement.machines import CaptureSource

@@ -20,7 +20,7 @@ from stackmap.errors import InputError, NameNotFound
 from stackmap.features.compare.compare import Pairs, Unmatched, by_title, compare, pairs_of
 from stackmap.features.compare.document import document
 from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
-from stackmap.host.text_file import is_capture, open_text
+from stackmap.host.file_tree import is_capture, open_text
 from stackmap.ledger.layers import counted_tops
 from stackmap.measurement.measurement import Measurement
 from stackmap.measurement.resolution import Resolution
