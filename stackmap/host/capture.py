@@ -33,6 +33,7 @@ from stackmap.errors import (
 )
 from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
+from stackmap.host.capture_files import Sosreport, open_timeline, read_manifest, recorded_keys
 from stackmap.host.capture_format import (
     MACHINE_ID_HASH,
     Refusal,
@@ -43,9 +44,7 @@ from stackmap.host.capture_format import (
     udev_file,
 )
 from stackmap.host.file_tree import open_tree
-from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.memories import Memories
-from stackmap.host.sosreport import Sosreport
 from stackmap.host.table_keys import masked
 from stackmap.host.timeline import (
     SKIPPED,
@@ -104,8 +103,6 @@ class CapturedHost:
 
     def recorded_keys(self) -> list[str]:
         """Return the names of the devices whose key is anywhere in the capture; see ``recorded_keys``."""
-        from stackmap.host.recorded_keys import recorded_keys  # only check pays for it
-
         return recorded_keys(self._tree, [message for _, message in self._refused.values()])
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 from stackmap.errors import CaptureError
+from stackmap.host.capture_files import FORMAT, read_manifest
 from stackmap.host.directory import Directory
 from stackmap.host.file_tree import DirectoryTree
 from stackmap.host.log import (
@@ -19,7 +20,6 @@ from stackmap.host.log import (
     segment_start,
 )
 from stackmap.host.log_writer import LEVEL
-from stackmap.host.manifest import FORMAT, read_manifest
 
 
 def complete_last_segment(directory: Directory) -> int:

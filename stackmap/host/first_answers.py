@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import tarfile
 
+from stackmap.host.capture_files import FORMAT
 from stackmap.host.capture_format import Refusal, encoded
-from stackmap.host.manifest import FORMAT
 from stackmap.host.recorder import LINK, RecordedAnswer, as_json
 
 

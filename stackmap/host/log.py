@@ -29,6 +29,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum, auto
 from functools import lru_cache
 from itertools import compress
@@ -36,7 +37,7 @@ from operator import ne
 from typing import Any
 
 from stackmap.errors import CaptureError
-from stackmap.host.capture_format import Refusal, encoded, is_instant, recorded_text
+from stackmap.host.capture_format import Refusal, decoded, encoded, is_instant, recorded_text
 from stackmap.host.table_keys import masked, masked_bytes
 
 FOLDER = "/log"
@@ -199,6 +200,17 @@ def split_entries(entries: bytes) -> Iterator[tuple[str, str, bytes | Refusal]]:
         end = start + _length(length, len(entries) - start)
         yield kind, question, entries[start:end]
         start = end + 1
+
+
+def texts_of(segment: bytes, asked: str) -> Iterator[str]:
+    """Yield the answers, changed lines and refusals in *segment* to questions that begin with *asked*."""
+    for _, entries in Frames(segment):
+        if asked.encode() not in entries:
+            continue
+        with suppress(*DAMAGES):  # a frame that no command reads either
+            for _, question, body in split_entries(entries):
+                if question.startswith(asked):
+                    yield body.message if isinstance(body, Refusal) else decoded(body)
 
 
 def patched(before: Lines | Refusal, changes: bytes, where: str) -> Lines:

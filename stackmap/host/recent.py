@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from stackmap.errors import CaptureError
+from stackmap.host.capture_files import UNFINISHED
 from stackmap.host.directory import make_directory
 from stackmap.host.file_tree import MANIFEST
-from stackmap.host.manifest import UNFINISHED
 
 
 class RecentFiles:

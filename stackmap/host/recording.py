@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from stackmap.errors import CaptureError, OutputRefused, SourceError
 from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
+from stackmap.host.capture_files import UNFINISHED
 from stackmap.host.capture_format import Refusal, encoded
 from stackmap.host.continuation import complete_last_segment
 from stackmap.host.directory import Directory, make_directory, open_directory
@@ -21,7 +22,6 @@ from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST
 from stackmap.host.first_answers import FirstAnswers
 from stackmap.host.log import Lines
 from stackmap.host.log_writer import SegmentWriter
-from stackmap.host.manifest import UNFINISHED
 from stackmap.host.recorder import (
     InterceptingHost,
     RecordedAnswer,
