@@ -23,7 +23,7 @@ from stackmap.host.capture_format import TRACE
 from stackmap.host.file_tree import MANIFEST
 from stackmap.host.recorder import UnprivilegedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.host.retention import Limits
+from stackmap.host.segments import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen

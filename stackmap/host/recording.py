@@ -16,23 +16,27 @@ from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
 from stackmap.host.capture_files import UNFINISHED
 from stackmap.host.capture_format import Refusal, encoded
-from stackmap.host.continuation import complete_last_segment
 from stackmap.host.directory import Directory, make_directory, open_directory
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST
 from stackmap.host.first_answers import FirstAnswers
 from stackmap.host.log import Lines
-from stackmap.host.log_writer import SegmentWriter
 from stackmap.host.recorder import (
     InterceptingHost,
     RecordedAnswer,
     RecordedBackgroundAnswer,
     refusal_of,
 )
-from stackmap.host.retention import NO_LIMITS, Limits, Retention
+from stackmap.host.segments import (
+    NO_LIMITS,
+    Limits,
+    Retention,
+    SegmentWriter,
+    complete_last_segment,
+)
 from stackmap.host.timeline import SKIPPED
 
 if TYPE_CHECKING:
-    from stackmap.host.recent import RecentFiles
+    from stackmap.host.segments import RecentFiles
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from stackmap.host import log
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import Refusal
 from stackmap.host.recording import RecordingHost
-from stackmap.host.retention import Limits
+from stackmap.host.segments import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.sampling.watch import Watch
 from stackmap.sources.diskstats import PATH
