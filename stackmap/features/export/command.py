@@ -13,7 +13,7 @@ import click
 from stackmap.cli.options import force_option, measuring
 from stackmap.discover.find import find_existing
 from stackmap.errors import InputError
-from stackmap.host.output_file import OutputFile
+from stackmap.host.directory import OutputFile
 from stackmap.ledger.corrections import corrected
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from stackmap.features.export.families import Exported, Family, families
 from stackmap.features.export.kept_samples import KeptSamples
 from stackmap.features.export.textfile import FIRST, textfile
 from stackmap.features.export.weights import stacks
-from stackmap.host.output_file import OutputFile
+from stackmap.host.directory import OutputFile
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.measured import measured_context

@@ -224,7 +224,7 @@ def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
 def _page_writer(path: str, *, force: bool, markdown: bool) -> Callable[[Fleet], None]:
     """Return what writes the page to *path*; an impossible one is refused before the server is asked."""
     from stackmap.features.report.command import drawn, is_markdown, write_page
-    from stackmap.host.output_file import OutputFile
+    from stackmap.host.directory import OutputFile
 
     markdown = is_markdown(path, markdown=markdown)
     file = None if path == "-" else OutputFile(path, force=force)

@@ -17,7 +17,7 @@ from stackmap.features.report.figures import Measuring
 from stackmap.features.report.page import page_of
 from stackmap.features.report.proposals import proposal
 from stackmap.host.capture_format import encoded
-from stackmap.host.output_file import OutputFile
+from stackmap.host.directory import OutputFile
 from stackmap.measurement.resolution import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.sources import limits
