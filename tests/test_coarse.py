@@ -9,9 +9,8 @@ from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.errors import CaptureError
 from stackmap.host import log
-from stackmap.host.answers import MAX_WAITING, Answers
 from stackmap.host.capture import CapturedHost
-from stackmap.host.log_reader import LogReader
+from stackmap.host.log_reader import MAX_WAITING, Answers, LogReader
 from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.machines import CaptureSource

@@ -6,17 +6,36 @@ A live machine needs some of it too, so this module imports little.
 
 from typing import Any, NamedTuple
 
-from stackmap.errors import CaptureError
+from stackmap.errors import (
+    CaptureError,
+    SourceDenied,
+    SourceError,
+    SourceMissing,
+    SourceTimeout,
+)
 
+LISTING = ".names"  # the file with the names in its directory
+REFUSALS: dict[str, type[SourceError]] = {
+    "denied": SourceDenied,
+    "missing": SourceMissing,
+    "timeout": SourceTimeout,
+    "failed": SourceError,
+}
 MACHINE_ID_HASH = "/machine-id.sha256"
 TRACE = "/cmd/stackmap-trace.json"  # what ``record --trace`` adds
 
 
 class Refusal(NamedTuple):
-    """No answer: ``kind`` is a key of ``capture.REFUSALS``, ``message`` the reason."""
+    """No answer: ``kind`` is a key of ``REFUSALS``, ``message`` the reason."""
 
     kind: str
     message: str
+
+
+def refusal_of(error: SourceError) -> Refusal:
+    """Return the refusal to record for *error*."""
+    kind = next(word for word, kind in REFUSALS.items() if type(error) is kind)
+    return Refusal(kind, str(error))
 
 
 def command_file(command: tuple[str, ...]) -> str:
