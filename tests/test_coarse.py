@@ -164,7 +164,12 @@ def test_answers_are_those_of_each_sample():
             "read /y", [str(number)]
         )
         lines = now
-        assert lazy.take(entries, "it") == log.apply_entries(eager, entries, "it")
+        assert lazy.take(entries, "it") == {}
+        for kind, question, body in log.split_entries(entries):
+            whole = kind == "="
+            eager[question] = (
+                body.decode().split("\n") if whole else log.patched(eager[question], body, "it")
+            )
         if rng.random() < 0.1:
             assert lazy.get("read /x") == eager["read /x"] == lines
             assert lazy.get("read /y") == [str(number)]

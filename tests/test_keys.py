@@ -21,8 +21,8 @@ from stackmap.errors import CaptureError, SourceError, StackmapError
 from stackmap.host import dm_ioctl, live, log
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import TRACE
+from stackmap.host.intercepting import InterceptingHost
 from stackmap.host.live import LiveHost
-from stackmap.host.recorder import InterceptingHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.table_keys import masked
 from stackmap.model.device import Role

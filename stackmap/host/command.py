@@ -17,9 +17,9 @@ import select
 import signal
 import time
 from _thread import allocate_lock  # threading takes 1 ms
-from collections.abc import Iterator
 
 from stackmap.errors import SourceError, SourceMissing, SourceTimeout
+from stackmap.host.signals import delayed
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
 ENVIRONMENT = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
@@ -41,17 +41,6 @@ def kill_all() -> None:
             os.killpg(group, signal.SIGKILL)
 
 
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Delay signals until the started command is in ``_running``."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
-    try:
-        with _starting:
-            yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 atexit.register(kill_all)
 
 
@@ -63,7 +52,7 @@ class Command:
         self._out, out = os.pipe()
         self._err, err = os.pipe()
         try:
-            with _uninterrupted():
+            with delayed(ENDING_SIGNALS), _starting:
                 self._pid = self._started(out, err)
                 _running.add(self._pid)
         except OSError as error:

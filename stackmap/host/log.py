@@ -155,8 +155,19 @@ class Frames:
             self.ending = Ending.WHOLE
 
 
-def parse_count(answer: str, where: str) -> tuple[int, int]:
-    """Return the frames before and the marks in an answer to ``FRAME_COUNT``; ``CaptureError`` if damaged."""
+def frame_count(entries: bytes, where: str) -> tuple[int, int] | None:
+    """Return the frames before a segment and the marks up to its first frame, which has *entries*; None if they do not say."""
+    try:
+        counts = [
+            body
+            for kind, question, body in split_entries(entries)
+            if kind == "+" and question == FRAME_COUNT and isinstance(body, bytes)
+        ]
+    except DAMAGES as error:
+        raise CaptureError(f"{where}: damaged: {error!r}") from error
+    if not counts:
+        return None
+    answer = recorded_text(counts[-1], where)
     try:
         before, marks = map(int, answer.split())
     except ValueError as error:
@@ -164,26 +175,6 @@ def parse_count(answer: str, where: str) -> tuple[int, int]:
             f"{where}: damaged: no count of frames: {masked(answer)[:60]!r}"
         ) from error
     return before, marks
-
-
-def apply_entries(
-    answers: dict[str, Lines | Refusal], entries: bytes, where: str
-) -> dict[str, str]:
-    """Bring *answers* up to a frame; return what holds for that frame alone."""
-    alone: dict[str, str] = {}
-    try:
-        for kind, question, body in split_entries(entries):
-            if isinstance(body, Refusal):
-                answers[question] = body
-            elif kind == "+":
-                alone[question] = recorded_text(body, where)
-            elif kind == "~":
-                answers[question] = patched(answers[question], body, where)
-            else:
-                answers[question] = recorded_text(body, where).split("\n")
-    except DAMAGES as error:
-        raise CaptureError(f"{where}: damaged: {error!r}") from error
-    return alone
 
 
 def split_entries(entries: bytes) -> Iterator[tuple[str, str, bytes | Refusal]]:

@@ -62,7 +62,6 @@ class LogReader:
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
         self._may_begin_marked: set[int] = set()  # of the segments whose first frame was read
-        self._ahead: dict[int, bytes] = {}  # segments of which only the count was read
         self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
         self._has_begun = False
 
@@ -204,24 +203,19 @@ class LogReader:
         """Return the count of frames and marks in a segment's first frame; None without one."""
         if place not in self._counts and place < len(self._names):
             name = self._names[place]
-            entries = next((entries for _, entries in log.Frames(self._counted(place))), b"")
-            answer = log.apply_entries({}, entries, name).get(log.FRAME_COUNT)
-            self._counts[place] = None if answer is None else log.parse_count(answer, name)
+            entries = next((entries for _, entries in log.Frames(self._content(place))), b"")
+            self._counts[place] = log.frame_count(entries, name)
             if not entries.startswith(log.UNMARKED):
                 self._may_begin_marked.add(place)
         return self._counts.get(place)
 
-    def _counted(self, place: int) -> bytes:
-        """Return a segment, b"" if a recorder removed it; keep it, for it may be read next."""
+    def _content(self, place: int) -> bytes:
+        """Return a segment, b"" if a recorder removed it meanwhile."""
         try:
-            content = self._tree.read(self._names[place])
+            return self._tree.read(self._names[place])
         except SourceMissing:
             self._damaged.add(place)
             return b""
-        if place < len(self._names) - 1:  # the newest may grow
-            self._ahead = {n: each for n, each in self._ahead.items() if n == place - 1}
-            self._ahead[place] = content
-        return content
 
     def _marked_frames(self, place: int) -> Iterator[tuple[float, bytes, bool]]:
         """Yield the frames of a segment, and whether it or the next frame may be marked."""
@@ -242,12 +236,7 @@ class LogReader:
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""
-        try:
-            content = self._ahead.pop(place, None) or self._tree.read(self._names[place])
-            frames = log.Frames(content, self._starts[place])
-        except SourceMissing:
-            self._damaged.add(place)
-            return
+        frames = log.Frames(self._content(place), self._starts[place])
         yield from frames
         newest = place == len(self._names) - 1  # a crash may have cut it off
         fine = (Ending.WHOLE, Ending.CUT) if newest else (Ending.WHOLE,)

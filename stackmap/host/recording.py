@@ -20,14 +20,14 @@ from stackmap.host.capture_files import FORMAT, UNFINISHED
 from stackmap.host.capture_format import Refusal, encoded, refusal_of
 from stackmap.host.directory import Directory, make_directory, open_directory
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST
-from stackmap.host.log import Lines
-from stackmap.host.recorder import (
+from stackmap.host.intercepting import (
     LINK,
     InterceptingHost,
     RecordedAnswer,
     RecordedBackgroundAnswer,
     as_json,
 )
+from stackmap.host.log import Lines
 from stackmap.host.segments import (
     NO_LIMITS,
     Limits,
@@ -104,8 +104,8 @@ class RecordingHost(InterceptingHost):
         """Add the file *path*, which no question answers, to the capture."""
         self._write(path, encoded(text))
 
-    def say_outdated(self, is_outdated: bool) -> None:
-        """Say whether changes are known in this frame that its answers do not show."""
+    def set_outdated(self, is_outdated: bool) -> None:
+        """Set whether changes are known in this frame that its answers do not show."""
         self._is_outdated = is_outdated
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
@@ -234,7 +234,7 @@ class RecordingHost(InterceptingHost):
         try:
             self._segment.append(log.encode_frame(time, self._entries))
         except CaptureError:
-            if self._segment.is_empty:
+            if not self._segment.size:
                 with suppress(OSError):  # the failure is what counts
                     self._directory.remove(log.segment_path(self._segment.start))
             raise

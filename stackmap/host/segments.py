@@ -12,7 +12,6 @@ import os
 import signal
 import zlib
 from collections import deque
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from stackmap.errors import CaptureError
@@ -21,19 +20,20 @@ from stackmap.host.directory import Directory, make_directory
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST, DirectoryTree
 from stackmap.host.log import (
     FOLDER,
-    FRAME_COUNT,
     GZIP,
     SEGMENT_SECONDS,
     Ending,
     Frames,
-    apply_entries,
     encode_frame,
-    parse_count,
+    frame_count,
     segment_start,
 )
+from stackmap.host.signals import delayed
 
 # Nearly the compression of level 6 on counters, in a fifth of its time.
 LEVEL = 1
+# After packed but unwritten data, nothing later could be read: these wait.
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 SHARE = 4  # a segment has at most this part of the permitted size
 
@@ -42,7 +42,7 @@ class SegmentWriter:
     """
     The new *file*, opened to append, grows by one frame per write; it never ends in half a frame.
 
-    A failed write, for example on a full disk, is truncated away. *path* is for messages.
+    A failed write, for example on a full disk, is truncated away. *path* is for messages. ``size``: the bytes written so far.
     """
 
     def __init__(self, file: int, path: str, start: float) -> None:
@@ -51,26 +51,16 @@ class SegmentWriter:
         self._file = file
         self._path = path
         self._packing = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
-        self._size = 0
-
-    @property
-    def size(self) -> int:
-        """The bytes written so far."""
-        return self._size
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no frame was written."""
-        return self._size == 0
+        self.size = 0
 
     def append(self, frame: bytes) -> None:
         """Write *frame*; it is readable from now on."""
-        with _signals_blocked():
+        with delayed(INTERRUPTS):
             self._write(self._packing.compress(frame) + self._packing.flush(zlib.Z_SYNC_FLUSH))
 
     def end(self) -> None:
         """End the stream and close the file."""
-        with _signals_blocked():
+        with delayed(INTERRUPTS):
             self._write(self._packing.flush())
         os.close(self._file)
 
@@ -82,20 +72,10 @@ class SegmentWriter:
                 written += os.write(self._file, packed[written:])
         except OSError as error:
             with contextlib.suppress(OSError):  # readers ignore an incomplete frame, too
-                os.ftruncate(self._file, self._size)
+                os.ftruncate(self._file, self.size)
             os.close(self._file)
             raise CaptureError(f"{self._path}: {error.strerror}") from error
-        self._size += len(packed)
-
-
-@contextlib.contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Delay an interrupt: after packed but unwritten data, nothing later could be read."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.size += len(packed)
 
 
 def complete_last_segment(directory: Directory) -> int:
@@ -119,13 +99,13 @@ def complete_last_segment(directory: Directory) -> int:
             if frames.ending is not Ending.DAMAGED:
                 directory.remove(path)
             continue
-        answer = apply_entries({}, first[1], path).get(FRAME_COUNT, "0 0")
+        before, _ = frame_count(first[1], path) or (0, 0)
         frames = Frames(content)
         count = sum(1 for _ in frames)
         if frames.ending is Ending.CUT:  # of a damaged one, readers tell what is left out
             directory.write(f"{path}.new", _ended(content))
             directory.rename(f"{path}.new".lstrip("/"), path.lstrip("/"))
-        return parse_count(answer, path)[0] + count
+        return before + count
     return 0
 
 
