@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
-    from stackmap.sampling.surveys import Rediscover, Update
+    from stackmap.sampling.watch import Rediscover, Update
 
 # Passes intervals on, given how many were asked for; None: no end.
 Filter = Callable[[Iterator["TopologyInterval"], int | None], Iterator["TopologyInterval"]]
