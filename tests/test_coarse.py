@@ -14,7 +14,7 @@ from stackmap.host.log_reader import MAX_WAITING, Answers, LogReader
 from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.machines import CaptureSource
-from stackmap.measurement.selection import IntervalSelection
+from stackmap.measurement.source import IntervalSelection
 from stackmap.sampling.watch import Watch
 from stackmap.sources import diskstats
 from tests.machine import DrawnHost, block

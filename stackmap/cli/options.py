@@ -14,7 +14,7 @@ from stackmap.cli.usage import missing, one_form
 from stackmap.commands import additions
 
 if TYPE_CHECKING:
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
 
 
 LONGEST = 366  # days
@@ -200,7 +200,7 @@ def _measuring(
         since_boot: bool,
         **more: Any,
     ) -> None:
-        from stackmap.measurement.selection import (
+        from stackmap.measurement.source import (
             IntervalSelection,  # check and tree have no intervals
         )
 

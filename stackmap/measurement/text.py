@@ -18,7 +18,7 @@ from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.text.device_names import Names
 
 if TYPE_CHECKING:
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval

@@ -22,9 +22,8 @@ from stackmap.features.compare.document import document
 from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
 from stackmap.host.file_tree import is_capture, open_text
 from stackmap.ledger.layers import counted_tops
-from stackmap.measurement.measurement import Measurement
-from stackmap.measurement.resolution import Resolution
-from stackmap.measurement.selection import IntervalSelection
+from stackmap.measurement.capture_part import Resolution
+from stackmap.measurement.source import IntervalSelection, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

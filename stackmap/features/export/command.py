@@ -98,7 +98,7 @@ def _textfile(
     session: Session, options: MeasuringOptions, place: str, most: int, *, alone: bool
 ) -> None:
     from stackmap.features.export.textfile_command import write_textfile
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
 
     if not alone or options.text is not None or options.selection != IntervalSelection():
         raise click.UsageError("--textfile takes only NAMEs: it measures nothing")

@@ -57,7 +57,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.document.layers import layers_document
     from stackmap.ledger.averages import average
     from stackmap.ledger.layer_report import LayerReport
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
     from stackmap.render.findings_json import explain_json
     from stackmap.render.layers_json import layers_json
 
