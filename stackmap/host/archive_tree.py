@@ -346,7 +346,7 @@ def _is_used(path: str) -> bool:
 
 def _pax(raw: bytes, path: str) -> dict[str, str]:
     """Return the records ``length key=value`` of a pax header."""
-    found = {}
+    records = {}
     while raw:
         length, _, _ = raw.partition(b" ")
         size = int(length) if length.isdigit() and len(length) < 8 else 0
@@ -356,9 +356,9 @@ def _pax(raw: bytes, path: str) -> dict[str, str]:
             raise CaptureError(f"{path}: damaged: a pax header of the tar cannot be read")
         if key.startswith(b"GNU.sparse"):
             raise CaptureError(f"{path}: refused: a sparse file; make the tar without --sparse")
-        found[_text(key)] = _text(value[:-1])
+        records[_text(key)] = _text(value[:-1])
         raw = raw[size:]
-    return found
+    return records
 
 
 def _name(header: bytes) -> str:

@@ -270,10 +270,10 @@ class CapturedHost:
         return self._json(self._required_answer(name, f"/{name}.json"), f"{name}.json")
 
     def _json(self, text: str, what: str) -> list[dict[str, Any]]:
-        found = parse_json(text, f"{self.path}: {what}")
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        records = parse_json(text, f"{self.path}: {what}")
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise CaptureError(f"{self.path}: {what} is damaged: not a list of records")
-        return found
+        return records
 
 
 class Memories:
@@ -301,8 +301,8 @@ class Memories:
 
         def again(host: Host) -> T:
             changed = self._changed()
-            for each in self._kept:
-                each.is_old = each.is_old or changed is None or not each.asked.isdisjoint(changed)
+            for kept in self._kept:
+                kept.is_old = kept.is_old or changed is None or not kept.asked.isdisjoint(changed)
             if memory.is_old:
                 results.clear()
                 memory.asked.clear()

@@ -53,7 +53,7 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
         manifest = parse_json(tree.read(MANIFEST), f"{path}: capture.json")
     except SourceMissing:
         # While the unfinished manifest is replaced, only the archive is there.
-        if any(_has(tree.read, each) for each in (UNFINISHED, FIRST_ANSWERS)):
+        if any(_has(tree.read, name) for name in (UNFINISHED, FIRST_ANSWERS)):
             raise CaptureError(
                 f"{path}: empty: the recording ended before its first sample"
             ) from None
@@ -138,8 +138,8 @@ class Sosreport:
         except SourceMissing:
             return {}
         texts = [self._text(f"{BLOCK}/{name}") or "" for name in names if name.startswith(UDEVADM)]
-        found = [parse_udev(text.replace(": ", ":")) for text in texts]
-        return {f"{each.get('MAJOR')}:{each.get('MINOR')}": each for each in found}
+        devices = [parse_udev(text.replace(": ", ":")) for text in texts]
+        return {f"{device.get('MAJOR')}:{device.get('MINOR')}": device for device in devices}
 
     def _text(self, path: str) -> str | None:
         try:

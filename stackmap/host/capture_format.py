@@ -102,7 +102,7 @@ def recorded_text(content: bytes, path: str) -> str:
 
 
 def parse_json(content: bytes | str, what: str) -> Any:
-    """Return what is in JSON text; ``CaptureError`` naming *what* if it is damaged or too large."""
+    """Return the value of JSON text; ``CaptureError`` naming *what* if it is damaged or too large."""
     text = content if isinstance(content, str) else decoded(content)
     if sum(map(text.count, ",[{")) > MAX_JSON_VALUES:
         raise CaptureError(f"{what} is refused: more than {MAX_JSON_VALUES} values")

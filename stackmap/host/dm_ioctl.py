@@ -109,12 +109,12 @@ class Control:
         return self._string(head[4]) if head[7] & HAS_ANSWER else b""
 
     def _targets(self, start: int, count: int) -> list[Target]:
-        found, at = [], start
+        targets, at = [], start
         for _ in range(count):
             first, length, _, following, kind = _SPEC.unpack_from(self._buffer, at)
-            found.append(Target(first, length, _text(kind), self._string(at + _SPEC.size)))
+            targets.append(Target(first, length, _text(kind), self._string(at + _SPEC.size)))
             at = start + following
-        return found
+        return targets
 
     def _string(self, at: int) -> bytes:
         return bytes(self._buffer[at : self._buffer.index(0, at)])

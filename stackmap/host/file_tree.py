@@ -62,7 +62,7 @@ class DirectoryTree:
             raise SourceMissing(f"{path}: not a link in this capture") from error
 
     def _of_opened(self, path: str, look: Callable[[int], T]) -> T:
-        """Return what *look* finds in the file or directory at *path*, given its descriptor."""
+        """Return the result of *look*, given the descriptor of the file or directory at *path*."""
         try:
             descriptor = self._opened(path)
             try:  # others may swap what is there: what is open is judged
@@ -186,7 +186,7 @@ def _no_name(path: str) -> SourceMissing:
 
 
 def _refusal(path: str, error: OSError) -> SourceError:
-    """Return what the system refuses at *path* as the error of a capture."""
+    """Return the *error* of the system at *path* as that of a capture."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError, IsADirectoryError)):
         return SourceMissing(f"{path}: not in this capture")
     return SourceDenied(f"{error.filename or path}: {error.strerror}")

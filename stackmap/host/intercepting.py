@@ -67,7 +67,9 @@ class InterceptingHost:
             f"udev {number}",
             udev_file(number),
             lambda: self._host.udev(number),
-            lambda found: "".join(f"E:{key}={value}\n" for key, value in sorted(found.items())),
+            lambda properties: "".join(
+                f"E:{key}={value}\n" for key, value in sorted(properties.items())
+            ),
         )
 
     def volumes(self) -> list[dict[str, Json]]:
@@ -224,7 +226,7 @@ class RecordedBackgroundAnswer(Generic[T]):
         return self._answer.ready(seconds)
 
     def result(self) -> T:
-        """Return it, and have its questions recorded."""
+        """Return the result, and have its questions recorded."""
         try:
             return self._answer.result()
         finally:

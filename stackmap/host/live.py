@@ -153,10 +153,10 @@ class LiveHost:
         """Return the salted hash; a plan's guard makes the same one (features/plan/guard.py)."""
         import hashlib
 
-        found = self.read(MACHINE_ID).strip()
-        if not found or found == "uninitialized":  # as in an image, machine-id(5)
+        machine_id = self.read(MACHINE_ID).strip()
+        if not machine_id or machine_id == "uninitialized":  # as in an image, machine-id(5)
             raise SourceMissing(f"{MACHINE_ID}: has no id")
-        return hashlib.sha256(f"stackmap {found}".encode()).hexdigest()
+        return hashlib.sha256(f"stackmap {machine_id}".encode()).hexdigest()
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events since the previous call, from pyudev's monitor of the kernel."""
@@ -231,7 +231,7 @@ def _all_of(descriptor: int, *, at_once: bool) -> bytes:
 
 
 def refusal(what: str, error: OSError) -> SourceError:
-    """Return what *error* means for a question about *what*."""
+    """Return *error* as that of a question about *what*."""
     kind = _KINDS.get(error.errno or 0, SourceError)
     return kind(f"{what}: {error.strerror or error}")
 

@@ -62,7 +62,7 @@ MAX_ENTRY_HEADING = (
 )  # bytes, more than the heading of any entry, a refusal's message included
 FRAME_COUNT = "count"
 MARK = "marked"
-MARKED, UNMARKED = (b'["+", "marked", 1]\n%b\n' % each for each in (b"1", b"0"))
+MARKED, UNMARKED = (b'["+", "marked", 1]\n%b\n' % state for state in (b"1", b"0"))
 
 
 Lines = list[str]  # an answer, split at its line ends
@@ -78,8 +78,8 @@ _SEGMENT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\.gz", re.ASCII)
 
 def segment_start(name: str) -> float | None:
     """Return when the segment *name* begins, None if it is not a segment."""
-    found = _SEGMENT.fullmatch(name)
-    return float(found[1]) if found and is_instant(float(found[1])) else None
+    match = _SEGMENT.fullmatch(name)
+    return float(match[1]) if match and is_instant(float(match[1])) else None
 
 
 def encode_frame(time: float, entries: list[bytes]) -> bytes:

@@ -51,13 +51,13 @@ class LogReader:
     """
 
     def __init__(self, tree: FileTree, names: list[str], warn: Warn) -> None:
-        found = sorted(
+        segments = sorted(
             (start, name) for name in names if (start := log.segment_start(name)) is not None
         )
         self._tree = tree
         self._warn = warn
-        self._starts = [*(start for start, _ in found), inf]
-        self._names = [f"{FOLDER}/{name}" for _, name in found]
+        self._starts = [*(start for start, _ in segments), inf]
+        self._names = [f"{FOLDER}/{name}" for _, name in segments]
         self._answers = Answers()
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}

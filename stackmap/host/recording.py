@@ -144,9 +144,10 @@ class RecordingHost(InterceptingHost):
         """Record background answers, except those that sampling has asked again since."""
         self._background.discard(aside)
         newer, self._asked_meanwhile = self._asked_meanwhile, set()
-        for each in kept:
-            if each[0] not in newer:
-                self._record(each)
+        for answer in kept:
+            question = answer[0]
+            if question not in newer:
+                self._record(answer)
 
     def _record(self, kept: RecordedAnswer) -> None:
         """Record an answer; a later one only if it differs."""
@@ -225,9 +226,9 @@ class RecordingHost(InterceptingHost):
                     f"{self._path}: the clock is before the samples there; set it, or give a new directory"
                 )
             self._segment = self._new_segment(log.segment_path(time), time)
-            passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
+            passing = [entry for entry in self._entries if entry.startswith(log.TRANSIENT)]
             mark = [] if marked else [log.UNMARKED]
-            answers = [log.encode_entry(*each) for each in self._later.items()]
+            answers = [log.encode_entry(*later) for later in self._later.items()]
             before = self.frames + (self._earlier or 0)
             count = log.encode_transient(log.FRAME_COUNT, f"{before} {self._marks}")
             self._entries = [*mark, *passing, *answers, count]

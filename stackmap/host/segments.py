@@ -140,8 +140,8 @@ class Retention:
         self._directory = directory
         self._limits = limits
         starts = [(segment_start(name), name) for name in directory.names(FOLDER)]
-        found = sorted((start, name) for start, name in starts if start is not None)
-        self._ended = deque(self._measured(name, start) for start, name in found)
+        segments = sorted((start, name) for start, name in starts if start is not None)
+        self._ended = deque(self._measured(name, start) for start, name in segments)
 
     def is_newest(self, time: float) -> bool:
         """Whether a segment that begins at *time* is read after all others."""
@@ -169,7 +169,7 @@ class Retention:
         size, age = self._limits.size, self._limits.age
         if size is not None:
             others = sum(self._size(path.lstrip("/")) for path in (MANIFEST, FIRST_ANSWERS))
-            if others + segment.size + sum(each.size for each in self._ended) > size:
+            if others + segment.size + sum(ended.size for ended in self._ended) > size:
                 return True
         end = self._ended[1].start if len(self._ended) > 1 else segment.start
         return age is not None and end < time - age

@@ -65,12 +65,12 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
 def without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:
     """Yield the intervals as they come; a text's own averages only if it has no other intervals."""
     summaries: list[Interval] = []
-    found = False
+    has_intervals = False
     for report in reports:
         if not report.summary:
-            found = True
+            has_intervals = True
             summaries.clear()
             yield report
-        elif not found:
+        elif not has_intervals:
             summaries.append(report)
     yield from summaries

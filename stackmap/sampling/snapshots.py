@@ -40,11 +40,11 @@ def identities(before: Topology, after: Topology, changes: UeventDelta = NO_CHAN
     boot = after.machine.boot
     was = {name: device.identity for name, device in before.devices.items()}
     now = {name: device.identity for name, device in after.devices.items()}
-    found = (
+    by_name = (
         (name, _identity_between(name, was.get(name), now.get(name), after, changes))
         for name in (*was, *(now.keys() - was.keys()), *(changes.touched - was.keys() - now.keys()))
     )
-    return {name: same and f"{same} {boot}".rstrip() for name, same in found}
+    return {name: same and f"{same} {boot}".rstrip() for name, same in by_name}
 
 
 def _identity_between(
@@ -165,7 +165,7 @@ def interval_between(
         time=interval.time,
         seconds=interval.seconds,
         events=tuple(dict.fromkeys((*titled, *later.events))),
-        readings=tuple(each for each in readings if each is not None),
+        readings=tuple(reading for reading in readings if reading is not None),
     )
 
 

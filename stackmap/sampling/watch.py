@@ -148,10 +148,10 @@ class Watch:
         if self._pending is None or not self._pending.ready(patience):
             return None
         pending, self._pending = self._pending, None
-        found = pending.result()
-        if isinstance(found, Survey):
-            return found
-        self._take_reading(found, self._asked_at)
+        result = pending.result()
+        if isinstance(result, Survey):
+            return result
+        self._take_reading(result, self._asked_at)
         if self._later_changes:
             # At once: a replay takes the answers as arrived if nothing is pending.
             self._changes += self._later_changes
