@@ -146,7 +146,7 @@ class TarReader:
         return self._error(f"not a capture, or damaged: {why}; {WHAT_A_CAPTURE_IS}")
 
 
-class _XzStream(io.RawIOBase):
+class _XzStream:
     """An xz file, unpacked within ``LZMA_MEMORY``; ``OSError`` if it needs more or is damaged."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -156,26 +156,21 @@ class _XzStream(io.RawIOBase):
         self._unpacker = lzma.LZMADecompressor(memlimit=LZMA_MEMORY)
         self._error = lzma.LZMAError
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # BufferedReader gives a memoryview
-        """Fill *buffer* as far as content has come; return the bytes."""
-        while not self._unpacker.eof:
+    def read(self, size: int) -> bytes:
+        """Return the next *size* bytes of content, fewer only at its end."""
+        parts: list[bytes] = []
+        while size > 0 and not self._unpacker.eof:
             packed = self._file.read(PACKED) if self._unpacker.needs_input else b""
             if self._unpacker.needs_input and not packed:
                 raise EOFError("the xz file is cut short")
             try:
-                content = self._unpacker.decompress(packed, len(buffer))
+                parts.append(self._unpacker.decompress(packed, size))
             except self._error as error:
                 raise OSError(
                     f"not an xz file, damaged, or it needs much memory: {error}"
                 ) from error
-            if content:
-                buffer[: len(content)] = content
-                return len(content)
-        return 0
+            size -= len(parts[-1])
+        return b"".join(parts)
 
 
 def unpacked(file: BinaryIO) -> BinaryIO:
@@ -191,7 +186,7 @@ def unpacked(file: BinaryIO) -> BinaryIO:
 
         return bz2.open(file)  # type: ignore[return-value]
     if start.startswith(XZ):
-        return io.BufferedReader(_XzStream(file))
+        return _XzStream(file)  # type: ignore[return-value]
     return file
 
 

@@ -258,8 +258,8 @@ class Answers:
 
     def __init__(self) -> None:
         self._known: dict[str, Lines | Refusal] = {}
-        self._whole: dict[str, bytes] = {}  # newer than known, not decoded yet
-        self._changes: dict[str, list[tuple[bytes, bytes]]] = {}  # newer than both: places, body
+        # Newer than known, not decoded yet: a whole answer, with None, and changes of it, with their places.
+        self._waiting: dict[str, list[tuple[bytes | None, bytes]]] = {}
         self._where = ""  # the newest frame
         self._changed: set[str] | None = None  # since they were asked for; None: all
 
@@ -272,22 +272,21 @@ class Answers:
                 if self._changed is not None and kind != "+" and not self._is_known(question, body):
                     self._changed.add(question)
                 if isinstance(body, Refusal):
-                    self._forget(question)
+                    self._waiting.pop(question, None)
                     self._known[question] = body
                 elif kind == "+":
                     alone[question] = recorded_text(body, where)
                 elif kind == "~":
                     self._change(question, body)
                 else:
-                    self._forget(question)
-                    self._whole[question] = body
+                    self._waiting[question] = [(None, body)]
         except DAMAGES as error:
             raise CaptureError(f"{where}: damaged: {error!r}") from error
         return alone
 
     def get(self, question: str) -> Lines | Refusal | None:
         """Return the newest answer; ``CaptureError`` if it is damaged."""
-        if question in self._whole or question in self._changes:
+        if question in self._waiting:
             try:
                 self._put_together(question)
             except DAMAGES as error:
@@ -301,35 +300,30 @@ class Answers:
 
     def _is_known(self, question: str, body: bytes | Refusal) -> bool:
         """Whether the newest answer is a refusal or a whole answer that is there again."""
-        if question in self._changes:
-            return False
-        if question in self._whole:
-            return self._whole[question] == body
+        if waiting := self._waiting.get(question):
+            return waiting == [(None, body)]
         known = self._known.get(question)
         return known == body if isinstance(body, Refusal) else _encoded(known) == body
 
-    def _forget(self, question: str) -> None:
-        self._whole.pop(question, None)
-        self._changes.pop(question, None)
-
     def _change(self, question: str, body: bytes) -> None:
         """Keep changed lines; earlier ones of the same lines are forgotten."""
-        if question not in self._known and question not in self._whole:
+        if question not in self._known and question not in self._waiting:
             raise KeyError(question)
         places = body[: body.find(b"\n")]
-        changes = self._changes.setdefault(question, [])
-        if changes and changes[-1][0] == places:
-            changes[-1] = places, body
+        waiting = self._waiting.setdefault(question, [])
+        if waiting and waiting[-1][0] == places:
+            waiting[-1] = places, body
             return
-        changes.append((places, body))
-        if len(changes) > MAX_WAITING:
+        waiting.append((places, body))
+        if len(waiting) > MAX_WAITING:
             self._put_together(question)
 
     def _put_together(self, question: str) -> None:
-        if (whole := self._whole.pop(question, None)) is not None:
-            self._known[question] = recorded_text(whole, self._where).split("\n")
-        for _, body in self._changes.pop(question, ()):
-            self._known[question] = patched(self._known[question], body, self._where)
+        for places, body in self._waiting.pop(question):
+            if places is None:
+                self._known[question] = recorded_text(body, self._where).split("\n")
+            else:
+                self._known[question] = patched(self._known[question], body, self._where)
 
 
 def _encoded(answer: Lines | Refusal | None) -> bytes | None:
