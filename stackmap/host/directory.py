@@ -80,7 +80,7 @@ class Directory:
     def status(self, name: str) -> os.stat_result | None:
         """Return the status of *name* itself, also of a link; None if it does not exist."""
         try:
-            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            return os.stat(name.lstrip("/"), dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
@@ -109,7 +109,8 @@ class Directory:
 
     def rename(self, old: str, new: str) -> None:
         """Rename the file *old*; a file *new* is replaced."""
-        os.rename(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        place = self._descriptor
+        os.rename(old.lstrip("/"), new.lstrip("/"), src_dir_fd=place, dst_dir_fd=place)
 
     def remove(self, name: str) -> None:
         """Remove the file *name*."""

@@ -177,7 +177,7 @@ class RecordingHost(InterceptingHost):
                 f"{self._path}: another stackmap records here; give a new directory"
             )
         try:
-            if directory.status(MANIFEST.lstrip("/")) is not None:
+            if directory.status(MANIFEST) is not None:
                 self._continue(directory)
             elif append and not {UNFINISHED.lstrip("/"), FIRST_ANSWERS.lstrip("/")}.issuperset(
                 directory.names(".")
@@ -205,7 +205,7 @@ class RecordingHost(InterceptingHost):
         self._first.forget_files()
         self._write(UNFINISHED, self._first.manifest())
         with self._errors(MANIFEST):
-            self._directory.rename(UNFINISHED.lstrip("/"), MANIFEST.lstrip("/"))
+            self._directory.rename(UNFINISHED, MANIFEST)
 
     def _write_frame(self) -> None:
         """Write the frame that ends; at the end of a segment start another, which repeats all answers."""

@@ -104,7 +104,7 @@ def complete_last_segment(directory: Directory) -> int:
         count = sum(1 for _ in frames)
         if frames.ending is Ending.CUT:  # of a damaged one, readers tell what is left out
             directory.write(f"{path}.new", _ended(content))
-            directory.rename(f"{path}.new".lstrip("/"), path.lstrip("/"))
+            directory.rename(f"{path}.new", path)
         return before + count
     return 0
 
@@ -168,14 +168,14 @@ class Retention:
     def _is_beyond(self, segment: SegmentWriter, time: float) -> bool:
         size, age = self._limits.size, self._limits.age
         if size is not None:
-            others = sum(self._size(path.lstrip("/")) for path in (MANIFEST, FIRST_ANSWERS))
+            others = sum(self._size(path) for path in (MANIFEST, FIRST_ANSWERS))
             if others + segment.size + sum(ended.size for ended in self._ended) > size:
                 return True
         end = self._ended[1].start if len(self._ended) > 1 else segment.start
         return age is not None and end < time - age
 
     def _measured(self, name: str, start: float) -> _Ended:
-        return _Ended(name, start, self._size(f"{FOLDER}/{name}".lstrip("/")))
+        return _Ended(name, start, self._size(f"{FOLDER}/{name}"))
 
     def _size(self, name: str) -> int:
         status = self._directory.status(name)
@@ -210,7 +210,7 @@ class RecentFiles:
 
     def rename(self, old: str, new: str) -> None:
         """Rename the file *old*."""
-        self._files[f"/{new}"] = self._files.pop(f"/{old}")
+        self._files[new] = self._files.pop(old)
 
     def remove(self, name: str) -> None:
         """Drop the segment *name*."""
@@ -251,7 +251,7 @@ class RecentFiles:
                 for name, descriptor in self._segments.items():
                     size = os.fstat(descriptor).st_size
                     directory.write(name, os.pread(descriptor, size, 0))
-                directory.rename(UNFINISHED.lstrip("/"), MANIFEST.lstrip("/"))
+                directory.rename(UNFINISHED, MANIFEST)
             except OSError as error:
                 directory.discard()
                 raise CaptureError(f"{path}: {error.strerror}") from error
