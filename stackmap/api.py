@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from stackmap.commands import added_names, additions
 from stackmap.discover.find import find_all
 from stackmap.host.capture import CapturedHost
+from stackmap.host.file_tree import is_capture, open_text
 from stackmap.host.live import LiveHost
-from stackmap.host.text_file import is_capture, open_text
 from stackmap.ledger import blame as blaming
 from stackmap.ledger.amplification import figures_of, with_shared
 from stackmap.ledger.corrections import corrected as without_errors

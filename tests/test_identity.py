@@ -4,8 +4,7 @@ import pytest
 
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
-from stackmap.sampling.changes import identities, unsampled_events
-from stackmap.sampling.snapshots import Snapshot, _unidentified
+from stackmap.sampling.snapshots import Snapshot, _unidentified, identities, unsampled_events
 from stackmap.sources.diskstats import Sample
 from stackmap.sources.uevent import UeventDelta
 

@@ -18,11 +18,11 @@ from stackmap.cli.output import tell
 from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError, StackmapError
-from stackmap.host import dm_ioctl, live, log, mapper
+from stackmap.host import dm_ioctl, live, log
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
+from stackmap.host.intercepting import InterceptingHost
 from stackmap.host.live import LiveHost
-from stackmap.host.recorder import InterceptingHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.table_keys import masked
 from stackmap.model.device import Role
@@ -349,7 +349,7 @@ def test_no_key_comes_from_the_kernel(monkeypatch, tmp_path):
 
     assert masked(TABLE) in text
     assert keys_in(text) == []
-    assert keys_in(mapper.MapperQuestion("table").answer(5)[1].decode()) == []
+    assert keys_in(dm_ioctl.MapperQuestion("table").answer(5)[1].decode()) == []
 
 
 @pytest.mark.parametrize("status", [0, 1])

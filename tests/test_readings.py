@@ -12,8 +12,7 @@ from stackmap.host.recording import RecordingHost
 from stackmap.ledger.status_changes import readings_of, status_changes, thread_usage
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.target_status import StatusReading, TargetStatus
-from stackmap.sampling.readings import READING_INTERVAL
-from stackmap.sampling.watch import Watch
+from stackmap.sampling.watch import READING_INTERVAL, Watch
 from tests.machine import block, lvm_uuid, mapped
 from tests.test_watch import Machine, nothing
 

@@ -16,7 +16,7 @@ from stackmap.errors import ParseError, SourceMissing
 from stackmap.host.background import ThreadedAnswer
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.sampling import readings as readings_module
+from stackmap.sampling import watch as watch_module
 from stackmap.sampling.snapshots import IDENTITY_UNKNOWN
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -185,7 +185,7 @@ def test_no_rate_is_ever_of_two_devices(seed, early, delay, listens, tmp_path, m
     At the end all there are have figures. The replay of its recording, up to
     wherever that was ended, says what was said live.
     """
-    monkeypatch.setattr(readings_module, "COMMAND_INTERVAL", 4.0)
+    monkeypatch.setattr(watch_module, "COMMAND_INTERVAL", 4.0)
     machine = Slow(churn(seed), delay=delay, early=early, listens=listens)
     with RecordingHost(machine, str(tmp_path / "c")) as host:
         live = rows(host, TICKS)

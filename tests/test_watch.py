@@ -6,8 +6,7 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.model.device import Device, Kind
-from stackmap.sampling.changes import topology_events
-from stackmap.sampling.snapshots import only_same_devices
+from stackmap.sampling.snapshots import only_same_devices, topology_events
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 from stackmap.sources.diskstats import PATH

@@ -8,7 +8,7 @@ from stackmap.discover import discover
 from stackmap.discover.find import find
 from stackmap.errors import SourceDenied, SourceMissing
 from stackmap.host.capture import CapturedHost
-from stackmap.host.recorder import UnprivilegedHost
+from stackmap.host.intercepting import UnprivilegedHost
 from stackmap.render.figures_json import layers_json
 from stackmap.sampling.watch import Watch
 from tests.drawn import stack_figures

@@ -21,7 +21,7 @@ from stackmap.document.findings import explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval
 from stackmap.measurement.baseline import read_baseline
-from stackmap.measurement.resolution import Resolution
+from stackmap.measurement.capture_part import Resolution
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
 from stackmap.rules.context import Context
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Measurement
     from stackmap.model.interval import Interval
     from stackmap.model.io_limit import IoLimit
     from stackmap.model.topology import Topology

@@ -30,7 +30,7 @@ from stackmap.model.metrics import METRICS
 if TYPE_CHECKING:
     from stackmap.cli.options import Legend, MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Measurement
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 

@@ -14,8 +14,9 @@ from stackmap.cli.output import CSV, MARKDOWN, missing, one_form, print_blocks
 from stackmap.commands import additions
 
 if TYPE_CHECKING:
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
     from stackmap.rules.rule import Severity
+
 
 Legend = Mapping[str, Mapping[str, str]]  # meanings of words, by title
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -220,7 +221,7 @@ def _measuring(
         since_boot: bool,
         **more: Any,
     ) -> None:
-        from stackmap.measurement.selection import (
+        from stackmap.measurement.source import (
             IntervalSelection,  # check and tree have no intervals
         )
 

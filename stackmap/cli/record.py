@@ -19,11 +19,11 @@ from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import CaptureError, OutputRefused, SourceError, SourceMissing
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 from stackmap.host.file_tree import MANIFEST
-from stackmap.host.recorder import UnprivilegedHost
+from stackmap.host.intercepting import UnprivilegedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.host.retention import Limits
+from stackmap.host.segments import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen
@@ -151,7 +151,7 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
                 host.read(uptime.PATH)
             if before is not None and not counted_on(before, moment):
                 host.mark()
-            host.say_outdated(watch.is_behind)
+            host.set_outdated(watch.is_behind)
             before = moment
             yield moment.sample.time
     finally:

@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
     from stackmap.host.live import LiveHost
     from stackmap.host.tracing import LiveTracingHost
+    from stackmap.measurement.capture_part import Resolution
     from stackmap.measurement.machines import CaptureSource, LiveSource
-    from stackmap.measurement.measurement import Measurement
-    from stackmap.measurement.resolution import Resolution
-    from stackmap.measurement.selection import IntervalSelection
-    from stackmap.measurement.source import Source
+    from stackmap.measurement.source import IntervalSelection, Measurement, Source
     from stackmap.model.topology import Topology
 
 SOME_MISSING = 64  # exit status, as lsblk has it: some names are found, and some are not
@@ -88,7 +86,7 @@ class Session:
         *each*: every interval will be examined, on this machine by default so many.
         """
         from stackmap.discover.find import find_one_name
-        from stackmap.measurement.measurement import Measurement
+        from stackmap.measurement.source import Measurement
 
         selection, text = options.selection, options.text
         if each is not None:
@@ -150,7 +148,7 @@ class Session:
 
 def _progress(source: Source, selection: IntervalSelection) -> Progress:
     from stackmap.cli.progress import Progress
-    from stackmap.measurement.selection import SECONDS
+    from stackmap.measurement.source import SECONDS
 
     if not source.live:
         return Progress(f"reading {source.name}")

@@ -9,7 +9,7 @@ from stackmap.discover import TopologyParts, read_device, topology_parts
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan, scan_host
 from stackmap.host import Host
-from stackmap.host.kept import KeptAnswers, RememberingHost
+from stackmap.host.intercepting import KeptAnswers, RememberingHost
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
 from stackmap.sources import disk_identity

@@ -3,7 +3,20 @@
 
 Answers are text or JSON values, so every answer can be recorded. Only this package opens files,
 runs commands, sleeps or reads the clock. Three hosts answer: ``LiveHost`` (this machine),
-``CapturedHost`` (a capture) and ``RecordingHost`` (either of them, keeping each answer).
+``CapturedHost`` (a capture) and ``RecordingHost`` (either of them, keeping each answer). Start with the
+protocol below. The rooms behind it need only ``errors`` of the core:
+
+- this machine: ``live``, ``command``, ``dm_ioctl``, ``blockdev``; slow questions: ``background``;
+- a capture that is read: ``capture``; its files ``capture_files``, ``file_tree``, ``archive_tree``; its frames
+  ``timeline``, ``log``, ``log_reader``; how an answer is written: ``capture_format``;
+- hosts in front of a host: ``intercepting``, ``recording``; the files of a recording: ``segments``;
+- other files that are written, safely: ``directory``;
+- what ``trace`` needs besides: ``tracing``, ``btf``, ``signals``;
+- ``table_keys`` masks keys wherever a table comes from.
+
+What is remembered of answers stands where it is used: ``KeptAnswers`` of devices until they change
+(``intercepting``), ``Memories`` of a replay (``capture``), ``Answers`` of a log (``log_reader``) and ``FirstAnswers``
+of a recording (``recording``).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ReplayedAnswer(Generic[T]):
         return self._state() not in self._not_ready
 
     def result(self) -> T:
-        """Return it."""
+        """Return the result, asked for in this frame."""
         self.taken = True
         return self._ask()
 
@@ -60,7 +60,7 @@ class ThreadedAnswer(Generic[T]):
         return self._done.wait(seconds)
 
     def result(self) -> T:
-        """Wait for it and return it, or raise the error of *ask*."""
+        """Wait for the result and return it, or raise the error of *ask*."""
         self._done.wait()
         if self._error is not None:
             raise self._error

@@ -40,12 +40,12 @@ def volumes() -> list[dict[str, Json]]:
     library = _library("LVM", "lvm")
     if not os.path.exists("/dev/mapper/control"):
         raise SourceMissing("libblockdev: LVM is unavailable: this kernel has no device-mapper")
-    found: list[dict[str, Json]] = []
+    records: list[dict[str, Json]] = []
     for group in _call(library.lvm_vgs):
         name = group.name
         ask = getattr(library, "lvm_lvs_tree", library.lvm_lvs)
-        found += [_volume(volume) for volume in _call(ask, name)]
-    return found
+        records += [_volume(volume) for volume in _call(ask, name)]
+    return records
 
 
 def arrays(names: Iterable[str]) -> list[dict[str, Json]]:

@@ -72,10 +72,10 @@ class Btf:
         """
         number, total = self._number(structure), 0
         for name in path.split("."):
-            found = None if number is None else self._member(number, name)
-            if found is None:
+            member = None if number is None else self._member(number, name)
+            if member is None:
                 return None
-            offset, number = found
+            offset, number = member
             total += offset
         return total
 
@@ -122,12 +122,12 @@ class Btf:
 
     def _member(self, number: int, name: str) -> tuple[int, int] | None:
         """Return offset and type of the member *name* of type *number*, without qualifiers."""
-        found = self._type(number)
-        while found.kind in QUALIFIERS:
-            found = self._type(found.refers)
-        if found.kind not in (STRUCT, UNION):
+        owner_type = self._type(number)
+        while owner_type.kind in QUALIFIERS:
+            owner_type = self._type(owner_type.refers)
+        if owner_type.kind not in (STRUCT, UNION):
             return None
-        for member_name, kind, offset in found.owner._members(found):
+        for member_name, kind, offset in owner_type.owner._members(owner_type):
             if member_name and self._text(member_name) == name:
                 return offset, kind
             inner = None if member_name else self._member(kind, name)
@@ -135,8 +135,8 @@ class Btf:
                 return offset + inner[0], inner[1]
         return None
 
-    def _members(self, found: _Type) -> Iterator[tuple[int, int, int]]:
+    def _members(self, structure: _Type) -> Iterator[tuple[int, int, int]]:
         """Yield name, type and byte offset of each member."""
-        for place in range(found.members):
-            name, kind, bits = _TRIPLE.unpack_from(self._data, found.at + 12 * place)
-            yield name, kind, (bits & 0xFFFFFF if found.has_bitfields else bits) // 8
+        for place in range(structure.members):
+            name, kind, bits = _TRIPLE.unpack_from(self._data, structure.at + 12 * place)
+            yield name, kind, (bits & 0xFFFFFF if structure.has_bitfields else bits) // 8

@@ -18,7 +18,7 @@ extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -26,25 +26,24 @@ from typing import Any, TypeVar, cast
 from stackmap.errors import (
     CaptureError,
     InputError,
-    SourceDenied,
     SourceError,
     SourceMissing,
-    SourceTimeout,
 )
 from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
-from stackmap.host.capture_paths import (
+from stackmap.host.capture_files import Sosreport, open_timeline, read_manifest, recorded_keys
+from stackmap.host.capture_format import (
+    LISTING,
     MACHINE_ID_HASH,
+    REFUSALS,
     Refusal,
     command_file,
+    parse_json,
     parse_udev,
+    recorded_text,
     udev_file,
 )
 from stackmap.host.file_tree import open_tree
-from stackmap.host.manifest import open_timeline, read_manifest
-from stackmap.host.memories import Memories
-from stackmap.host.recorded_text import parse_json, recorded_text
-from stackmap.host.sosreport import Sosreport
 from stackmap.host.table_keys import masked
 from stackmap.host.timeline import (
     SKIPPED,
@@ -57,16 +56,9 @@ from stackmap.host.timeline import (
 
 T = TypeVar("T")
 
-LISTING = ".names"
 PADDED = (
     "files of /sys are padded with NULs, as GNU tar pads them; each is read up to its first NUL"
 )
-REFUSALS: dict[str, type[SourceError]] = {
-    "denied": SourceDenied,
-    "missing": SourceMissing,
-    "timeout": SourceTimeout,
-    "failed": SourceError,
-}
 
 
 class CapturedHost:
@@ -103,8 +95,6 @@ class CapturedHost:
 
     def recorded_keys(self) -> list[str]:
         """Return the names of the devices whose key is anywhere in the capture; see ``recorded_keys``."""
-        from stackmap.host.recorded_keys import recorded_keys  # only check pays for it
-
         return recorded_keys(self._tree, [message for _, message in self._refused.values()])
 
     @property
@@ -280,7 +270,56 @@ class CapturedHost:
         return self._json(self._required_answer(name, f"/{name}.json"), f"{name}.json")
 
     def _json(self, text: str, what: str) -> list[dict[str, Any]]:
-        found = parse_json(text, f"{self.path}: {what}")
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        records = parse_json(text, f"{self.path}: {what}")
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise CaptureError(f"{self.path}: {what} is damaged: not a list of records")
-        return found
+        return records
+
+
+class Memories:
+    """
+    The remembered results of a replay.
+
+    *changed*: the questions whose answers have changed since it was last called; None if any may have.
+    """
+
+    def __init__(self, changed: Callable[[], Collection[str] | None]) -> None:
+        self._changed = changed
+        self._kept: list[_Memory] = []
+        self._noted: set[str] | None = None
+
+    def note(self, question: str) -> None:
+        """Note that *question* is asked, if the result of ``ask`` will be remembered."""
+        if self._noted is not None:
+            self._noted.add(question)
+
+    def of(self, ask: Callable[[Host], T]) -> Callable[[Host], T]:
+        """Return *ask*, which has its last result again while no answer changed that it asked for."""
+        results: list[T] = []
+        memory = _Memory()
+        self._kept.append(memory)
+
+        def again(host: Host) -> T:
+            changed = self._changed()
+            for kept in self._kept:
+                kept.is_old = kept.is_old or changed is None or not kept.asked.isdisjoint(changed)
+            if memory.is_old:
+                results.clear()
+                memory.asked.clear()
+                self._noted = memory.asked
+                try:
+                    results.append(ask(host))
+                finally:
+                    self._noted = None
+                memory.is_old = False
+            return results[0]
+
+        return again
+
+
+class _Memory:
+    """The questions that a remembered result is made of; ``is_old``: not so with the present answers."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+        self.is_old = True

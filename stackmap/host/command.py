@@ -1,8 +1,9 @@
 """
-A command that is started now and read later, within limits of time and output.
+A command or a question that is started now and read later, within limits of time and output.
 
 It runs in a process group of its own, which is killed with everything in it: at a limit, and
-when this program ends (``kill_all``).
+when this program ends (``kill_all``). The child of a ``ForkedQuestion`` asks the kernel itself: what
+hangs there cannot be killed, but a child can be left behind.
 
 Uses os and select: importing subprocess takes longer than dmsetup runs.
 """
@@ -16,9 +17,9 @@ import select
 import signal
 import time
 from _thread import allocate_lock  # threading takes 1 ms
-from collections.abc import Iterator
 
 from stackmap.errors import SourceError, SourceMissing, SourceTimeout
+from stackmap.host.signals import delayed
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
 ENVIRONMENT = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
@@ -40,17 +41,6 @@ def kill_all() -> None:
             os.killpg(group, signal.SIGKILL)
 
 
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Delay signals until the started command is in ``_running``."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
-    try:
-        with _starting:
-            yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 atexit.register(kill_all)
 
 
@@ -62,7 +52,7 @@ class Command:
         self._out, out = os.pipe()
         self._err, err = os.pipe()
         try:
-            with _uninterrupted():
+            with delayed(ENDING_SIGNALS), _starting:
                 self._pid = self._started(out, err)
                 _running.add(self._pid)
         except OSError as error:
@@ -176,3 +166,36 @@ def _milliseconds(deadline: float) -> float:
     if left <= 0:
         raise TimeoutError
     return left * 1000
+
+
+class ForkedQuestion(Command):
+    """A child that asks; it is left behind if the kernel does not answer. Its status is an errno."""
+
+    def asked(self) -> bytes:
+        """Return the answer; runs in the child."""
+        raise NotImplementedError
+
+    def _started(self, out: int, err: int) -> int:  # noqa: ARG002 - the child prints no errors
+        pid = os.fork()
+        if pid == 0:
+            os.setpgid(0, 0)
+            os._exit(self._answered(out))
+        os.setpgid(pid, pid)  # the parent too: it may end the child before it has come that far
+        return pid
+
+    def _answered(self, out: int) -> int:
+        """Write the answer to *out*, in the child; return its exit status."""
+        try:
+            # Before the signals that wait are let through: the handlers are the parent's.
+            for number in signal.valid_signals():
+                if number == signal.SIGPIPE or callable(signal.getsignal(number)):
+                    signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            answer = self.asked()
+            with os.fdopen(out, "wb") as pipe:
+                pipe.write(answer)
+        except OSError as error:
+            return error.errno or 1
+        except BaseException:  # noqa: BLE001 - the child must not return into the parent's program
+            return 1
+        return 0

@@ -4,8 +4,9 @@ Device-mapper's answers to ``dmsetup table``, ``status --noflush`` and ``info``,
 dmsetup sends two requests per device and copies 16 KiB for each. Here one DM_TABLE_STATUS per device
 returns table, name, uuid, number and state. Structures: include/uapi/linux/dm-ioctl.h. The text is dmsetup's.
 
-A table may contain a key. It is masked here, in the child process that asks (``mapper.py``), and the
-request tells the kernel to erase its copy.
+``Mapper`` asks in a child process, because the kernel may keep a request waiting for a dead device, and such a
+process cannot be killed. It is left behind then, as a dmsetup would be. A table may contain a key. It
+is masked in the child, and the request tells the kernel to erase its copy.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
+from stackmap.host.command import ForkedQuestion
 from stackmap.host.table_keys import masked_bytes
 
 CONTROL = "/dev/mapper/control"
@@ -34,6 +36,9 @@ _LISTED = struct.Struct("=QI")  # struct dm_name_list: number, offset of the nex
 
 # The kernel copies the whole buffer both ways, and few devices need libdevmapper's 16 KiB.
 BUFFER, BUFFER_GROWTH = 2048, 4
+
+TOGETHER = ("table", "info")  # one request per device answers both
+SEPARATOR = b"\0"
 
 # libdevmapper writes every other byte of a name as \xNN (libdm-common.c: _is_whitelisted_char).
 _PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#+-.:=@_"
@@ -104,12 +109,12 @@ class Control:
         return self._string(head[4]) if head[7] & HAS_ANSWER else b""
 
     def _targets(self, start: int, count: int) -> list[Target]:
-        found, at = [], start
+        targets, at = [], start
         for _ in range(count):
             first, length, _, following, kind = _SPEC.unpack_from(self._buffer, at)
-            found.append(Target(first, length, _text(kind), self._string(at + _SPEC.size)))
+            targets.append(Target(first, length, _text(kind), self._string(at + _SPEC.size)))
             at = start + following
-        return found
+        return targets
 
     def _string(self, at: int) -> bytes:
         return bytes(self._buffer[at : self._buffer.index(0, at)])
@@ -209,3 +214,49 @@ def mangled(name: bytes) -> bytes:
 
 def _text(field: bytes) -> bytes:
     return field.partition(b"\0")[0]
+
+
+class Mapper:
+    """Device-mapper of this machine. Its questions are "table", "info" and "status"."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, MapperQuestion] = {}
+
+    def start(self, question: str) -> None:
+        """Ask *question* now for a later ``answer``; what is started together shares a child."""
+        if question not in self._begun:
+            begun = [self._begun[other] for other in TOGETHER if other in self._begun]
+            shared = question in TOGETHER and begun
+            self._begun[question] = begun[0] if shared else MapperQuestion(question)
+
+    def answer(self, question: str, seconds: float) -> bytes | None:
+        """Return the output of that dmsetup command; None if this kernel does not answer by ioctl."""
+        child = self._begun.pop(question, None) or MapperQuestion(question)
+        return child.text(question, seconds)
+
+
+class MapperQuestion(ForkedQuestion):
+    """A child that asks device-mapper."""
+
+    def __init__(self, question: str) -> None:
+        self._texts: dict[str, bytes] | None = None
+        super().__init__(("device-mapper", question))
+
+    def text(self, question: str, seconds: float) -> bytes | None:
+        """Return the answer to *question*; None if the kernel refused. ``SourceTimeout`` after *seconds*."""
+        if self._texts is None:
+            status, out, _ = self.answer(seconds)
+            self._texts = {} if status else self._parsed(out)
+        return self._texts.get(question)
+
+    def _parsed(self, out: bytes) -> dict[str, bytes]:
+        if self.words[1] not in TOGETHER:
+            return {self.words[1]: out}
+        return dict(zip(TOGETHER, out.split(SEPARATOR), strict=True))
+
+    def asked(self) -> bytes:
+        """Return the answer to the question, or to those that are asked together."""
+        control = opened()
+        if self.words[1] not in TOGETHER:
+            return statuses(control)
+        return SEPARATOR.join(tables(control))

@@ -1,7 +1,7 @@
 """
 The running machine.
 
-With ``command``, ``blockdev`` and ``uevents`` the only modules that open files, run
+With ``command`` and ``blockdev`` the only modules that open files, run
 commands or sleep. It opens files of /proc, /sys and /run, never a block device.
 """
 
@@ -17,14 +17,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
-from stackmap.host import Answer, Host, Json
-from stackmap.host.capture_paths import decoded, parse_udev, udev_file
+from stackmap.host import EVENTS_LOST, Answer, Host, Json
+from stackmap.host.capture_format import decoded, parse_udev, udev_file
 from stackmap.host.table_keys import masked
 
 if TYPE_CHECKING:
     from stackmap.host.command import Command
-    from stackmap.host.mapper import Mapper
-    from stackmap.host.uevents import UeventListener
+    from stackmap.host.dm_ioctl import Mapper
 
 T = TypeVar("T")
 
@@ -34,6 +33,9 @@ COMMAND_TIMEOUTS = {"lvm": 60.0}
 MACHINE_ID = "/etc/machine-id"
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536
+# The properties of a uevent that are kept.
+PROPERTIES = ("ACTION", "DEVNAME", "DEVTYPE", "MAJOR", "MINOR", "DISKSEQ", "DM_NAME", "SEQNUM")
+RECEIVE_BUFFER = 16 << 20  # bytes, for about 10,000 unread uevents; needs root
 TRACEFS = "/sys/kernel/tracing/"  # its files are longer than a page, unlike those of sysfs
 
 _KINDS: dict[int, type[SourceError]] = {
@@ -115,7 +117,7 @@ class LiveHost:
         if not os.access(CONTROL, os.R_OK | os.W_OK):
             raise SourceDenied(f"dmsetup: {CONTROL} needs root")
         if self._asked_mapper is None:
-            from stackmap.host.mapper import Mapper
+            from stackmap.host.dm_ioctl import Mapper
 
             self._asked_mapper = Mapper()
         return self._asked_mapper
@@ -151,15 +153,13 @@ class LiveHost:
         """Return the salted hash; a plan's guard makes the same one (features/plan/guard.py)."""
         import hashlib
 
-        found = self.read(MACHINE_ID).strip()
-        if not found or found == "uninitialized":  # as in an image, machine-id(5)
+        machine_id = self.read(MACHINE_ID).strip()
+        if not machine_id or machine_id == "uninitialized":  # as in an image, machine-id(5)
             raise SourceMissing(f"{MACHINE_ID}: has no id")
-        return hashlib.sha256(f"stackmap {found}".encode()).hexdigest()
+        return hashlib.sha256(f"stackmap {machine_id}".encode()).hexdigest()
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events since the previous call, from pyudev's monitor of the kernel."""
-        from stackmap.host.uevents import UeventListener
-
         if self._listener is None:
             self._listener = UeventListener()
         return self._listener.events()
@@ -231,7 +231,7 @@ def _all_of(descriptor: int, *, at_once: bool) -> bytes:
 
 
 def refusal(what: str, error: OSError) -> SourceError:
-    """Return what *error* means for a question about *what*."""
+    """Return *error* as that of a question about *what*."""
     kind = _KINDS.get(error.errno or 0, SourceError)
     return kind(f"{what}: {error.strerror or error}")
 
@@ -241,3 +241,40 @@ def _failure(command: tuple[str, ...], complaint: str) -> SourceError:
     message = masked(f"{' '.join(command[:2])}: {lines[-1].strip()}")
     denied = "Permission denied" in complaint or "Operation not permitted" in complaint
     return (SourceDenied if denied else SourceError)(message)
+
+
+class UeventListener:
+    """
+    The kernel's events of block devices, through pyudev's monitor, from its creation on.
+
+    It listens to the kernel, not to udevd: udevd reports later, and not at all in
+    some containers, while the counters change at once.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import pyudev
+        except ImportError as error:
+            raise SourceMissing(f"uevents: pyudev cannot be used: {error}") from error
+        try:
+            self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), "kernel")
+            self._monitor.filter_by("block")
+            with contextlib.suppress(OSError):  # without root the system's default stays
+                self._monitor.set_receive_buffer_size(RECEIVE_BUFFER)
+            self._monitor.start()
+        except (OSError, ImportError) as error:  # libudev is loaded only here
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise SourceMissing(f"uevents: {reason or error}") from error
+
+    def events(self) -> list[dict[str, str]]:
+        """Return the events since the previous call."""
+        events = []
+        try:
+            while (device := self._monitor.poll(0)) is not None:
+                kept = {name: str(device.properties.get(name, "")) for name in PROPERTIES}
+                events.append({name: value for name, value in kept.items() if value})
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise SourceError(f"uevents: {error.strerror or error}") from error
+            events.append(dict(EVENTS_LOST))
+        return events

@@ -29,6 +29,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum, auto
 from functools import lru_cache
 from itertools import compress
@@ -36,8 +37,7 @@ from operator import ne
 from typing import Any
 
 from stackmap.errors import CaptureError
-from stackmap.host.capture_paths import Refusal, encoded
-from stackmap.host.recorded_text import is_instant, recorded_text
+from stackmap.host.capture_format import Refusal, decoded, encoded, is_instant, recorded_text
 from stackmap.host.table_keys import masked, masked_bytes
 
 FOLDER = "/log"
@@ -62,7 +62,7 @@ MAX_ENTRY_HEADING = (
 )  # bytes, more than the heading of any entry, a refusal's message included
 FRAME_COUNT = "count"
 MARK = "marked"
-MARKED, UNMARKED = (b'["+", "marked", 1]\n%b\n' % each for each in (b"1", b"0"))
+MARKED, UNMARKED = (b'["+", "marked", 1]\n%b\n' % state for state in (b"1", b"0"))
 
 
 Lines = list[str]  # an answer, split at its line ends
@@ -78,8 +78,8 @@ _SEGMENT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\.gz", re.ASCII)
 
 def segment_start(name: str) -> float | None:
     """Return when the segment *name* begins, None if it is not a segment."""
-    found = _SEGMENT.fullmatch(name)
-    return float(found[1]) if found and is_instant(float(found[1])) else None
+    match = _SEGMENT.fullmatch(name)
+    return float(match[1]) if match and is_instant(float(match[1])) else None
 
 
 def encode_frame(time: float, entries: list[bytes]) -> bytes:
@@ -155,8 +155,19 @@ class Frames:
             self.ending = Ending.WHOLE
 
 
-def parse_count(answer: str, where: str) -> tuple[int, int]:
-    """Return the frames before and the marks in an answer to ``FRAME_COUNT``; ``CaptureError`` if damaged."""
+def frame_count(entries: bytes, where: str) -> tuple[int, int] | None:
+    """Return the frames before a segment and the marks up to its first frame, which has *entries*; None if they do not say."""
+    try:
+        counts = [
+            body
+            for kind, question, body in split_entries(entries)
+            if kind == "+" and question == FRAME_COUNT and isinstance(body, bytes)
+        ]
+    except DAMAGES as error:
+        raise CaptureError(f"{where}: damaged: {error!r}") from error
+    if not counts:
+        return None
+    answer = recorded_text(counts[-1], where)
     try:
         before, marks = map(int, answer.split())
     except ValueError as error:
@@ -164,26 +175,6 @@ def parse_count(answer: str, where: str) -> tuple[int, int]:
             f"{where}: damaged: no count of frames: {masked(answer)[:60]!r}"
         ) from error
     return before, marks
-
-
-def apply_entries(
-    answers: dict[str, Lines | Refusal], entries: bytes, where: str
-) -> dict[str, str]:
-    """Bring *answers* up to a frame; return what holds for that frame alone."""
-    alone: dict[str, str] = {}
-    try:
-        for kind, question, body in split_entries(entries):
-            if isinstance(body, Refusal):
-                answers[question] = body
-            elif kind == "+":
-                alone[question] = recorded_text(body, where)
-            elif kind == "~":
-                answers[question] = patched(answers[question], body, where)
-            else:
-                answers[question] = recorded_text(body, where).split("\n")
-    except DAMAGES as error:
-        raise CaptureError(f"{where}: damaged: {error!r}") from error
-    return alone
 
 
 def split_entries(entries: bytes) -> Iterator[tuple[str, str, bytes | Refusal]]:
@@ -200,6 +191,17 @@ def split_entries(entries: bytes) -> Iterator[tuple[str, str, bytes | Refusal]]:
         end = start + _length(length, len(entries) - start)
         yield kind, question, entries[start:end]
         start = end + 1
+
+
+def texts_of(segment: bytes, asked: str) -> Iterator[str]:
+    """Yield the answers, changed lines and refusals in *segment* to questions that begin with *asked*."""
+    for _, entries in Frames(segment):
+        if asked.encode() not in entries:
+            continue
+        with suppress(*DAMAGES):  # a frame that no command reads either
+            for _, question, body in split_entries(entries):
+                if question.startswith(asked):
+                    yield body.message if isinstance(body, Refusal) else decoded(body)
 
 
 def patched(before: Lines | Refusal, changes: bytes, where: str) -> Lines:

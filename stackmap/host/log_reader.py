@@ -1,4 +1,4 @@
-"""The log of a capture as a timeline: the frames of a window, segment by segment."""
+"""The log of a capture as a timeline: the frames of a window, segment by segment, and the newest answers in them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from math import inf
 from sys import maxsize
 from typing import NamedTuple
 
-from stackmap.errors import SourceMissing
+from stackmap.errors import CaptureError, SourceMissing
 from stackmap.host import log
-from stackmap.host.answers import Answers
-from stackmap.host.capture_paths import Refusal
+from stackmap.host.capture_format import Refusal, encoded, recorded_text
 from stackmap.host.file_tree import FileTree
-from stackmap.host.log import FOLDER, Ending
+from stackmap.host.log import DAMAGES, FOLDER, Ending, Lines, patched, split_entries
 from stackmap.host.timeline import (
     SKIPPED,
     WHOLE_RECORDING,
@@ -26,6 +25,8 @@ from stackmap.host.timeline import (
     last_interval,
     utc_time,
 )
+
+MAX_WAITING = 64  # changes of an answer that wait; each has 7 KB for 60 busy devices
 
 
 class _Wanted(NamedTuple):
@@ -50,18 +51,17 @@ class LogReader:
     """
 
     def __init__(self, tree: FileTree, names: list[str], warn: Warn) -> None:
-        found = sorted(
+        segments = sorted(
             (start, name) for name in names if (start := log.segment_start(name)) is not None
         )
         self._tree = tree
         self._warn = warn
-        self._starts = [*(start for start, _ in found), inf]
-        self._names = [f"{FOLDER}/{name}" for _, name in found]
+        self._starts = [*(start for start, _ in segments), inf]
+        self._names = [f"{FOLDER}/{name}" for _, name in segments]
         self._answers = Answers()
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
         self._may_begin_marked: set[int] = set()  # of the segments whose first frame was read
-        self._ahead: dict[int, bytes] = {}  # segments of which only the count was read
         self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
         self._has_begun = False
 
@@ -203,24 +203,19 @@ class LogReader:
         """Return the count of frames and marks in a segment's first frame; None without one."""
         if place not in self._counts and place < len(self._names):
             name = self._names[place]
-            entries = next((entries for _, entries in log.Frames(self._counted(place))), b"")
-            answer = log.apply_entries({}, entries, name).get(log.FRAME_COUNT)
-            self._counts[place] = None if answer is None else log.parse_count(answer, name)
+            entries = next((entries for _, entries in log.Frames(self._content(place))), b"")
+            self._counts[place] = log.frame_count(entries, name)
             if not entries.startswith(log.UNMARKED):
                 self._may_begin_marked.add(place)
         return self._counts.get(place)
 
-    def _counted(self, place: int) -> bytes:
-        """Return a segment, b"" if a recorder removed it; keep it, for it may be read next."""
+    def _content(self, place: int) -> bytes:
+        """Return a segment, b"" if a recorder removed it meanwhile."""
         try:
-            content = self._tree.read(self._names[place])
+            return self._tree.read(self._names[place])
         except SourceMissing:
             self._damaged.add(place)
             return b""
-        if place < len(self._names) - 1:  # the newest may grow
-            self._ahead = {n: each for n, each in self._ahead.items() if n == place - 1}
-            self._ahead[place] = content
-        return content
 
     def _marked_frames(self, place: int) -> Iterator[tuple[float, bytes, bool]]:
         """Yield the frames of a segment, and whether it or the next frame may be marked."""
@@ -241,12 +236,7 @@ class LogReader:
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""
-        try:
-            content = self._ahead.pop(place, None) or self._tree.read(self._names[place])
-            frames = log.Frames(content, self._starts[place])
-        except SourceMissing:
-            self._damaged.add(place)
-            return
+        frames = log.Frames(self._content(place), self._starts[place])
         yield from frames
         newest = place == len(self._names) - 1  # a crash may have cut it off
         fine = (Ending.WHOLE, Ending.CUT) if newest else (Ending.WHOLE,)
@@ -257,3 +247,84 @@ class LogReader:
                 "on" if until == inf else f"to {utc_time(until)}"
             )
             self._warn(f"{self._names[place]}: damaged: samples {span} are left out")
+
+
+class Answers:
+    """
+    The newest answer to each question.
+
+    Of a sample that is left out, little is decoded: mostly, the next one changes the same lines.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Lines | Refusal] = {}
+        # Newer than known, not decoded yet: a whole answer, with None, and changes of it, with their places.
+        self._waiting: dict[str, list[tuple[bytes | None, bytes]]] = {}
+        self._where = ""  # the newest frame
+        self._changed: set[str] | None = None  # since they were asked for; None: all
+
+    def take(self, entries: bytes, where: str) -> dict[str, str]:
+        """Bring the answers up to a frame; return what holds for that frame alone."""
+        alone: dict[str, str] = {}
+        self._where = where
+        try:
+            for kind, question, body in split_entries(entries):
+                if self._changed is not None and kind != "+" and not self._is_known(question, body):
+                    self._changed.add(question)
+                if isinstance(body, Refusal):
+                    self._waiting.pop(question, None)
+                    self._known[question] = body
+                elif kind == "+":
+                    alone[question] = recorded_text(body, where)
+                elif kind == "~":
+                    self._change(question, body)
+                else:
+                    self._waiting[question] = [(None, body)]
+        except DAMAGES as error:
+            raise CaptureError(f"{where}: damaged: {error!r}") from error
+        return alone
+
+    def get(self, question: str) -> Lines | Refusal | None:
+        """Return the newest answer; ``CaptureError`` if it is damaged."""
+        if question in self._waiting:
+            try:
+                self._put_together(question)
+            except DAMAGES as error:
+                raise CaptureError(f"{self._where}: damaged: {error!r}") from error
+        return self._known.get(question)
+
+    def changed(self) -> set[str] | None:
+        """Return the questions with other answers than at the previous call; None: any, as at the first call."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def _is_known(self, question: str, body: bytes | Refusal) -> bool:
+        """Whether the newest answer is a refusal or a whole answer that is there again."""
+        if waiting := self._waiting.get(question):
+            return waiting == [(None, body)]
+        known = self._known.get(question)
+        return known == body if isinstance(body, Refusal) else _encoded(known) == body
+
+    def _change(self, question: str, body: bytes) -> None:
+        """Keep changed lines; earlier ones of the same lines are forgotten."""
+        if question not in self._known and question not in self._waiting:
+            raise KeyError(question)
+        places = body[: body.find(b"\n")]
+        waiting = self._waiting.setdefault(question, [])
+        if waiting and waiting[-1][0] == places:
+            waiting[-1] = places, body
+            return
+        waiting.append((places, body))
+        if len(waiting) > MAX_WAITING:
+            self._put_together(question)
+
+    def _put_together(self, question: str) -> None:
+        for places, body in self._waiting.pop(question):
+            if places is None:
+                self._known[question] = recorded_text(body, self._where).split("\n")
+            else:
+                self._known[question] = patched(self._known[question], body, self._where)
+
+
+def _encoded(answer: Lines | Refusal | None) -> bytes | None:
+    return encoded("\n".join(answer)) if isinstance(answer, list) else None

@@ -1,10 +1,14 @@
-"""Signals while probes are installed: whichever ends the program, nothing of the trace may stay."""
+"""
+Signals that end the program: what must not be left half done delays, ignores or handles them.
+
+While probes are installed, whichever ends the program, nothing of the trace may stay.
+"""
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -39,9 +43,9 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
-def delayed() -> Iterator[None]:
-    """Delay signals that would end the program until the context ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+def delayed(numbers: Iterable[int] = ENDING) -> Iterator[None]:
+    """Delay *numbers*, by default all signals that would end the program, until the context ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:

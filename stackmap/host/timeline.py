@@ -11,9 +11,8 @@ from math import inf
 from typing import NamedTuple
 
 from stackmap.errors import SourceMissing
-from stackmap.host.capture_paths import Refusal
+from stackmap.host.capture_format import Refusal, recorded_text
 from stackmap.host.file_tree import FileTree
-from stackmap.host.recorded_text import recorded_text
 
 MAX_LATENESS = 0.2  # seconds that a sample may be late; a tenth of ``every`` if that is less
 SKIPPED = "jumped"  # ACTION of an event: frames were skipped, and their events are unknown

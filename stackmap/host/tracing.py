@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from stackmap.errors import SourceError
 from stackmap.host import dm_ioctl, signals
 from stackmap.host.btf import Btf
-from stackmap.host.capture_paths import decoded, encoded
-from stackmap.host.forked import ForkedQuestion
+from stackmap.host.capture_format import decoded, encoded
+from stackmap.host.command import ForkedQuestion
 from stackmap.host.live import BLOCK, LiveHost, refusal
 
 BTF = "/sys/kernel/btf"
@@ -113,8 +113,8 @@ class LiveTracingHost(LiveHost):
         types = self._types()
         if module != KERNEL and os.path.exists(f"{BTF}/{module}"):  # else it is built in
             types = Btf(_content(f"{BTF}/{module}"), types)
-        found = {member: types.offset(*member) for member in members}
-        return {member: offset for member, offset in found.items() if offset is not None}
+        offsets = ((member, types.offset(*member)) for member in members)
+        return {member: offset for member, offset in offsets if offset is not None}
 
     def constant(self, name: str) -> int | None:
         """Return the value of an enumerator of the kernel, None if it has none; ``SourceMissing`` without BTF."""

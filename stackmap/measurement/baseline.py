@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import InputError
 from stackmap.host.capture import CapturedHost
-from stackmap.host.text_file import is_capture, open_text
+from stackmap.host.file_tree import is_capture, open_text
 from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
 from stackmap.measurement.machines import CaptureSource
-from stackmap.measurement.selection import IntervalSelection
+from stackmap.measurement.source import IntervalSelection
 from stackmap.model.machine import Machine, of_another
 from stackmap.text.device_names import resolved
 
@@ -27,13 +27,13 @@ CHUNK = 65536
 
 def read_baseline(topology: Topology, path: str, note: Note) -> Interval:
     """Return the average of the capture or text at *path*, under the device names of *topology*."""
-    found = next((_of_capture if is_capture(path) else _of_text)(topology, path, note), None)
-    if found is None:
+    baseline = next((_of_capture if is_capture(path) else _of_text)(topology, path, note), None)
+    if baseline is None:
         raise InputError(f"{path}: no interval to compare with")
-    another = of_another(Machine(topology.machine.host), Machine(found.machine.host))
+    another = of_another(Machine(topology.machine.host), Machine(baseline.machine.host))
     if another:  # another kernel may well be that of an earlier boot
         note(f"the baseline may not fit: {path} is of {another}")
-    return corrected(topology, found)
+    return corrected(topology, baseline)
 
 
 def _of_capture(topology: Topology, path: str, note: Note) -> Iterator[Interval]:

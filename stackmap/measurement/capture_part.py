@@ -1,18 +1,18 @@
-"""A part of a capture: from, until and how often, written as for journalctl and sar."""
+"""A part of a capture: from, until and how often, written as for journalctl and sar; how long its intervals are."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import InputError, UsageError
 from stackmap.host.timeline import TimeWindow, utc_time
-from stackmap.measurement.resolution import note_on
+from stackmap.model.interval import LONG_RECORDING
 
 if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
-    from stackmap.measurement.resolution import Resolution
 
 UNITS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _LENGTH = re.compile(rf"([0-9]+(?:\.[0-9]+)?) ?({'|'.join(UNITS)})")
@@ -20,6 +20,7 @@ _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?")
 TIMES = "2026-11-21T14:30[:10][Z], 14:30, @1763732400, -1h (before the end), +1h (after the start)"
 
 Span = tuple[float, float]  # the instants of the first and the last sample
+LONG = 3600  # samples; a recording of more is a long one
 
 
 class CapturePart(NamedTuple):
@@ -70,19 +71,21 @@ WHOLE = CapturePart()
 
 def instant(text: str, span: Span, near: float, *, later: bool) -> float:
     """
-    Return the seconds since the epoch that *text* means in a capture of *span*.
+    Return the time that *text* means in a capture of *span*, in seconds since the epoch.
 
     A time of day is the first one after *near* if *later*, else the last one before it.
     """
-    if found := re.fullmatch(r"([-+])(.+)", text):
-        return span[0] + length(found[2]) if found[1] == "+" else span[1] - length(found[2])
+    if match := re.fullmatch(r"([-+])(.+)", text):
+        return span[0] + length(match[2]) if match[1] == "+" else span[1] - length(match[2])
     try:
         if text.startswith("@"):
             seconds = float(text[1:])
             datetime.fromtimestamp(seconds, UTC)  # raises for nan and for no year of a calendar
             return seconds
-        if found := _CLOCK.fullmatch(text):
-            return _of_day(*(int(part or 0) for part in found.groups()), near=near, later=later)
+        if match := _CLOCK.fullmatch(text):
+            return _nearest_time_of_day(
+                *(int(part or 0) for part in match.groups()), near=near, later=later
+            )
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(f"{text!r} is not a time; write {TIMES}") from error
@@ -90,18 +93,18 @@ def instant(text: str, span: Span, near: float, *, later: bool) -> float:
 
 def length(text: str) -> float:
     """
-    Return the seconds that *text* means.
+    Return the length of time *text*, in seconds.
 
     >>> length("90"), length("1.5h"), length("10 min")
     (90.0, 5400.0, 600.0)
     """
-    found = _LENGTH.fullmatch(text)
-    if found is None or not 0 < float(found[1]) <= 1e9:
+    match = _LENGTH.fullmatch(text)
+    if match is None or not 0 < float(match[1]) <= 1e9:
         raise UsageError(f"{text!r} is not a length of time; write 90, 90s, 5min, 1h or 2d")
-    return float(found[1]) * UNITS[found[2]]
+    return float(match[1]) * UNITS[match[2]]
 
 
-def _of_day(hour: int, minute: int, second: int, *, near: float, later: bool) -> float:
+def _nearest_time_of_day(hour: int, minute: int, second: int, *, near: float, later: bool) -> float:
     """Return the instant of that time of day, in this machine's time zone, next to *near*."""
     day = datetime.fromtimestamp(near).replace(  # noqa: DTZ006 - people mean their own clock
         hour=hour, minute=minute, second=second, microsecond=0
@@ -111,3 +114,58 @@ def _of_day(hour: int, minute: int, second: int, *, near: float, later: bool) ->
     if not later and day.timestamp() > near:
         day -= timedelta(days=1)
     return day.timestamp()
+
+
+class Resolution(NamedTuple):
+    """
+    The most intervals that are examined of a recording.
+
+    ``of_long``: if it has more than ``LONG`` samples, for skipped samples are still read.
+    ``held``: the most of a length that the user gives, if all are held in memory; None: no limit.
+    """
+
+    intervals: int
+    of_long: int
+    held: int | None = None
+
+    def step(self, seconds: float, pace: float | None) -> float | None:
+        """
+        Return the seconds of an interval of a recording of *seconds*, a multiple of *pace*; None for each sample.
+
+        >>> whole = Resolution(3600, 1440)
+        >>> whole.step(86400.0, 1.0), whole.step(3600.0, 1.0), Resolution(1800, 720).step(3600.0, 1.0)
+        (60.0, None, 2.0)
+        """
+        if not pace:
+            return None
+        samples = round(seconds / pace, 6)
+        most = self.of_long if samples > LONG else self.intervals
+        return None if samples <= most else ceil(round(samples / most, 6)) * pace
+
+    def refusal(self, seconds: float, step: float) -> str:
+        """
+        Return why a recording of *seconds* cannot have intervals of *step*, as the user wants; "" if it can.
+
+        >>> Resolution(1800, 720, 7200).refusal(86400.0, 1.0)
+        '86400 intervals of 1 s are too many at once, at most 7200: use --every 12, or --since and --until'
+        """
+        count = round(seconds / step, 6)
+        if self.held is None or count <= self.held:
+            return ""
+        return (
+            f"{count:.0f} intervals of {step:g} s are too many at once, at most {self.held}: "
+            f"use --every {ceil(count / self.held) * step:g}, or --since and --until"
+        )
+
+
+def note_on(step: float, pace: float, *, too_long: bool) -> str:
+    """Return a note that intervals have *step* seconds, samples *pace*; *too_long*: for using each sample."""
+    spacing = f"{round(pace, 1):g}"
+    part = "--since and --until with " if too_long else ""
+    return (
+        f"{LONG_RECORDING}: intervals of {round(step, 1):g} s, from samples of {spacing} s; shorter "
+        f"peaks are averaged; use {part}--every {spacing} for each sample"
+    )
+
+
+MINUTES_OF_A_DAY = Resolution(3600, 1440)

@@ -1,9 +1,9 @@
-"""Figures of a machine: this one, or one that was captured."""
+"""Figures of a machine: this one, or one that was captured, also in intervals of several samples."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 from stackmap.commands import additions
 from stackmap.discover import discover
 from stackmap.errors import SourceError
+from stackmap.ledger.averages import average
 from stackmap.measurement.capture_part import WHOLE, CapturePart
-from stackmap.measurement.coarse import coarse_intervals
-from stackmap.measurement.selection import SECONDS
-from stackmap.measurement.source import Source
-from stackmap.sampling.snapshots import downsample
+from stackmap.measurement.source import SECONDS, Source
+from stackmap.sampling.snapshots import counted_on, downsample, interval_between
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.host.capture import CapturedHost
-    from stackmap.measurement.resolution import Resolution
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.capture_part import Resolution
+    from stackmap.measurement.source import IntervalSelection
+    from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import TopologyInterval
-    from stackmap.sampling.surveys import Rediscover, Update
+    from stackmap.sampling.snapshots import Snapshot, TopologyInterval
+    from stackmap.sampling.watch import Rediscover, Update
 
 # Passes intervals on, given how many were asked for; None: no end.
 Filter = Callable[[Iterator["TopologyInterval"], int | None], Iterator["TopologyInterval"]]
@@ -129,10 +129,10 @@ class CaptureSource(Source):
         watch = Watch(self.host, topology, self._discover, replayed=True)
         if self._capture.window.every is None:
             return watch.intervals(SECONDS, selection.count, selection.devices)
-        moments = ((watch.snapshot(time), passed) for time, passed in self._capture.steps())
-        found = islice(coarse_intervals(moments, selection.devices), selection.count)
+        snapshots = ((watch.snapshot(time), passed) for time, passed in self._capture.steps())
+        coarse = islice(coarse_intervals(snapshots, selection.devices), selection.count)
         notes = (self.note,) if self.note else ()
-        return ((current, replace(interval, notes=notes)) for current, interval in found)
+        return ((current, replace(interval, notes=notes)) for current, interval in coarse)
 
     def ends(self) -> Iterator[TopologyInterval]:
         """Yield as few intervals, with all devices, as have the average of all intervals."""
@@ -140,3 +140,45 @@ class CaptureSource(Source):
         return downsample(
             (watch.snapshot(time), passed) for time, passed in self._capture.interval_ends()
         )
+
+
+def coarse_intervals(
+    snapshots: Iterable[tuple[Snapshot, int]], devices: Container[str] | None = None
+) -> Iterator[TopologyInterval]:
+    """
+    Yield the intervals from one snapshot to the next; those that come with 0 are only examined.
+
+    While counters only go up, the difference of the ends is the sum. A device that was replaced or
+    whose counters went back in between has no figures. *devices*: only these; None: all.
+    """
+    start: Snapshot | None = None
+    begin: Snapshot | None = None  # of the stretch in which counters only went up
+    last: Snapshot | None = None
+    parts: list[Interval] = []
+    for snapshot, passed in snapshots:
+        alone = passed and last is start  # then the interval itself shows what happened
+        if (
+            begin is not None
+            and last is not None
+            and not alone
+            and not counted_on(last, snapshot, devices)
+        ):
+            if begin is not last:
+                parts.append(interval_between(begin, last, devices))
+            parts.append(interval_between(last, snapshot, devices))
+            begin = snapshot
+        if passed:
+            if start is not None and begin is not None:
+                if begin is not snapshot:
+                    parts.append(interval_between(begin, snapshot, devices))
+                yield start.topology, _joined(parts)
+            start, begin, parts = snapshot, snapshot, []
+        last = snapshot
+
+
+def _joined(parts: list[Interval]) -> Interval:
+    """Return consecutive intervals as one, with figures of the devices that all have."""
+    if len(parts) == 1:
+        return parts[0]
+    (whole,) = average(parts)
+    return replace(whole, stamp="", count=1)

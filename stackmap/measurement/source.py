@@ -1,15 +1,16 @@
-"""What every source of figures has: a topology, and intervals with the topology of their time."""
+"""What is measured: a source of figures, a selection of its intervals, and the devices that they are about."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
 
+from stackmap.discover.find import find_all, unmatched
 from stackmap.errors import UsageError
 from stackmap.ledger.averages import average
-from stackmap.measurement.selection import IntervalSelection
 from stackmap.sampling import select, since_boot, without_summaries
 from stackmap.sampling.snapshots import only_same_devices
 
@@ -19,7 +20,43 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
 
+SECONDS = 1.0  # the length of an interval on this machine, unless another is given
+
 Note = Callable[[str], None]
+Progress = Callable[[Iterator[Any]], Iterator[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSelection:
+    """
+    Which intervals.
+
+    ``seconds``: their length on this machine; captures and texts have their own.
+    ``which``: "all", "average", "last" or a number from 1; None: see ``resolved``.
+    ``devices``: those whose figures are needed, None for all.
+    """
+
+    seconds: float | None = None
+    count: int | None = None
+    which: str | None = None
+    since_boot: bool = False
+    devices: frozenset[str] | None = None
+
+    def resolved(self, *, recorded: bool) -> str:
+        """Return ``which``; by default the average of what is *recorded* unless ``seconds`` is given, else all."""
+        return self.which or ("average" if recorded and self.seconds is None else "all")
+
+    def every(self, count: int, *, live: bool) -> IntervalSelection:
+        """
+        Return the selection of a command that examines every interval.
+
+        An average becomes all intervals. On a live machine the default is *count* of them.
+        """
+        which = "all" if self.which in (None, "average") else self.which
+        if not live:
+            return replace(self, which=which)
+        count = self.count or (1 if self.seconds else count)
+        return replace(self, which=which, seconds=self.seconds or SECONDS, count=count)
 
 
 class Source(ABC):
@@ -68,21 +105,21 @@ class Source(ABC):
         if selection.since_boot or which == "average" or not self.changes:
             topology = self.topology()
             return ((topology, interval) for interval in self.select_steady(selection))
-        found = self._measured(selection, which)
-        return found if self.live and which == "all" else select(found, which, self.name)
+        intervals = self._measured(selection, which)
+        return intervals if self.live and which == "all" else select(intervals, which, self.name)
 
     def select_steady(self, selection: IntervalSelection) -> Iterator[Interval]:
         """Yield the selected intervals, with figures only for devices that are still those of ``topology``."""
         which = selection.resolved(recorded=not self.live)
         if selection.since_boot:
-            found = self._since_boot()
+            intervals = self._since_boot()
         else:
-            found = only_same_devices(self.topology(), self._measured(selection, which))
+            intervals = only_same_devices(self.topology(), self._measured(selection, which))
         if which == "average":
-            found, which = average(found), "all"
+            intervals, which = average(intervals), "all"
         if self.live and which == "all":
-            return found  # interrupted before the end of the first interval, there is none
-        return select(without_summaries(found), which, self.name)
+            return intervals  # interrupted before the end of the first interval, there is none
+        return select(without_summaries(intervals), which, self.name)
 
     def close(self) -> None:  # noqa: B027 - only a text has something to close
         """Close what was opened."""
@@ -107,3 +144,47 @@ class Source(ABC):
     @abstractmethod
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:
         """Yield at least the intervals from which *which* selects, at most ``count``."""
+
+
+class Measurement:
+    """
+    The intervals that *selection* has of *source*; ``devices``: what *names* mean.
+
+    ``NameNotFound`` if none of *names* is found; ``missing`` has those that are
+    not. *connected*: only figures of devices that share a stack with the named ones.
+    *progress*: passes the intervals on, and may show progress.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        selection: IntervalSelection,
+        names: Iterable[str] = (),
+        *,
+        connected: bool = False,
+        progress: Progress = iter,
+    ) -> None:
+        names = list(names)
+        self.source = source
+        self.topology: Topology = source.topology()
+        self.devices = find_all(self.topology, names)
+        self.missing = unmatched(self.topology, names)
+        if connected and names:
+            selection = replace(selection, devices=self.topology.connected(self.devices))
+        self._selection = selection
+        self._progress = progress
+
+    def reports(self) -> Iterator[TopologyInterval]:
+        """Yield each interval with the topology of its time."""
+        return self._progress(self.source.select(self._selection))
+
+    def intervals(self) -> Iterator[Interval]:
+        """Yield the intervals, with figures only for devices that are still those of ``topology``."""
+        return self._progress(self.source.select_steady(self._selection))
+
+    def repeatable(self) -> Callable[[], Iterable[Interval]]:
+        """Return a function that returns the intervals at each call: a recording is read again, not kept in memory."""
+        if self.source.rereadable:
+            return self.intervals
+        held = list(self.intervals())
+        return partial(iter, held)

@@ -18,7 +18,7 @@ from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.text.device_names import Names
 
 if TYPE_CHECKING:
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
@@ -64,8 +64,8 @@ class TextSource(Source):
 
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - a text is read whole
         topology = self.topology()
-        found = _only(selection.devices, self._named(topology))
-        return ((topology, interval) for interval in islice(found, selection.count))
+        intervals = _only(selection.devices, self._named(topology))
+        return ((topology, interval) for interval in islice(intervals, selection.count))
 
     def _since_boot(self) -> NoReturn:
         raise UsageError("--since-boot needs a machine: --input has its own reports")
@@ -104,23 +104,24 @@ class TextSource(Source):
 
         The text read so far is kept.
         """
-        found: list[Interval] = []
+        reports: list[Interval] = []
         with suppress(StackmapError):  # raised again when the text is read
-            for report in statistics.intervals(self._read_head(found), self.name):
+            for report in statistics.intervals(self._read_head(reports), self.name):
                 if report.loads:
-                    found.append(report)  # noqa: PERF401 - _read_head stops at the first one
-        if not found:
+                    reports.append(report)  # noqa: PERF401 - _read_head stops at the first one
+        if not reports:
             return None
         # Where the chunk ends inside a line, the last of several reports may end in half a name.
         whole = self._head[-1].endswith(b"\n")
-        reports = found if whole else found[:-1] or found
-        first = found[0].machine.host
-        names = (name for each in reports if each.machine.host == first for name in each.loads)
-        return replace(found[0], loads=dict.fromkeys(names, Load()))
+        complete = reports if whole else reports[:-1] or reports
+        first = complete[0]
+        of_host = (report for report in complete if report.machine.host == first.machine.host)
+        names = (name for report in of_host for name in report.loads)
+        return replace(first, loads=dict.fromkeys(names, Load()))
 
-    def _read_head(self, found: Sequence[Interval]) -> Iterator[bytes]:
-        """Yield chunks until there is something in *found*."""
-        while not found and sum(map(len, self._head)) < MAX_HEAD and (chunk := self._read1()):
+    def _read_head(self, reports: Sequence[Interval]) -> Iterator[bytes]:
+        """Yield chunks until *reports* has one."""
+        while not reports and sum(map(len, self._head)) < MAX_HEAD and (chunk := self._read1()):
             self._head.append(chunk)
             yield chunk
 
@@ -155,8 +156,8 @@ def _only(devices: frozenset[str] | None, intervals: Iterator[Interval]) -> Iter
     part: Mapping[str, Load] = {}
     places: Mapping[str, int] = {}  # of the last table, and of its part
     kept: Mapping[str, int] = {}
-    for each in intervals:
-        loads = each.loads
+    for interval in intervals:
+        loads = interval.loads
         if devices is not None and loads is not whole:
             whole = loads
             if isinstance(loads, LoadTable):
@@ -166,7 +167,7 @@ def _only(devices: frozenset[str] | None, intervals: Iterator[Interval]) -> Iter
                 part = loads.with_names([name for name in loads.names if name in devices], kept)
             else:
                 part = {name: load for name, load in loads.items() if name in devices}
-        yield each if devices is None else replace(each, loads=part)
+        yield interval if devices is None else replace(interval, loads=part)
 
 
 class ForeignText:

@@ -1,10 +1,15 @@
-"""Averages since boot, and the selection of intervals."""
+"""
+Samples of counters → intervals of a machine, whose devices may come, go and change.
+
+Start in ``watch.py``: it takes snapshots and keeps the topology up to date. ``snapshots.py`` makes intervals of
+them, for devices that are the same at both ends. Here: averages since boot, and which intervals are selected.
+Needs ``host``, ``sources`` and ``model``; the function that discovers is given to it.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import TypeVar
 
 from stackmap.errors import InputError, NoInterval, SourceMissing
@@ -40,39 +45,32 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
 
     ``InputError`` naming *source* if there is none.
     """
+    number = None if which in ("all", "last") else int(which)
+    newest: deque[T] = deque(maxlen=1)
     total = 0
-
-    def counted() -> Iterator[T]:
-        nonlocal total
-        for total, report in enumerate(reports, 1):  # noqa: B007 - the count is for the error
+    for total, report in enumerate(reports, 1):
+        if which == "all" or total == number:
             yield report
-
-    if which == "all":
-        chosen: Iterable[T] = counted()
-    elif which == "last":
-        chosen = deque(counted(), maxlen=1)
-    else:
-        chosen = islice(counted(), int(which) - 1, int(which))
-    empty = True
-    for report in chosen:
-        empty = False
-        yield report
-    if not empty:
-        return
-    if total:
+        if total == number:
+            return
+        newest.append(report)
+    if not total:
+        raise NoInterval(f"{source}: {NEED_TWO}; --since-boot shows averages since boot")
+    if number is not None:
         raise InputError(f"{source}: no interval {which}: use --report 1 to {total}")
-    raise NoInterval(f"{source}: {NEED_TWO}; --since-boot shows averages since boot")
+    if which == "last":
+        yield from newest
 
 
 def without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:
     """Yield the intervals as they come; a text's own averages only if it has no other intervals."""
     summaries: list[Interval] = []
-    found = False
+    has_intervals = False
     for report in reports:
         if not report.summary:
-            found = True
+            has_intervals = True
             summaries.clear()
             yield report
-        elif not found:
+        elif not has_intervals:
             summaries.append(report)
     yield from summaries

@@ -1,5 +1,5 @@
 """
-Snapshots of a machine whose topology is kept up to date.
+Snapshots of a machine whose topology is kept up to date: surveys, and readings of its status.
 
 The device behind a name *at* a sample is known from the survey before it, the
 survey after it, and the uevents in between.
@@ -7,25 +7,40 @@ survey after it, and the uevents in between.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Answer, Host
+from stackmap.model.target_status import StatusReading
 from stackmap.model.topology import Topology
-from stackmap.sampling.changes import Identities, identities, topology_events
-from stackmap.sampling.readings import Readings
-from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
-from stackmap.sampling.surveys import Rediscover, Survey, Surveys, Update, surveyed
+from stackmap.sampling.snapshots import (
+    Identities,
+    Snapshot,
+    TopologyInterval,
+    identities,
+    interval_between,
+    topology_events,
+)
 from stackmap.sources import diskstats, uevent
 from stackmap.sources.diskstats import Sample
-from stackmap.sources.polled_state import Polled
+from stackmap.sources.polled_state import Polled, PolledDevices, polled_devices
 from stackmap.sources.uevent import ANYTHING_CHANGED, NO_CHANGES, UeventDelta
 
 SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
 
 COALESCED = 0.1  # seconds: of the events within them, one survey
+
+WHOLE_AFTER = 60.0  # seconds after which a survey reads everything again
+
+Rediscover = Callable[[Host], Topology]
+# Discovers again, given the names of the devices that had uevents since everything was read.
+Update = Callable[[Host, frozenset[str]], Topology]
+
+COMMAND_INTERVAL = 30.0  # seconds between questions that run a command
+READING_INTERVAL = 10.0  # the same where the answers have figures
 
 
 class Watch:
@@ -133,10 +148,10 @@ class Watch:
         if self._pending is None or not self._pending.ready(patience):
             return None
         pending, self._pending = self._pending, None
-        found = pending.result()
-        if isinstance(found, Survey):
-            return found
-        self._take_reading(found, self._asked_at)
+        result = pending.result()
+        if isinstance(result, Survey):
+            return result
+        self._take_reading(result, self._asked_at)
         if self._later_changes:
             # At once: a replay takes the answers as arrived if nothing is pending.
             self._changes += self._later_changes
@@ -226,3 +241,71 @@ class Watch:
 
     def _md_state_changed(self) -> bool:
         return self._current.to_poll.md_state(self._host) != self._current.polled.md_state
+
+
+class Survey(NamedTuple):
+    """A topology, its devices whose state is polled, and their state at that time."""
+
+    topology: Topology
+    to_poll: PolledDevices
+    polled: Polled
+
+
+def surveyed(host: Host, topology: Topology) -> Survey:
+    """Return *topology* with the state to poll."""
+    to_poll = polled_devices(host, topology)
+    return Survey(topology, to_poll, to_poll.poll(host))
+
+
+class Surveys:
+    """
+    Surveys by *rediscover*, or by *update* where uevents tell what changed since everything was read.
+
+    What changes without a uevent is found at the first survey after ``WHOLE_AFTER``.
+    """
+
+    def __init__(self, rediscover: Rediscover, update: Update | None) -> None:
+        self._rediscover, self._update = rediscover, update
+        self._whole_at: float | None = None
+        self._names: frozenset[str] = frozenset()
+
+    def take(self, host: Host, time: float, changes: UeventDelta = NO_CHANGES) -> Survey:
+        """Survey *host* at *time*; *changes*: the uevents since the previous survey."""
+        if self._whole_at is None:
+            self._whole_at = time
+        late = time - self._whole_at >= WHOLE_AFTER
+        if self._update is None or changes.unknown or late:
+            self._whole_at, self._names = time, frozenset()
+            return surveyed(host, self._rediscover(host))
+        self._names |= changes.names
+        return surveyed(host, self._update(host, self._names))
+
+
+class Readings:
+    """
+    The newest reading of a machine; None before the first, or without such devices.
+
+    *replayed*: ask at every sample, because a recording's answers cost nothing.
+    """
+
+    def __init__(self, *, replayed: bool) -> None:
+        self.newest: StatusReading | None = None
+        self._replayed = replayed
+        self._source: tuple[PolledDevices, Polled] | None = None  # of the newest
+
+    def are_due(self, devices: PolledDevices, since_last: float, *, last: bool) -> bool:
+        """Whether to ask, *since_last* seconds after the last time; *last*: at the last sample."""
+        if not devices.have_figures:
+            return since_last >= COMMAND_INTERVAL
+        return since_last >= READING_INTERVAL or last or self._replayed
+
+    def take(self, devices: PolledDevices, polled: Polled, time: float) -> None:
+        """Take what was *polled* at *time* as the newest reading."""
+        if not devices.have_figures:
+            return
+        before, self._source = self._source, (devices, polled)
+        if self.newest is None or before != self._source:
+            self.newest = devices.reading(polled, time)
+        elif not self._replayed or time - self.newest.time >= READING_INTERVAL:
+            # A replay asks more often than the recording did: equal answers may be the same one.
+            self.newest = self.newest._replace(time=time)

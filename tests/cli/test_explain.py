@@ -83,7 +83,7 @@ def test_a_capture_of_one_sample_has_no_load():
 
 def test_nothing_was_measured_before_the_interrupt(monkeypatch):
     """No interval: 12, never a clean bill of health."""
-    from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Measurement
 
     monkeypatch.setattr(Measurement, "intervals", lambda _: iter(()))
     result = explain(SAMPLES / "vghdd")

@@ -10,7 +10,7 @@ from stackmap.cli.record import samples
 from stackmap.errors import UsageError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.measurement.resolution import Resolution
+from stackmap.measurement.capture_part import Resolution
 from stackmap.sources import diskstats
 from tests.long import START, Repeated
 

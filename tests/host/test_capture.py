@@ -9,7 +9,7 @@ import pytest
 
 from stackmap.errors import CaptureError, OutputRefused, SourceDenied, SourceMissing, SourceTimeout
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import command_file, parse_udev
+from stackmap.host.capture_format import command_file, parse_udev
 from stackmap.host.recording import RecordingHost
 
 

@@ -18,9 +18,10 @@ from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, SourceDenied
 from stackmap.host import log
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import Refusal
+from stackmap.host.capture_format import Refusal
+from stackmap.host.log_reader import Answers
 from stackmap.host.recording import RecordingHost
-from stackmap.host.retention import Limits
+from stackmap.host.segments import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.sampling.watch import Watch
 from stackmap.sources.diskstats import PATH
@@ -184,15 +185,17 @@ def test_entries_say_what_changed():
     before = [f"line {number}" for number in range(10)]
     after = [*before]
     after[3], after[7] = "three", "séven"
-    told = {"read /x": before, "read /y": ["1"]}
+    answers = Answers()
+    answers.take(log.encode_entry("read /x", before) + log.encode_entry("read /y", ["1"]), "it")
 
     entries = [
         log.encode_entry("read /x", after, before),
         log.encode_entry("read /y", Refusal("denied", "no"), ["1"]),
         log.encode_transient("uevents", "[]"),
     ]
-    assert log.apply_entries(told, b"".join(entries), "it") == {"uevents": "[]"}
-    assert told == {"read /x": after, "read /y": Refusal("denied", "no")}
+    assert answers.take(b"".join(entries), "it") == {"uevents": "[]"}
+    assert answers.get("read /x") == after
+    assert answers.get("read /y") == Refusal("denied", "no")
     assert b"line 4" not in entries[0]
 
 
@@ -370,7 +373,7 @@ def test_an_entry_of_another_form_is_damage(heading):
     entry = json.dumps(heading).encode() + b"\nabc\n"
 
     with pytest.raises(CaptureError, match="damaged"):
-        log.apply_entries({}, entry, "log/1.gz")
+        Answers().take(entry, "log/1.gz")
 
 
 @pytest.mark.parametrize("name", ["nan", "inf", "1e9", "-1", "1_0", "", "9" * 13, "253402300800"])

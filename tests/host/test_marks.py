@@ -11,7 +11,7 @@ from stackmap.host import log
 from stackmap.host.capture import CapturedHost
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.machines import CaptureSource
-from stackmap.measurement.selection import IntervalSelection
+from stackmap.measurement.source import IntervalSelection
 from tests.test_stretches import START, recorded, same
 
 COARSE = TimeWindow(START, None, 600.0)

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.errors import OutputRefused
-from stackmap.host.output_file import OutputFile
+from stackmap.host.directory import OutputFile
 from tests.paths import ROOT
 
 VGHDD = str(ROOT / "sample_topologies" / "vghdd")

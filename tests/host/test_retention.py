@@ -18,9 +18,9 @@ from stackmap.errors import CaptureError, OutputRefused, UsageError
 from stackmap.host import log
 from stackmap.host.capture import CapturedHost
 from stackmap.host.directory import Directory
-from stackmap.host.directory_tree import DirectoryTree
+from stackmap.host.file_tree import DirectoryTree
 from stackmap.host.recording import RecordingHost
-from stackmap.host.retention import NO_LIMITS, SHARE, Limits
+from stackmap.host.segments import NO_LIMITS, SHARE, Limits
 from stackmap.host.timeline import SKIPPED
 from stackmap.sampling.snapshots import RESTARTED
 from stackmap.sampling.watch import Watch

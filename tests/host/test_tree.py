@@ -8,8 +8,7 @@ import pytest
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing
 from stackmap.host.archive_tree import ArchiveTree
-from stackmap.host.directory_tree import DirectoryTree
-from stackmap.host.file_tree import open_tree
+from stackmap.host.file_tree import DirectoryTree, open_tree
 
 
 def tar_of(path, members):

@@ -110,8 +110,8 @@ def main() -> None:
         import stackmap.cli.tree
         import stackmap.discover.device_mapper
         import stackmap.document.describe
+        import stackmap.host.dm_ioctl
         import stackmap.host.live
-        import stackmap.host.mapper
         import stackmap.render.tree  # noqa: F401 - what tree imports
     asked = mapped_by_text() if whole or sys.argv[1:] == ["text"] else mapped()
     for name, uuid, minor, target, length, words in asked:

@@ -9,7 +9,7 @@ from stackmap.cli import stackmap
 from stackmap.cli.record import samples
 from stackmap.host.recording import RecordingHost
 from stackmap.ledger import time_series
-from stackmap.measurement.measurement import Measurement
+from stackmap.measurement.source import Measurement
 from stackmap.model.device import Role
 from stackmap.model.topology import Edge, Topology
 from tests.drawn import disk, passing

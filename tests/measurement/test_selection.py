@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackmap.measurement.selection import IntervalSelection
+from stackmap.measurement.source import IntervalSelection
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,10 @@ from stackmap.errors import InputError, NameNotFound
 from stackmap.features.compare.compare import Pairs, Unmatched, by_title, compare, pairs_of
 from stackmap.features.compare.document import MEANINGS, document
 from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
-from stackmap.host.text_file import is_capture, open_text
+from stackmap.host.file_tree import is_capture, open_text
 from stackmap.ledger.layers import counted_tops
-from stackmap.measurement.measurement import Measurement
-from stackmap.measurement.resolution import Resolution
-from stackmap.measurement.selection import IntervalSelection
+from stackmap.measurement.capture_part import Resolution
+from stackmap.measurement.source import IntervalSelection, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import click
 from stackmap.cli.options import force_option, measuring
 from stackmap.discover.find import find_existing
 from stackmap.errors import InputError
-from stackmap.host.output_file import OutputFile
+from stackmap.host.directory import OutputFile
 from stackmap.ledger.corrections import corrected
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _textfile(
     session: Session, options: MeasuringOptions, place: str, most: int, *, alone: bool
 ) -> None:
     from stackmap.features.export.textfile_command import write_textfile
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
 
     if not alone or options.text is not None or options.selection != IntervalSelection():
         raise click.UsageError("--textfile takes only NAMEs: it measures nothing")

@@ -23,7 +23,7 @@ from stackmap.discover.find import find_existing
 from stackmap.errors import InputError, NoInterval, OutputRefused, ParseError
 from stackmap.features.export.families import FIRST, Exported, Family, families, textfile
 from stackmap.features.export.weights import stacks
-from stackmap.host.output_file import OutputFile
+from stackmap.host.directory import OutputFile
 from stackmap.model.interval import Interval
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context

@@ -18,7 +18,7 @@ from stackmap.features.fiojob.target import NONE, Target, target_of
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Measurement
 
 COUNT = 60  # intervals of a second on a live machine
 

@@ -26,7 +26,7 @@ from stackmap.model.units import SECTOR
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
     from stackmap.host import Host
-    from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Measurement
 
 DEV = "/dev/"
 # Blanks end a name in fio's job file, # and ; begin a comment, and $ may run a program (bc).

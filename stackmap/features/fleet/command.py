@@ -207,7 +207,7 @@ def _expression(pattern: str) -> str:
 def _page_writer(path: str, *, force: bool) -> Callable[[Fleet], None]:
     """Return the function that writes the page to *path*; an impossible one is refused before the server is asked."""
     from stackmap.features.report.command import drawn, is_markdown, write_page
-    from stackmap.host.output_file import OutputFile
+    from stackmap.host.directory import OutputFile
 
     markdown = is_markdown(path, markdown=chosen_form() == MARKDOWN)
     file = None if path == "-" else OutputFile(path, force=force)
@@ -250,7 +250,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.document.layers import layers_document
     from stackmap.ledger.averages import average
     from stackmap.ledger.layer_report import LayerReport
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
     from stackmap.render.figures_json import explain_json, layers_json
 
     topology = host.topology()

@@ -21,7 +21,7 @@ from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.http import Prometheus, Series
-    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import IntervalSelection
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval

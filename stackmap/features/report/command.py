@@ -16,9 +16,9 @@ from stackmap.features.report.data import report_data
 from stackmap.features.report.figures import Measuring
 from stackmap.features.report.page import page_of
 from stackmap.features.report.proposals import proposal
-from stackmap.host.capture_paths import encoded
-from stackmap.host.output_file import OutputFile
-from stackmap.measurement.resolution import MINUTES_OF_A_DAY
+from stackmap.host.capture_format import encoded
+from stackmap.host.directory import OutputFile
+from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.sources import limits
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from stackmap.cli.session import Session
     from stackmap.document.blocks import Page
     from stackmap.features.plan.plan import PlanContext
-    from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Measurement
+
 
 COUNT = 60  # intervals of a second on a live machine
 MARKDOWN = (".md", ".markdown")

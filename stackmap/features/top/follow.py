@@ -45,7 +45,7 @@ class LiveIntervals:
             interval = None if before is None else interval_between(before, now)
             if interval is not None and (interval.events or now.events):
                 self.host.mark()
-            self.host.say_outdated(self._watch.is_behind)
+            self.host.set_outdated(self._watch.is_behind)
             topology, before = (before or now).topology, now
             if interval is not None:
                 yield topology, interval

@@ -30,9 +30,8 @@ from stackmap.features.top.screen import Look, TimeLine, pane_lines, screen
 from stackmap.features.top.state import VIEWS, Request, Screen, State, pressed, scrolled
 from stackmap.host.capture import CapturedHost
 from stackmap.host.live import LiveHost
-from stackmap.host.recent import RecentFiles
 from stackmap.host.recording import RecordingHost
-from stackmap.host.retention import Limits
+from stackmap.host.segments import Limits, RecentFiles
 from stackmap.host.timeline import TimeWindow
 from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
 from stackmap.model.load import total_of

@@ -18,7 +18,7 @@ from click.core import ParameterSource
 from stackmap.cli.options import FiniteRange
 from stackmap.cli.output import print_blocks, tell
 from stackmap.discover import discover
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stackmap.features.trace.measure import Tracer
     from stackmap.features.trace.owners import OwnerTrace
     from stackmap.host.recording import RecordingHost
-    from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Measurement
 
 Function = Callable[..., None]
 MAX_INTERVAL = 60.0  # seconds of a trace between two looks at its overhead

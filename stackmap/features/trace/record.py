@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
 from stackmap.features.trace import dm_stats, probes
 from stackmap.host import Host
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 from stackmap.model.units import SECTOR
 from stackmap.sources import trace_histogram
 from stackmap.sources.trace_histogram import LIMIT, Entry, Histogram, number_of

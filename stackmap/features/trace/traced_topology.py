@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from stackmap.features.whatif.document import MEANINGS, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import project
 from stackmap.features.whatif.volume_context import volume_context
-from stackmap.measurement.resolution import MINUTES_OF_A_DAY
+from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
 
 if TYPE_CHECKING:

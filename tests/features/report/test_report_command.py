@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from stackmap.cli import stackmap
 from stackmap.document.wording import kib, number, rate
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import command_file
+from stackmap.host.capture_format import command_file
 from stackmap.ledger import time_series
 from stackmap.sources import lvm_report
 from tests.paths import ROOT

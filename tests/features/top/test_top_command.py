@@ -16,9 +16,8 @@ from stackmap.features.top.program import Player, Watcher
 from stackmap.features.top.rows import Row
 from stackmap.features.top.state import Request, Screen, State, pressed, scrolled
 from stackmap.host.capture import CapturedHost
-from stackmap.host.recent import RecentFiles
 from stackmap.host.recording import RecordingHost
-from stackmap.host.retention import Limits
+from stackmap.host.segments import Limits, RecentFiles
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.cgroup_io import CgroupCounters

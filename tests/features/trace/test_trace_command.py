@@ -16,7 +16,7 @@ from stackmap.features.trace.measure import interval_of
 from stackmap.features.trace.record import TraceRecord, parse
 from stackmap.features.trace.traced_topology import with_traced_rows
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import TRACE
+from stackmap.host.capture_format import TRACE
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.parity import Parity, _with_traced_share, parity_of
 from stackmap.sources.trace_histogram import without_addresses, without_lines

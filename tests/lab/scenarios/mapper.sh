@@ -34,7 +34,7 @@ ask() {
     python - "$1" << 'END'
 import sys
 from stackmap.host.live import LiveHost
-from stackmap.host.mapper import Mapper
+from stackmap.host.dm_ioctl import Mapper
 from stackmap.sources import dm_commands
 
 host = LiveHost()

@@ -1,21 +1,31 @@
-"""Hosts in front of a host: one hands every answer to a recorder, one refuses what needs root."""
+"""Hosts in front of a host: one hands every answer to a recorder, one refuses what needs root, one remembers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Generic, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, NoReturn, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError
 from stackmap.host import Answer, Host, Json
-from stackmap.host.capture import LISTING, REFUSALS
-from stackmap.host.capture_paths import MACHINE_ID_HASH, Refusal, command_file, udev_file
+from stackmap.host.capture_format import (
+    LISTING,
+    MACHINE_ID_HASH,
+    Refusal,
+    command_file,
+    refusal_of,
+    udev_file,
+)
 
 T = TypeVar("T")
 
 # The question, the path of its answer in a capture, and the answer.
 RecordedAnswer = tuple[str, str | None, str | Refusal]
 LINK = "link "  # before the path in a question for a link
+
+DEVICES = "/sys/block/"
+# Parts of a device's directory that change without a uevent.
+UNANNOUNCED = ("md/", "bcache/", "dm/suspended", "device/state", "pid", "backend")
 
 
 class InterceptingHost:
@@ -57,7 +67,9 @@ class InterceptingHost:
             f"udev {number}",
             udev_file(number),
             lambda: self._host.udev(number),
-            lambda found: "".join(f"E:{key}={value}\n" for key, value in sorted(found.items())),
+            lambda properties: "".join(
+                f"E:{key}={value}\n" for key, value in sorted(properties.items())
+            ),
         )
 
     def volumes(self) -> list[dict[str, Json]]:
@@ -127,6 +139,75 @@ class UnprivilegedHost(InterceptingHost):
         raise SourceDenied("libblockdev: needs root")
 
 
+class KeptAnswers:
+    """
+    Answers about files, directories and links below ``/sys/block/NAME``, by NAME.
+
+    ``metadata``: the answers of LVM and md, by question.
+    """
+
+    def __init__(self) -> None:
+        self._by_folder: dict[str, dict[tuple[str, ...], Any]] = {}
+        self.metadata: dict[tuple[str, ...], Any] = {}
+
+    def of(self, folder: str) -> dict[tuple[str, ...], Any]:
+        """Return the answers about *folder*: by method of ``Host`` and path below it."""
+        return self._by_folder.setdefault(folder, {})
+
+    def has(self, path: str) -> bool:
+        """Whether answers about the directory *path* of a device are kept; a partition's are its disk's."""
+        return path[len(DEVICES) :].partition("/")[0] in self._by_folder
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Forget the answers about the devices *names*; with a partition, those about its whole disk."""
+        for name in names:
+            folder = name.replace("/", "!")
+            for end in range(1, len(folder) + 1):
+                self._by_folder.pop(folder[:end], None)
+
+
+class RememberingHost(InterceptingHost):
+    """Passes on only questions that *answers* has no answer to; refused ones are asked again."""
+
+    def __init__(self, host: Host, answers: KeptAnswers) -> None:
+        super().__init__(host, lambda _: None)
+        self._answers = answers
+
+    def read(self, path: str) -> str:
+        """Return the file's text."""
+        return self._remembered("read", path, self._host.read)
+
+    def names_in(self, path: str) -> list[str]:
+        """Return the directory's names."""
+        return self._remembered("names_in", path, self._host.names_in)
+
+    def link(self, path: str) -> str:
+        """Return the link's target."""
+        return self._remembered("link", path, self._host.link)
+
+    def run(self, *command: str) -> str:
+        """Return the command's output; device-mapper is asked each time."""
+        if command[0] != "lvm":
+            return self._host.run(*command)
+        return _asked_once(self._answers.metadata, command, self._host.run, *command)
+
+    def volumes(self) -> list[dict[str, Json]]:
+        """Return LVM's LVs."""
+        return _asked_once(self._answers.metadata, ("volumes",), self._host.volumes)
+
+    def arrays(self) -> list[dict[str, Json]]:
+        """Return md's arrays."""
+        return _asked_once(self._answers.metadata, ("arrays",), self._host.arrays)
+
+    def _remembered(self, method: str, path: str, ask: Callable[[str], T]) -> T:
+        if not path.startswith(DEVICES):
+            return ask(path)
+        folder, _, inside = path[len(DEVICES) :].partition("/")
+        if inside.startswith(UNANNOUNCED):
+            return ask(path)
+        return _asked_once(self._answers.of(folder), (method, inside), ask, path)
+
+
 class RecordedBackgroundAnswer(Generic[T]):
     """A background *answer*; with its result, *record* gets the *answers* to its questions."""
 
@@ -145,19 +226,26 @@ class RecordedBackgroundAnswer(Generic[T]):
         return self._answer.ready(seconds)
 
     def result(self) -> T:
-        """Return it, and have its questions recorded."""
+        """Return the result, and have its questions recorded."""
         try:
             return self._answer.result()
         finally:
             self._record(self, self._answers)
 
 
-def refusal_of(error: SourceError) -> Refusal:
-    """Return the refusal to record for *error*: its kind in ``REFUSALS`` and its message."""
-    kind = next(word for word, kind in REFUSALS.items() if type(error) is kind)
-    return Refusal(kind, str(error))
-
-
 def as_json(value: object) -> str:
     """Return *value* as JSON text for a capture."""
     return json.dumps(value, indent=1, sort_keys=True) + "\n"
+
+
+def _asked_once(
+    answers: dict[tuple[str, ...], Any],
+    question: tuple[str, ...],
+    ask: Callable[..., T],
+    *words: str,
+) -> T:
+    """Return the answer to *question*: the one in *answers*, or that of *ask* with *words*, which goes there."""
+    answer: T | None = answers.get(question)
+    if answer is None:
+        answers[question] = answer = ask(*words)
+    return answer
