@@ -16,11 +16,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, Amount, Traffic, all_of
-from stackmap.ledger.bitmap_writes import has_bitmap, share_with_bitmap
-from stackmap.ledger.division import divides
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.sent import is_idle
+from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
+from stackmap.ledger.sent import divides, is_idle
 from stackmap.model.load import Flow, ratio, total_of
 from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology

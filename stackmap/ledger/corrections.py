@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from stackmap.ledger.accounting import LABEL_SCAN
-from stackmap.ledger.member_evidence import doubled, empty_flushes
+from stackmap.ledger.member_writes import doubled, empty_flushes
 from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -22,6 +21,7 @@ from stackmap.model.load import IDLE, Load, plus, sum_flows
 from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
+LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks for its label
 MOST_SCANS = 10.0  # of labels, per second
 PASSING = ("linear", "striped", "crypt")  # targets below which only their own I/O happens
 STUCK = 0.99  # busy for this share of the time

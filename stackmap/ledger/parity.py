@@ -21,9 +21,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stackmap.ledger.amounts import Traffic
-from stackmap.ledger.bitmap_writes import max_bitmap_bytes
 from stackmap.ledger.device_state import is_degraded, is_working, work_of
 from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.member_writes import max_bitmap_bytes
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import PAGE, Layout

@@ -14,9 +14,9 @@ from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
     from stackmap.ledger.amplification import StackFigures
+    from stackmap.ledger.device_state import StatusChange
     from stackmap.ledger.ledger import Ledger
     from stackmap.ledger.parity import Parity
-    from stackmap.ledger.status_changes import StatusChange
     from stackmap.model.io_limit import IoLimit
     from stackmap.model.target_status import StatusReading, TargetStatus
 
@@ -186,14 +186,14 @@ class Context:
     @cached_property
     def readings(self) -> list[StatusReading]:
         """The readings of dm targets and md's threads, the earliest first."""
-        from stackmap.ledger.status_changes import readings_of
+        from stackmap.ledger.device_state import readings_of
 
         return readings_of(self.series or (self.interval,))
 
     @cached_property
     def changes(self) -> Mapping[str, StatusChange]:
         """What each dm target counted between its readings."""
-        from stackmap.ledger.status_changes import status_changes
+        from stackmap.ledger.device_state import status_changes
 
         return status_changes(self.readings)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stackmap.ledger.status_changes import thread_usage
+from stackmap.ledger.device_state import thread_usage
 from stackmap.model.device import Device, Kind
 from stackmap.model.target_status import RaidThread
 from stackmap.rules.context import Context

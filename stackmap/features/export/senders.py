@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stackmap.ledger.corrections import counted_twice, uncounted
-from stackmap.ledger.division import divides, targets_of
 from stackmap.ledger.layers import carriers
-from stackmap.ledger.pools import is_pool
+from stackmap.ledger.ownership import is_pool
+from stackmap.ledger.sent import divides, targets_of
 from stackmap.model.computed_once import computed_once
 from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
