@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.ledger.layers import carries_data
 from stackmap.model.device import Device, Role
-from stackmap.model.interval import Interval
 from stackmap.model.reason import Reason
 from stackmap.model.target_status import Counts, RaidThread, StatusReading, TargetStatus
 from stackmap.model.topology import Topology
+
+if TYPE_CHECKING:  # a tree has no interval, and starts without dataclasses
+    from stackmap.model.interval import Interval
 
 FAILED = ("failed", "faulty", "missing")
 

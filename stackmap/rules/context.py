@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -205,3 +205,23 @@ class Context:
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""
         return [edge.below for edge in self.topology.below(name) if edge.role == role]
+
+
+def measured_context(
+    topology: Topology,
+    intervals: Sequence[Interval],
+    baseline: Interval | None = None,
+    limits: tuple[IoLimit, ...] = (),
+) -> Context:
+    """
+    Return the average of *intervals*, and the intervals as its series; both are corrected here.
+
+    Averages since boot count only if there is nothing else. *intervals* must not be empty.
+    """
+    from stackmap.ledger.averages import average
+    from stackmap.ledger.corrections import corrected
+
+    current = [each for each in intervals if not each.since_boot] or intervals
+    whole = corrected(topology, next(average(current)))
+    series = tuple(corrected(topology, each) for each in current) if len(current) > 1 else ()
+    return Context(topology, whole, series, baseline, whole.corrections, limits)

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from stackmap.discover import discover
 from stackmap.rules.checks import checks
-from stackmap.rules.context import Context
-from stackmap.rules.measured import measured_context
+from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Finding
 from stackmap.rules.table import findings
 from stackmap.sampling.watch import Watch

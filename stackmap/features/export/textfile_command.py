@@ -21,8 +21,7 @@ from stackmap.features.export.textfile import FIRST, textfile
 from stackmap.features.export.weights import stacks
 from stackmap.host.output_file import OutputFile
 from stackmap.rules.checks import checks
-from stackmap.rules.context import Context
-from stackmap.rules.measured import measured_context
+from stackmap.rules.context import Context, measured_context
 from stackmap.rules.table import findings
 from stackmap.sources import diskstats, limits, mountinfo
 
