@@ -63,12 +63,12 @@ class LayerFigures:
 
     @cached_property
     def own(self) -> Mapping[str, Flow]:
-        """All that the layer's devices did, for whomever."""
+        """The load of the layer's devices, all owners."""
         return self.ledger.flows(self.layer.devices)
 
     @cached_property
     def metadata(self) -> Mapping[str, Flow]:
-        """What its metadata devices did."""
+        """The load of its metadata devices, all owners."""
         return self.ledger.flows(self.layer.metadata)
 
     @cached_property

@@ -67,50 +67,6 @@ ZERO = Amount(0.0, 0.0)
 UNKNOWN = Account(Amount(), Amount())
 
 
-class Accounting:
-    """
-    The accounts of all devices over one interval.
-
-    Each is worked out once: the stack of every volume on a disk needs the disk's.
-    """
-
-    def __init__(self, sent: Sent) -> None:
-        self._sent = sent
-
-    def account(self, names: Iterable[str], direction: str) -> Account:
-        """
-        Return the account of the devices *names* together.
-
-        ``UNKNOWN`` if a device above makes requests of its own: they have no counter. Also
-        ``UNKNOWN`` if a device above uses devices outside *names* too: its requests to *names*
-        are then estimated from the arrivals, so they cannot confirm them.
-        """
-        accounts = [self._of_device(name, direction) for name in names]
-        arrived = sum((each.arrived for each in accounts), start=ZERO)
-        sent = sum((each.sent for each in accounts), start=ZERO)
-        included = set(names)
-        divisions = join_divisions(each.divisions for each in accounts)
-        partial = any(not targets <= included for targets in divisions.values())
-        if partial or None in (arrived.arrivals, sent.arrivals):
-            return UNKNOWN
-        return Account(arrived, sent)
-
-    @computed_once
-    def _of_device(self, name: str, direction: str) -> Account:
-        flow = self._sent.load(name).flow(direction)
-        edges = self._sent.topology.above(name)
-        total = ZERO if edges else Amount()
-        divisions = {}
-        for edge in edges:
-            sent = self._sent.down(edge, direction)
-            if sent is None:
-                return UNKNOWN
-            total += Amount(sent.arrivals, sent.bytes)
-            if sent.is_range:
-                divisions[edge.above] = targets_of(self._sent.topology, edge)
-        return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
-
-
 def mismatches(accounts: Mapping[str, Account]) -> tuple[str, ...]:
     """Return those of "read" and "write" that do not balance; "total" where only that does not."""
     everything = accounts["total"].arrived.arrivals
@@ -201,7 +157,6 @@ class Ledger:
         self.loads = with_pools(topology, loads)
         self.seconds = seconds
         self.sent = Sent(topology, self.loads)
-        self._accounting = Accounting(self.sent)
 
     @cached_property
     def tops(self) -> list[str]:
@@ -214,15 +169,15 @@ class Ledger:
         return [top for top in self.tops if not self.load(top).idle]
 
     def load(self, name: str) -> Load:
-        """Return what *name* did, for whomever; all unknown if it has no counters."""
+        """Return the load of *name*, all owners; unknown if it has no counters."""
         return self.sent.load(name)
 
     def flow(self, names: Iterable[str], direction: str) -> Flow:
-        """Return what the devices *names* did together in one direction, or "flush", for whomever."""
+        """Return the load of the devices *names* together in one direction, or "flush", all owners."""
         return sum_flows(self.load(name).flow(direction) for name in names)
 
     def flows(self, names: Sequence[str]) -> dict[str, Flow]:
-        """Return what the devices *names* did together, by direction, for whomever."""
+        """Return the load of the devices *names* together, by direction, all owners."""
         return {direction: self.flow(names, direction) for direction in DIRECTIONS}
 
     @computed_once
@@ -240,8 +195,38 @@ class Ledger:
         return together(self.sent, [owned[name] for name in names])
 
     def account(self, names: Iterable[str], direction: str) -> Account:
-        """Return what arrived at *names* and what was sent to them."""
-        return self._accounting.account(names, direction)
+        """
+        Return the account of the devices *names* together.
+
+        ``UNKNOWN`` if a device above makes requests of its own: they have no counter. Also
+        ``UNKNOWN`` if a device above uses devices outside *names* too: its requests to *names*
+        are then estimated from the arrivals, so they cannot confirm them.
+        """
+        accounts = [self._account_of(name, direction) for name in names]
+        arrived = sum((account.arrived for account in accounts), start=ZERO)
+        sent = sum((account.sent for account in accounts), start=ZERO)
+        included = set(names)
+        divisions = join_divisions(account.divisions for account in accounts)
+        partial = any(not targets <= included for targets in divisions.values())
+        if partial or None in (arrived.arrivals, sent.arrivals):
+            return UNKNOWN
+        return Account(arrived, sent)
+
+    @computed_once
+    def _account_of(self, name: str, direction: str) -> Account:
+        """Return the account of one device: the stack of every volume on a disk needs the disk's."""
+        flow = self.load(name).flow(direction)
+        edges = self.topology.above(name)
+        total = ZERO if edges else Amount()
+        divisions = {}
+        for edge in edges:
+            sent = self.sent.down(edge, direction)
+            if sent is None:
+                return UNKNOWN
+            total += Amount(sent.arrivals, sent.bytes)
+            if sent.is_range:
+                divisions[edge.above] = targets_of(self.topology, edge)
+        return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
 
     @computed_once
     def in_flight(self, names: tuple[str, ...]) -> float | None:

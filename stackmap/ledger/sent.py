@@ -196,7 +196,6 @@ def segment_share(fan: Fan, edge: Edge) -> float:
 
 ABSENT = Load()
 TOLERANCE = 0.01  # a share of all that is smaller than this does not count
-FEW = 4  # devices below: the part of each is kept; of more, only the sums that all parts depend on
 
 
 class Sent:
@@ -214,7 +213,7 @@ class Sent:
         self._limits_in_circles: set[tuple[str, str]] = set()
 
     def load(self, name: str) -> Load:
-        """Return what *name* did, for whomever; all unknown if it has no counters."""
+        """Return the load of *name*, all owners; unknown if it has no counters."""
         return self.loads.get(name, ABSENT)
 
     def down(self, edge: Edge, direction: str) -> Traffic | None:
@@ -289,45 +288,24 @@ class Sent:
         segment = segment_share(fan, edge)
         if len(fan.targets) == 1:
             return mine.times(segment)
-        if whole is not None and len(fan.lengths) <= FEW:
-            parts = self._parts_of_all(edge, direction)
-        else:
-            parts = self._parts(edge, direction, whole or mine)
-        return part_down(mine, whole or mine, parts, segment)
-
-    @computed_once
-    def _parts_of_all(self, edge: Edge, direction: str) -> Parts:
-        whole = self._all_sent(edge, direction) or UNKNOWN
-        return self._parts(edge, direction, whole)
-
-    def _parts(self, edge: Edge, direction: str, whole: Traffic) -> Parts:
-        """Return what of *whole*, all that the device above *edge* sent, went to the device below."""
-        return Parts(
-            *(
-                self._part_of(edge, direction, figure, getattr(whole, figure))
-                for figure in Parts._fields
-            )
-        )
+        whole = whole or mine
+        figures = (self._part_of(edge, direction, f, getattr(whole, f)) for f in Parts._fields)
+        return part_down(mine, whole, Parts(*figures), segment)
 
     def _part_of(self, edge: Edge, direction: str, figure: str, total: float | None) -> Part:
+        """Return what of the *total* that the device above *edge* sent went to the device below."""
         if not total:
             return UNKNOWN_PART if total is None else NO_PART
-        fan = fan_of(self.topology, edge.above, edge.role)
-        if len(fan.lengths) > FEW:
-            found = self._division(edge.above, edge.role, direction, figure, total)
-        else:
-            found = self._divide(fan, direction, figure, total)
         limit = getattr(self._limit(edge.below, direction), figure)
-        return found.part(fan.lengths[edge.below], limit)
+        length = fan_of(self.topology, edge.above, edge.role).lengths[edge.below]
+        divided = self._division(edge.above, edge.role, direction, figure, total)
+        return divided.part(length, limit)
 
     @computed_once
     def _division(
         self, above: str, role: Role, direction: str, figure: str, total: float
     ) -> Division:
-        return self._divide(fan_of(self.topology, above, role), direction, figure, total)
-
-    def _divide(self, fan: Fan, direction: str, figure: str, total: float) -> Division:
-        """Return how *total* was divided over the devices of *fan*."""
+        fan = fan_of(self.topology, above, role)
         limits = {n: getattr(self._limit(n, direction), figure) for n in fan.lengths}
         return division(total, fan.lengths, limits)
 
