@@ -127,7 +127,7 @@ def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> f
     """Return the empty flushes among the writes of a doubled volume: they are counted once."""
     if device.layout is None or device.state != "active":
         return 0.0  # writes of background work look like flushes
-    members = [e.below for e in topology.below(device.name) if e.role is Role.DATA]
+    members = topology.used_by(device.name, Role.DATA)
     flows = [loads.get(name, UNKNOWN).write for name in members]
     return empty_flushes(device.layout, loads[device.name].write, flows)
 

@@ -82,7 +82,7 @@ def write_mostly(topology: Topology, device: Device) -> set[str]:
     words = device.facts.get("write mostly", "").split()
     if not words:
         return set()
-    data = [edge.below for edge in topology.below(device.name) if edge.role is Role.DATA]
+    data = topology.used_by(device.name, Role.DATA)
     numbered = {str(number): name for number, name in enumerate(data)}
     return {numbered.get(word, word) for word in words}.intersection(data)
 

@@ -95,7 +95,7 @@ def bitmap_write_size(topology: Topology, array: Device) -> int:
 
 def _written(topology: Topology, loads: Mapping[str, Load], array: Device) -> list[Flow]:
     """Return what was written to each data member."""
-    members = [edge.below for edge in topology.below(array.name) if edge.role is Role.DATA]
+    members = topology.used_by(array.name, Role.DATA)
     return [loads.get(name, Load()).write for name in members]
 
 
@@ -108,7 +108,7 @@ def _needed(layout: Layout, writes: Flow) -> float | None:
 
 def _block_size(topology: Topology, name: str) -> int:
     """Return the largest logical block of the disks below; 0 if one is unknown."""
-    leaves = [n for n in topology.with_all_below(name) if not topology.below(n)]
+    leaves = topology.disks_of(name)
     sizes = [topology[n].queue_number("logical_block_size") or 0 for n in leaves]
     return 0 if 0 in sizes else max(sizes, default=0)
 
@@ -166,7 +166,7 @@ def _without_page(sent: list[float], members: list[Flow]) -> float:
 
 def doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool | None:
     """Return whether *device* was counted twice; None where its members do not tell."""
-    below = [edge.below for edge in topology.below(device.name) if edge.role is Role.DATA]
+    below = topology.used_by(device.name, Role.DATA)
     if device.state not in (None, "active") or not below or not loads.keys() >= set(below):
         return None
     load = loads[device.name]

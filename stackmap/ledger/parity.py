@@ -94,7 +94,7 @@ def has_parity(device: Device) -> bool:
 
 def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
     """Return what parity cost the array *raid*; None where it or its members have no counters."""
-    members = [e.below for e in ledger.topology.below(raid.name) if e.role is Role.DATA]
+    members = ledger.topology.used_by(raid.name, Role.DATA)
     if raid.layout is None or not members or raid.name not in ledger.loads:
         return None
     below, load = ledger.flows(members), ledger.load(raid.name)

@@ -17,15 +17,7 @@ from stackmap.model.passthrough import is_passthrough
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    Found,
-    Limits,
-    Observation,
-    Rule,
-    Severity,
-    check,
-    observe,
-)
+from stackmap.rules.rule import Found, Limits, Observation, Rule, Severity, check, observe
 
 SMALLEST_PHYSICAL_SECTOR = 4096  # bytes
 

@@ -120,7 +120,7 @@ def _member_disks(context: Context) -> Iterator[tuple[Device, list[str]]]:
             continue
         disks = []
         for member in context.below(raid.name, Role.DATA):
-            disks += sorted({n for n in topology.with_all_below(member) if not topology.below(n)})
+            disks += sorted(topology.disks_of(member))
         yield raid, disks
 
 
@@ -148,7 +148,7 @@ def crypt_sector(context: Context, _: Limits) -> Found:
 
 def _largest_physical_sector(topology: Topology, name: str) -> int:
     """Return the largest physical sector of the disks below *name*; 0 if none is known."""
-    disks = (topology[n] for n in topology.with_all_below(name) if not topology.below(n))
+    disks = map(topology.__getitem__, topology.disks_of(name))
     return max((disk.queue_number("physical_block_size") or 0 for disk in disks), default=0)
 
 
@@ -238,7 +238,7 @@ def _array_below(topology: Topology, name: str) -> Device | None:
         device = topology[name]
         if device.layout is not None and device.layout.chunk:
             return device if RAID_LEVELS[device.layout.level].stripes else None
-        below = {edge.below for edge in topology.below(name) if edge.role is Role.DATA}
+        below = set(topology.used_by(name, Role.DATA))
         if len(below) != 1:
             return None
         (name,) = below

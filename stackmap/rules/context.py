@@ -204,7 +204,7 @@ class Context:
 
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""
-        return [edge.below for edge in self.topology.below(name) if edge.role == role]
+        return self.topology.used_by(name, role)
 
 
 def measured_context(

@@ -10,16 +10,7 @@ from stackmap.ledger.rows import Cause
 from stackmap.model.device import Role
 from stackmap.rules.context import Context
 from stackmap.rules.disk import expected_ms
-from stackmap.rules.rule import (
-    LIGHT,
-    Figure,
-    Found,
-    Limits,
-    PerStack,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import LIGHT, Figure, Found, Limits, PerStack, Rule, Severity, observe
 
 DATA = (Cause.DATA, Cause.PARITY)
 METADATA = {

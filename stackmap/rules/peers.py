@@ -11,16 +11,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, total_of
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    LIGHT,
-    Figure,
-    Found,
-    Limits,
-    Observation,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Observation, Rule, Severity, observe
 from stackmap.rules.saturation import overloaded
 
 DIRECTIONS = ("total", "write", "read")  # total first: it has the most requests
@@ -215,10 +206,9 @@ def _slow_observation(
         **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
     }
     topology = group.context.topology
-    leaves = (n for n in topology.with_all_below(slowest.name) if not topology.below(n))
     words = {
         "array": group.raid.title,
-        "disks": ", ".join(topology[name].title for name in leaves),
+        "disks": ", ".join(topology[name].title for name in topology.disks_of(slowest.name)),
         "peers": ", ".join(topology[name].title for name in slowest.peers),
         "what": "mean" if group.direction == "total" else group.direction,
         "doubt": doubt,
@@ -251,9 +241,7 @@ def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
     """Whether the disks below *slowest* serve more requests than its peers', as where fewer merge; False if unknown."""
     topology, load = group.context.topology, group.context.load
     rates = {
-        name: total_of(
-            load(n).total.ios for n in topology.with_all_below(name) if not topology.below(n)
-        )
+        name: total_of(load(disk).total.ios for disk in topology.disks_of(name))
         for name in group.names
     }
     own = rates.pop(slowest.name)

@@ -118,8 +118,8 @@ def _threads(raid: Device, usage: Mapping[RaidThread, float]) -> dict[RaidThread
 def _longest_queue(context: Context, raid: Device) -> float | None:
     """Return the longest queue of the disks below *raid* that the kernel counts; None if none is."""
     topology = context.topology
-    below = (name for name in topology.with_all_below(raid.name) if name != raid.name)
-    queues = (context.load(name).aqu for name in below if not topology.below(name))
+    disks = (name for name in topology.disks_of(raid.name) if name != raid.name)
+    queues = (context.load(name).aqu for name in disks)
     return max((queue for queue in queues if queue is not None), default=None)
 
 
