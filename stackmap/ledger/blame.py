@@ -113,7 +113,7 @@ class Target(NamedTuple):
 
 
 def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
-    """Return what loads the device *name*; *idle*: also devices above it that did nothing."""
+    """Return the sources of the I/O at the device *name*; *idle*: also devices above it that did nothing."""
     load = ledger.load(name)
     directions = [d for d in SEPARATE if load.flow(d).ios is not None] or list(TOGETHER)
     whole = {d: all_of(load.flow(d)) for d in directions}
@@ -202,7 +202,7 @@ def _highest_shared(topology: Topology, name: str, tops: set[str]) -> str:
 
 
 def _sent(ledger: Ledger, edge: Edge, direction: str) -> Traffic:
-    """Return what the device above *edge* sent down it; unknown where no counter tells."""
+    """Return the traffic that the device above sent down *edge*; unknown where no counter tells."""
     sent = ledger.sent.down(edge, direction)
     if sent is not None:
         return sent
@@ -216,7 +216,7 @@ def _sent(ledger: Ledger, edge: Edge, direction: str) -> Traffic:
 
 
 def _rest(whole: Traffic, known: Traffic) -> Traffic:
-    """Return what arrived beyond the *known* traffic, at least 0: counters are read at different instants."""
+    """Return the arrivals beyond the *known* traffic, at least 0: counters are read at different instants."""
     arrived = Amount(whole.arrivals, whole.bytes)
     rest = arrived.beyond(Amount(known.arrivals, known.bytes))
     high, low = map(arrived.beyond, known.bounds)

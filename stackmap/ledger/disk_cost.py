@@ -59,7 +59,7 @@ class DiskCost(NamedTuple):
 
 
 def disk_cost(ledger: Ledger, top: str) -> DiskCost:
-    """Return what the disks did for the stack of *top*; no ratios where it moved no bytes."""
+    """Return the I/O of the disks for the stack of *top*; no ratios where it moved no bytes."""
     owned = ledger.shares(top)
     head = owned[top]
     found = {

@@ -127,7 +127,7 @@ def _with_words(topology: Topology, found: list[Layer]) -> list[Layer]:
 
 
 def _part(device: Device) -> str:
-    """Return what a sub-LV is by its name: "rimage" of vg/lv_rimage_0; "" for another device."""
+    """Return the role in the name of a sub-LV: "rimage" of vg/lv_rimage_0; "" for another device."""
     match = SUB_LV.search(device.title) if device.kind is Kind.MEMBER else None
     return match[1] if match else ""
 

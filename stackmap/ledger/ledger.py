@@ -68,7 +68,7 @@ UNKNOWN = Account(Amount(), Amount())
 
 
 def mismatches(accounts: Mapping[str, Account]) -> tuple[str, ...]:
-    """Return those of "read" and "write" that do not balance; "total" where only that does not."""
+    """Return the directions that do not balance: "read", "write" or both; "total" where only that does not."""
     everything = accounts["total"].arrived.arrivals
     found = tuple(d for d in ("read", "write") if not balances(accounts[d], everything))
     return found or (() if balances(accounts["total"]) else ("total",))
@@ -182,7 +182,7 @@ class Ledger:
 
     @computed_once
     def shares(self, top: str) -> Mapping[str, Share]:
-        """Return what belongs to *top* at each device of its stack, metadata devices included."""
+        """Return the share of *top* at each device of its stack, metadata devices included."""
         return shares(self.sent, top)
 
     def forget(self, top: str) -> None:
@@ -190,7 +190,7 @@ class Ledger:
         forget(self, top)
 
     def share(self, top: str, names: Iterable[str]) -> Share:
-        """Return what belongs to *top* at the devices *names* together, which are of its stack."""
+        """Return the share of *top* at the devices *names* together, which are of its stack."""
         owned = self.shares(top)
         return together(self.sent, [owned[name] for name in names])
 
@@ -246,5 +246,5 @@ class Ledger:
 
     @computed_once
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
-        """Return what the disks completed for *top*, by cause and direction; unknown where a part is."""
+        """Return the completions of the disks for *top*, by cause and direction; unknown where a part is."""
         return StackRows(self.sent, top, self.shares(top)).completed()

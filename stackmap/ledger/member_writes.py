@@ -94,7 +94,7 @@ def bitmap_write_size(topology: Topology, array: Device) -> int:
 
 
 def _written(topology: Topology, loads: Mapping[str, Load], array: Device) -> list[Flow]:
-    """Return what was written to each data member."""
+    """Return the writes of each data member."""
     members = topology.used_by(array.name, Role.DATA)
     return [loads.get(name, Load()).write for name in members]
 

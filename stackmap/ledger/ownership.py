@@ -64,7 +64,7 @@ class Ownership:
         return self.sent.topology
 
     def share(self, name: str) -> Share:
-        """Return what belongs to the top at *name*."""
+        """Return the share of the top at *name*."""
         if name != self.top and self.sent.only_from_passthrough(name):
             return self._from_above(name, self.senders(name))
         device, load = self.topology[name], self.sent.loads.get(name)
@@ -112,7 +112,7 @@ class Ownership:
         )
 
     def _from_above(self, name: str, edges: list[Edge]) -> Share:
-        """Return what *edges*, from devices that pass requests on, brought to *name*."""
+        """Return the share that *edges*, from devices that pass requests on, brought to *name*."""
         reasons = {edge.above: self.shares[edge.above].reason for edge in edges}
         reason = next(filter(None, reasons.values()), "")
         divided = any(self.shares[edge.above].divided for edge in edges)
@@ -144,7 +144,7 @@ class Ownership:
         return Share(parts, divided, reason, divisions=self._divisions(name, edges))
 
     def down(self, edge: Edge, direction: str, unknown: str) -> Traffic:
-        """Return what belongs to the top of the traffic down *edge*."""
+        """Return the part of the traffic down *edge* that belongs to the top."""
         mine = self.shares[edge.above].part(direction)
         return self.sent.part_down(edge, direction, mine, unknown)
 
@@ -171,7 +171,7 @@ class Ownership:
 
 
 def shares(sent: Sent, top: str) -> Mapping[str, Share]:
-    """Return what belongs to *top* at each device of its stack, metadata devices included."""
+    """Return the share of *top* at each device of its stack, metadata devices included."""
     stack = sent.topology.with_all_below(top)
     above = sent.topology.edges_above(stack)
     owned = Ownership(sent, top, carriers(sent.topology, top), above=above)
@@ -239,7 +239,7 @@ class Copies(NamedTuple):
 
 def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) -> Share:
     """
-    Return what of the I/O at a device *below* a thin pool belongs to one of its volumes.
+    Return the share of one volume of a thin pool in the I/O of a device *below* the pool.
 
     *mine*: what that volume sent to the *pool*. *reason*: that counters do not
     tell, given where even the bounds are unknown.

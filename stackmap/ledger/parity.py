@@ -93,7 +93,7 @@ def has_parity(device: Device) -> bool:
 
 
 def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
-    """Return what parity cost the array *raid*; None where it or its members have no counters."""
+    """Return the cost of parity on the array *raid*; None where it or its members have no counters."""
     members = ledger.topology.used_by(raid.name, Role.DATA)
     if raid.layout is None or not members or raid.name not in ledger.loads:
         return None
@@ -125,7 +125,7 @@ def parity(
     bitmap: float = 0.0,
 ) -> Parity:
     """
-    Return what parity cost *volume* over an interval.
+    Return the cost of parity for *volume* over an interval.
 
     *members*: reads and writes of the data members together. *reason*: why
     these are not the workload's alone, "" if they are. *bitmap*: how many of
@@ -176,7 +176,7 @@ def parity(
 
 def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parity:
     """
-    Return what writes cost an array that lacks a member, without figures of row updates.
+    Return the cost of writes to an array that lacks a member, without figures of row updates.
 
     Some reads replace the missing member's data. So the cost is known only if
     nothing was read from the volume.
@@ -198,7 +198,7 @@ def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parit
 
 def parity_reads(volume: Traffic, below: Traffic) -> Traffic:
     """
-    Return those of the reads *below* that the volume's writes caused.
+    Return the reads *below* that the volume's writes caused.
 
     They are the bytes read beyond the volume's own, in pages: md reads for
     parity page by page, whatever the size of a request.

@@ -129,7 +129,7 @@ class StackRows:
         self.rows = list(self._from_the_top())
 
     def completed(self) -> dict[tuple[Cause, str], Traffic]:
-        """Return what the disks completed, by cause and direction."""
+        """Return the completions of the disks, by cause and direction."""
         found: dict[tuple[Cause, str], Traffic] = {}
         for (name, direction), by_cause in self._arrived.items():
             for cause, traffic in by_cause.items() if not self._topology.below(name) else ():
@@ -185,7 +185,7 @@ class StackRows:
         return found or {Cause.DATA: 1.0}
 
     def _extra(self, name: str, direction: str) -> Extra:
-        """Return what the layout of *name* does not need of the traffic below it."""
+        """Return the traffic below *name* that its layout does not need."""
         device, own = self._topology[name], self._shares[name]
         layout = device.layout
         more = self._beyond(name, direction, "bytes")
@@ -242,7 +242,7 @@ class StackRows:
         return list(dict.fromkeys(edge.below for edge in edges if carries_data(edge)))
 
     def _completed(self, name: str, direction: str, rows: list[Row]) -> ByCause:
-        """Return what arrived at *name* by cause, with its completions in proportion."""
+        """Return the arrivals at *name* by cause, with its completions in proportion."""
         found: ByCause = {}
         for row in rows:
             found[row.cause] = found.get(row.cause, NOTHING) + row.traffic

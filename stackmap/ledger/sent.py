@@ -98,7 +98,7 @@ def divides(topology: Topology, edge: Edge) -> bool:
 
 def part_down(mine: Traffic, whole: Traffic, parts: Parts, segment: float) -> Traffic:
     """
-    Return what of *mine* went down an edge, with its bounds where no counter tells.
+    Return the part of *mine* that went down an edge, with its bounds where no counter tells.
 
     *mine* is some or all of the *whole* that the device above sent, *parts* what of the whole went
     to the device below, *segment* the share of the edge among several on the same device.
@@ -160,7 +160,7 @@ def _of_mine(
     part: Part, total: float, mine: float, bounds: tuple[float | None, float | None], segment: float
 ) -> Part:
     """
-    Return what of *mine*, some of *total*, is in *part* of the total.
+    Return the overlap of *mine*, some of *total*, with *part* of the total.
 
     *bounds*: those of *mine*. *segment*: the share of this edge in its device.
     """
@@ -228,7 +228,7 @@ class Sent:
 
     def part_down(self, edge: Edge, direction: str, mine: Traffic, unknown: str = "") -> Traffic:
         """
-        Return what of *mine*, some of the traffic at the device above, went down *edge*.
+        Return the part of *mine* that went down *edge*; *mine* is some of the traffic at the device above.
 
         *unknown*: why *mine* is unknown, "" if it is known.
         """
@@ -283,7 +283,7 @@ class Sent:
         return more > 1 + TOLERANCE and is_all(known, whole)
 
     def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic | None) -> Traffic:
-        """Return what of *mine*, some of the *whole* (None: all) that the device above sent, went down *edge*."""
+        """Return the part of *mine* that went down *edge*; the device above sent the *whole*, None: no more than *mine*."""
         fan = fan_of(self.topology, edge.above, edge.role)
         segment = segment_share(fan, edge)
         if len(fan.targets) == 1:
@@ -293,7 +293,7 @@ class Sent:
         return part_down(mine, whole, Parts(*figures), segment)
 
     def _part_of(self, edge: Edge, direction: str, figure: str, total: float | None) -> Part:
-        """Return what of the *total* that the device above *edge* sent went to the device below."""
+        """Return the part of the *total*, which the device above *edge* sent, that went to the device below."""
         if not total:
             return UNKNOWN_PART if total is None else NO_PART
         limit = getattr(self._limit(edge.below, direction), figure)
@@ -342,7 +342,7 @@ class Sent:
 
     @computed_once
     def _limit(self, name: str, direction: str) -> Amount:
-        """Return what arrived at *name* beyond what is known to come from tables that do not divide."""
+        """Return the arrivals at *name* that no table is known to have sent without dividing."""
         flow = self.load(name).flow(direction)
         left = whole = Amount(flow.arrivals, flow.bytes)
         # What a device above without counters sent here may itself depend on this limit.

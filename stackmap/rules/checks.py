@@ -309,7 +309,7 @@ ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
 def checks(context: Context) -> list[Finding]:
-    """Return what the rules that need no load find: top down, the worst first on each device."""
+    """Return the findings of the rules that need no load: top down, the worst first on each device."""
     place = {device.name: number for number, (device, _) in enumerate(context.topology.rows())}
     observed = [
         Finding(rule, observation)

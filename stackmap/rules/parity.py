@@ -64,7 +64,7 @@ def _at_members(context: Context, name: str) -> float | None:
 
 
 def _if_merged(context: Context, name: str, members: float | None, others: str) -> float | None:
-    """Return what the disks of *name* serve per second if they merge the requests of *members*; None if not or unknown."""
+    """Return the requests per second at the disks of *name* if they merge those of *members*; None if not or unknown."""
     served = context.ledger.flow(layers(context.topology, name)[-1].devices, "total").ios
     if served is None or members is None or others != NO_OTHERS or members < MERGED * served:
         return None
@@ -116,7 +116,7 @@ def write_cost(context: Context, limits: Limits) -> Found:
 
 
 def _caused_by_writes(context: Context, raid: Device) -> float | None:
-    """Return what the members do beyond the array's own reads; None if unknown or others use them."""
+    """Return the members' I/O beyond the array's own reads; None if unknown or others use them."""
     members = context.below(raid.name, Role.DATA)
     if any(len(context.topology.above(name)) > 1 for name in members):
         return None

@@ -131,7 +131,7 @@ def _other_sizes(before: Load, now: Load, limits: Limits) -> bool:
 
 
 def queue_doubt(context: Context, name: str) -> str:
-    """Return that the queue makes the requests of *name* wait; "" if its await hardly grows with it."""
+    """Return a doubt if the queue makes the requests of *name* wait; "" if its await hardly grows with it."""
     device, limits = context.topology[name], overloaded.limits
     pair = quiet_and_loaded(context, name)
     if pair is None or _slower(device, *pair, limits, SERIES) is None:

@@ -52,7 +52,7 @@ def _broken_state(context: Context, device: Device) -> str:
 
 
 def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
-    """Return which members are not active, or which array *device* is a member of."""
+    """Return the members that are not active, or the array that *device* is a member of, in words."""
     edges = topology.below(device.name)
     below = (topology[edge.below] for edge in edges if edge.role is not Role.SPARE)
     inactive = [

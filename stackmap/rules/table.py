@@ -76,7 +76,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def findings(context: Context, part: Container[str] | None = None) -> list[Finding]:
-    """Return what the rules that judge a load find on the devices in *part* (None: all), the worst first."""
+    """Return the findings about a load on the devices in *part* (None: all), the worst first."""
     judging = Judging(context, part)
     for _ in judging.steps():
         pass
