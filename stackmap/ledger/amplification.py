@@ -341,12 +341,12 @@ class LayerReport:
         They are computed as they are read.
         """
         idle: list[StackFigures] = []
-        found = False
+        shown = False
         for stack in one_by_one(self._ledger, self._tops):
             if self._skip_idle and stack.idle:
                 idle = idle or [stack]
             else:
-                found = True
+                shown = True
                 yield stack
-        if not found:
+        if not shown:
             yield from idle

@@ -59,14 +59,14 @@ def corrected(
     for rule, names in _concerned(topology).items():
         if not names:
             continue
-        found = {
+        changed = {
             name: load
             for name in (wanted if rule.of_idle else busy)
             if name in names and (load := rule.correct(topology, topology[name], loads)) is not None
         }
-        if found:
-            loads = {**loads, **found}
-            done += (f"{rule.name}: {name}" for name in found if rule.reported)
+        if changed:
+            loads = {**loads, **changed}
+            done += (f"{rule.name}: {name}" for name in changed if rule.reported)
     if loads is interval.loads and not interval.corrections:
         return interval
     return replace(interval, loads=loads, corrections=tuple(sorted(done)))
@@ -221,8 +221,8 @@ def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | N
 
 def _release(kernel: str) -> tuple[int, ...]:
     """Return the first two numbers of a kernel release; (0, 0) if unknown."""
-    found = re.match(r"(\d+)\.(\d+)", kernel)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.match(r"(\d+)\.(\d+)", kernel)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 RULES = (

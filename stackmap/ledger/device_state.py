@@ -73,7 +73,9 @@ def missing_members(topology: Topology, array: Device) -> int:
     if array.layout is None or not is_degraded(array):
         return 0
     below = (topology[edge.below] for edge in topology.below(array.name) if carries_data(edge))
-    working = [each for each in below if not any(word in (each.state or "") for word in FAILED)]
+    working = [
+        member for member in below if not any(word in (member.state or "") for word in FAILED)
+    ]
     return max(1, array.layout.members - len(working))
 
 
@@ -120,24 +122,24 @@ class StatusChange(NamedTuple):
 
 def readings_of(intervals: Iterable[Interval]) -> list[StatusReading]:
     """Return the readings at the ends of *intervals*, each once, in the order of time."""
-    by_time = {each.time: each for interval in intervals for each in interval.readings}
+    by_time = {reading.time: reading for interval in intervals for reading in interval.readings}
     return [by_time[time] for time in sorted(by_time)]
 
 
 def status_changes(readings: Iterable[StatusReading]) -> dict[str, StatusChange]:
     """Return the change of each target in *readings*, by kernel name, as long as it is the same device."""
-    found: dict[str, StatusChange] = {}
+    changes: dict[str, StatusChange] = {}
     ends: dict[str, tuple[float, TargetStatus]] = {}
     for reading in readings:
         for name, status in reading.targets.items():
             time, before = ends.get(name, (reading.time, status))
             if before.identity != status.identity:
-                found.pop(name)
+                changes.pop(name)
                 time, before = reading.time, status
-            change = found.get(name, StatusChange(status, 0.0))
+            change = changes.get(name, StatusChange(status, 0.0))
             ends[name] = reading.time, status
-            found[name] = _extended(change, before.counts, status, reading.time - time)
-    return found
+            changes[name] = _extended(change, before.counts, status, reading.time - time)
+    return changes
 
 
 def _extended(

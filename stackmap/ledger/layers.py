@@ -61,7 +61,7 @@ def layers(topology: Topology, top: str) -> list[Layer]:
         if not _has_below(topology, name, data):
             depth[name] = last
     names = sorted(stack, key=natural_key)
-    found = [
+    levels = [
         Layer(
             role=_role(topology, here),
             devices=tuple(here),
@@ -70,16 +70,16 @@ def layers(topology: Topology, top: str) -> list[Layer]:
         for level in range(last + 1)
         if (here := [name for name in names if name in data and depth[name] == level])
     ]
-    return _with_words(topology, found)
+    return _with_words(topology, levels)
 
 
 def carriers(topology: Topology, top: str) -> frozenset[str]:
     """Return the devices of the stack of *top* that are on its data path."""
-    found = {top}
+    data = {top}
     for name in topology.with_all_below(top):
-        if name in found:
-            found.update(edge.below for edge in topology.below(name) if carries_data(edge))
-    return frozenset(found)
+        if name in data:
+            data.update(edge.below for edge in topology.below(name) if carries_data(edge))
+    return frozenset(data)
 
 
 def carries_data(edge: Edge) -> bool:
@@ -89,14 +89,14 @@ def carries_data(edge: Edge) -> bool:
 
 def counted_tops(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
     """Return the highest devices with counters, in tree order: the tops, unless a text lacks them."""
-    found: list[str] = []
+    tops: list[str] = []
     below: set[str] = set()  # a device with counters
     for device, _ in topology.rows():
         if device.name in loads and device.name not in below:
-            found.append(device.name)
+            tops.append(device.name)
         if device.name in loads or device.name in below:
             below.update(edge.below for edge in topology.below(device.name))
-    return found
+    return tops
 
 
 def spreading(topology: Topology, top: str) -> list[Device]:
@@ -112,18 +112,18 @@ def spreading(topology: Topology, top: str) -> list[Device]:
     return list(found.values())
 
 
-def _with_words(topology: Topology, found: list[Layer]) -> list[Layer]:
+def _with_words(topology: Topology, levels: list[Layer]) -> list[Layer]:
     """Return the layers with words, no two the same."""
-    same = Counter(layer.role for layer in found)
-    parts = ["+".join(dict.fromkeys(_part(topology[n]) for n in layer.devices)) for layer in found]
-    known = Counter(zip((layer.role for layer in found), parts, strict=True))
+    same = Counter(layer.role for layer in levels)
+    parts = ["+".join(dict.fromkeys(_part(topology[n]) for n in layer.devices)) for layer in levels]
+    known = Counter(zip((layer.role for layer in levels), parts, strict=True))
     words = (
         layer.role
         if same[layer.role] == 1
         else f"{part if part and known[layer.role, part] == 1 else layer.devices[0]} {layer.role}"
-        for layer, part in zip(found, parts, strict=True)
+        for layer, part in zip(levels, parts, strict=True)
     )
-    return [layer._replace(word=word) for layer, word in zip(found, words, strict=True)]
+    return [layer._replace(word=word) for layer, word in zip(levels, words, strict=True)]
 
 
 def _part(device: Device) -> str:

@@ -70,8 +70,8 @@ UNKNOWN = Account(Amount(), Amount())
 def mismatches(accounts: Mapping[str, Account]) -> tuple[str, ...]:
     """Return the directions that do not balance: "read", "write" or both; "total" where only that does not."""
     everything = accounts["total"].arrived.arrivals
-    found = tuple(d for d in ("read", "write") if not balances(accounts[d], everything))
-    return found or (() if balances(accounts["total"]) else ("total",))
+    unbalanced = tuple(d for d in ("read", "write") if not balances(accounts[d], everything))
+    return unbalanced or (() if balances(accounts["total"]) else ("total",))
 
 
 def balances(account: Account, base: float | None = None) -> bool:
@@ -234,10 +234,10 @@ class Ledger:
         above = (edge.above for name in names for edge in self.topology.above(name))
         loads = map(self.load, dict.fromkeys((*names, *above)))
         return total_of(
-            each.in_flight_at_ends
-            if each.in_flight_at_ends is not None or each.aqu is None
-            else 2 * each.aqu
-            for each in loads
+            load.in_flight_at_ends
+            if load.in_flight_at_ends is not None or load.aqu is None
+            else 2 * load.aqu
+            for load in loads
         )
 
     def rows(self, top: str) -> list[Row]:

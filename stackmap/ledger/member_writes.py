@@ -76,7 +76,7 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
     if array.layout.parity and size < PAGE:
         # Writes beyond those whose bytes fill whole pages.
         smaller = min(
-            max(0.0, (each.arrivals or 0.0) - (each.bytes or 0.0) / PAGE) for each in flows
+            max(0.0, (flow.arrivals or 0.0) - (flow.bytes or 0.0) / PAGE) for flow in flows
         )
         most = min(most, smaller / (1 - size / PAGE))
     return most
@@ -131,10 +131,10 @@ def empty_flushes(layout: Layout, volume: Flow, members: list[Flow]) -> float:
     if volume.ios is None or not members or len(sent) < len(members):
         return 0.0
     if layout.parity:
-        found = _without_page(sent, members)
+        flushes = _without_page(sent, members)
     else:
-        found = (2 * sum(sent) - layout.copies * volume.ios) / (2 * len(sent) - layout.copies)
-    return min(volume.ios, max(0.0, found))
+        flushes = (2 * sum(sent) - layout.copies * volume.ios) / (2 * len(sent) - layout.copies)
+    return min(volume.ios, max(0.0, flushes))
 
 
 def flushes_sent(
@@ -151,11 +151,11 @@ def flushes_sent(
     if volume.ios is None or not members or len(sent) < len(members):
         return 0.0
     if layout.parity:
-        found = _without_page(sent, members)
+        flushes = _without_page(sent, members)
     else:
         more = len(members) - (layout.copies if counted else 0)
-        found = (sum(sent) - layout.copies * volume.ios) / more if more else 0.0
-    return min(volume.ios if counted else found, max(0.0, found))
+        flushes = (sum(sent) - layout.copies * volume.ios) / more if more else 0.0
+    return min(volume.ios if counted else flushes, max(0.0, flushes))
 
 
 def _without_page(sent: list[float], members: list[Flow]) -> float:

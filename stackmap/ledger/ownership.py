@@ -81,7 +81,7 @@ class Ownership:
         if not self._alone(name):
             return self._indivisible(name, load)
         above = (edge.above for edge in self.topology.above(name))
-        array = next((each for each in above if has_bitmap(self.topology[each])), "")
+        array = next((user for user in above if has_bitmap(self.topology[user])), "")
         if not array:
             return share_of_all(load)
         return share_with_bitmap(self.topology, self.sent.loads, array, name)
@@ -214,13 +214,13 @@ def with_pools(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, Lo
     bypassed = [device for device in topology.devices.values() if not device.counted]
     if not bypassed:
         return loads
-    found = dict(loads)
+    changed = dict(loads)
     for device in bypassed:
-        found.pop(device.name, None)
+        changed.pop(device.name, None)
         above = dict.fromkeys(edge.above for edge in topology.above(device.name))
-        if device.target == POOL and above and found.keys() >= above.keys():
-            found[device.name] = sum_loads([found[name] for name in above])
-    return found
+        if device.target == POOL and above and changed.keys() >= above.keys():
+            changed[device.name] = sum_loads([changed[name] for name in above])
+    return changed
 
 
 class Copies(NamedTuple):
@@ -296,7 +296,7 @@ def _between(
     weight: float,
 ) -> tuple[float, float, float]:
     """Return the estimate and its bounds; *copied*: at most, and beyond what was *asked*."""
-    all_here, every, mine, most, beyond = (each or 0.0 for each in (whole, asked, own, *copied))
+    all_here, every, mine, most, beyond = (figure or 0.0 for figure in (whole, asked, own, *copied))
     if not mine and not weight:
         return 0.0, 0.0, 0.0
     seen = min(most, beyond)

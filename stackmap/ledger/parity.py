@@ -102,19 +102,19 @@ def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
     flows, unknown = (below["read"], below["write"]), _not_the_workload(ledger.topology, raid)
     if not unknown and is_degraded(raid):
         return _degraded(raid.layout, load, flows)
-    found = parity(raid.layout, load, flows, unknown, bitmap)
+    cost = parity(raid.layout, load, flows, unknown, bitmap)
     share, traced = raid.full_stripes or (None, 0.0)
     if share is None or abs((ledger.seconds or 0.0) - traced) > SAME_TIME * traced:
-        return found
-    return _with_traced_share(found, share)
+        return cost
+    return _with_traced_share(cost, share)
 
 
-def _with_traced_share(found: Parity, traced: float) -> Parity:
-    """Return *found* with the share that a trace counted, if the counters of this interval allow it."""
-    low, high = found.full_stripe_low, found.full_stripe_high
+def _with_traced_share(cost: Parity, traced: float) -> Parity:
+    """Return *cost* with the share that a trace counted, if the counters of this interval allow it."""
+    low, high = cost.full_stripe_low, cost.full_stripe_high
     if low is None or high is None or not low - SKEW <= traced <= high + SKEW:
-        return found
-    return replace(found, full_stripe_low=traced, full_stripe_high=traced)
+        return cost
+    return replace(cost, full_stripe_low=traced, full_stripe_high=traced)
 
 
 def parity(

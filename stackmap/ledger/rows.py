@@ -130,11 +130,11 @@ class StackRows:
 
     def completed(self) -> dict[tuple[Cause, str], Traffic]:
         """Return the completions of the disks, by cause and direction."""
-        found: dict[tuple[Cause, str], Traffic] = {}
+        done: dict[tuple[Cause, str], Traffic] = {}
         for (name, direction), by_cause in self._arrived.items():
             for cause, traffic in by_cause.items() if not self._topology.below(name) else ():
-                found[cause, direction] = found.get((cause, direction), NOTHING) + traffic
-        return found
+                done[cause, direction] = done.get((cause, direction), NOTHING) + traffic
+        return done
 
     def _from_the_top(self) -> Iterator[Row]:
         """Yield all rows, those of higher devices first."""
@@ -181,8 +181,8 @@ class StackRows:
         known = self._arrived.get((name, direction), {})
         moved = {cause: traffic.bytes or 0.0 for cause, traffic in known.items()}
         total = sum(moved.values())
-        found = {cause: each / total for cause, each in moved.items() if each} if total else {}
-        return found or {Cause.DATA: 1.0}
+        weights = {cause: part / total for cause, part in moved.items() if part} if total else {}
+        return weights or {Cause.DATA: 1.0}
 
     def _extra(self, name: str, direction: str) -> Extra:
         """Return the traffic below *name* that its layout does not need."""
@@ -221,7 +221,7 @@ class StackRows:
 
     def _below(self, name: str, direction: str) -> Traffic:
         """Return all traffic at the data devices below *name*."""
-        below = (self._shares[each].part(direction) for each in self._data_below(name))
+        below = (self._shares[device].part(direction) for device in self._data_below(name))
         return sum(below, start=NOTHING)
 
     def _copies(self, name: str, direction: str) -> float:
@@ -243,14 +243,16 @@ class StackRows:
 
     def _completed(self, name: str, direction: str, rows: list[Row]) -> ByCause:
         """Return the arrivals at *name* by cause, with its completions in proportion."""
-        found: ByCause = {}
+        by_cause: ByCause = {}
         for row in rows:
-            found[row.cause] = found.get(row.cause, NOTHING) + row.traffic
-        if len(found) == 1:
+            by_cause[row.cause] = by_cause.get(row.cause, NOTHING) + row.traffic
+        if len(by_cause) == 1:
             part = self._shares[name].part(direction)
-            return {cause: t._replace(ios=part.ios, wait=part.wait) for cause, t in found.items()}
+            return {
+                cause: t._replace(ios=part.ios, wait=part.wait) for cause, t in by_cause.items()
+            }
         whole = self._sent.load(name).flow(direction)
-        return {cause: completed(traffic, whole)[0] for cause, traffic in found.items()}
+        return {cause: completed(traffic, whole)[0] for cause, traffic in by_cause.items()}
 
 
 def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause:
@@ -272,11 +274,11 @@ def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause
     more = whole.as_exact().times(part)._replace(bytes=moved)
     rest = whole.as_exact().times(1 - part)._replace(bytes=whole.bytes - moved)
     of_extra = {cause: each / share for cause, each in extra.causes.items()}
-    found = _spread(rest, data)
+    rows = _spread(rest, data)
     if whole.low is None or not extra.in_pages or Cause.BITMAP in extra.causes:
         for cause, traffic in _spread(more, of_extra).items():
-            found[cause] = found.get(cause, NOTHING) + traffic
-        return found
+            rows[cause] = rows.get(cause, NOTHING) + traffic
+        return rows
     low, _ = whole.bounds
     bitmap = Amount(
         min(requests, whole.arrivals - (low.arrivals or 0.0)),
@@ -285,7 +287,7 @@ def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause
     least = Amount(requests - (bitmap.arrivals or 0.0), moved - (bitmap.bytes or 0.0))
     (cause,) = extra.causes
     return {
-        **found,
+        **rows,
         cause: more._replace(low=least, high=Amount(requests, moved)),
         Cause.BITMAP: NOTHING._replace(low=Amount(0.0, 0.0), high=bitmap),
     }

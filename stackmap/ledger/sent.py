@@ -274,7 +274,7 @@ class Sent:
         if self.topology[name].merges or not edges:
             return False
         sent = [self.down(edge, direction) for edge in edges]
-        known = sum((each or UNKNOWN for each in sent), start=NOTHING)
+        known = sum((traffic or UNKNOWN for traffic in sent), start=NOTHING)
         whole = self.load(name).flow(direction)
         if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
             return False

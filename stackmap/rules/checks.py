@@ -176,8 +176,8 @@ def thin_chunk(context: Context, _: Limits) -> Found:
 
 def _stripe_or_chunk(topology: Topology, name: str) -> Boundaries | None:
     """Return the stripes below *name*, or the chunks if there are no stripes; None on a plain disk."""
-    found = boundaries(topology, name, stripes=True) or boundaries(topology, name)
-    return None if found is None or found.sectors else found
+    below = boundaries(topology, name, stripes=True) or boundaries(topology, name)
+    return None if below is None or below.sectors else below
 
 
 @check(

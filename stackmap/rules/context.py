@@ -71,7 +71,7 @@ class Context:
         known = [(ms, load) for load in parts if (ms := load.total.await_ms) is not None]
         if not known:
             return self.load(name)
-        return sorted(known, key=lambda each: each[0])[(len(known) - 1) // 2][1]
+        return sorted(known, key=lambda pair: pair[0])[(len(known) - 1) // 2][1]
 
     def enough(self, rate: float | None, minimum: float) -> bool:
         """
@@ -221,7 +221,9 @@ def measured_context(
     from stackmap.ledger.averages import average
     from stackmap.ledger.corrections import corrected
 
-    current = [each for each in intervals if not each.since_boot] or intervals
+    current = [interval for interval in intervals if not interval.since_boot] or intervals
     whole = corrected(topology, next(average(current)))
-    series = tuple(corrected(topology, each) for each in current) if len(current) > 1 else ()
+    series = (
+        tuple(corrected(topology, interval) for interval in current) if len(current) > 1 else ()
+    )
     return Context(topology, whole, series, baseline, whole.corrections, limits)

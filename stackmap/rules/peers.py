@@ -43,7 +43,7 @@ def outlier(values: Mapping[str, float | None]) -> Outlier | None:
     known = {name: value for name, value in values.items() if value is not None}
     if len(known) < len(values):
         return None
-    name = max(known, key=lambda each: known[each])
+    name = max(known, key=lambda candidate: known[candidate])
     value = known.pop(name)
     return Outlier(name, value, median(known.values()), known)
 
@@ -251,9 +251,9 @@ def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
 
 def _overloaded(group: PeerGroup) -> set[str]:
     """Return the peers on overloaded disks: a slow disk limits the others, which then do not queue."""
-    found = {each.device for each in overloaded.find(group.context, overloaded.limits)}
+    devices = {observed.device for observed in overloaded.find(group.context, overloaded.limits)}
     below = group.context.topology.with_all_below
-    return {name for name in group.names if not found.isdisjoint(below(name))}
+    return {name for name in group.names if not devices.isdisjoint(below(name))}
 
 
 def _same_load(group: PeerGroup, tolerance: float) -> bool:
@@ -261,10 +261,10 @@ def _same_load(group: PeerGroup, tolerance: float) -> bool:
     loads = [group.context.load(name) for name in group.names]
     kinds = ("read", "write") if group.direction == "total" else (group.direction,)
     rates = [[load.flow(kind).ios for load in loads] for kind in kinds]
-    if group.direction == "total" and any(None in each for each in rates):
+    if group.direction == "total" and any(None in group_rates for group_rates in rates):
         rates = [[load.total.ios for load in loads]]
-    whole = sum(rate or 0.0 for each in rates for rate in each)
-    return whole > 0 and all(_similar(each, tolerance, whole / 10) for each in rates)
+    whole = sum(rate or 0.0 for group_rates in rates for rate in group_rates)
+    return whole > 0 and all(_similar(group_rates, tolerance, whole / 10) for group_rates in rates)
 
 
 def _similar(rates: Sequence[float | None], tolerance: float, negligible: float) -> bool:
@@ -285,10 +285,10 @@ def _slow_parts(
     """Return in how many *parts* (None: all) *slowest* was slower by *ratio* and *least* ms, and those judged."""
     slow = judged = 0
     for part in group.context.series if parts is None else parts:
-        found = group.awaits(part)
-        own = found.pop(slowest.name)
-        others = [each for each in found.values() if each is not None]
-        if own is not None and len(others) == len(found) and median(others):
+        awaits = group.awaits(part)
+        own = awaits.pop(slowest.name)
+        others = [ms for ms in awaits.values() if ms is not None]
+        if own is not None and len(others) == len(awaits) and median(others):
             judged += 1
             slow += own >= max(ratio * median(others), median(others) + least)
     return slow, judged

@@ -169,11 +169,11 @@ def request_limit(context: Context, limits: Limits) -> Found:
         if raid.kind is not Kind.ARRAY or layout is None or not layout.parity or not layout.chunk:
             continue
         stripe = layout.chunk * layout.data
-        sizes = ((each.queue_number("max_sectors_kb"), each) for each in _users(context, raid))
-        known = [(float(kib * KIB), each) for kib, each in sizes if kib]
-        if not known or min(known, key=lambda each: each[0])[0] >= stripe:
+        sizes = ((user.queue_number("max_sectors_kb"), user) for user in _users(context, raid))
+        known = [(float(kib * KIB), user) for kib, user in sizes if kib]
+        if not known or min(known, key=lambda pair: pair[0])[0] >= stripe:
             continue
-        limit, device = min(known, key=lambda each: each[0])
+        limit, device = min(known, key=lambda pair: pair[0])
         hurts = limit < layout.chunk or _is_cut(context, limits, raid, limit)
         figures: dict[str, Figure] = {
             "limit": (limit, "bytes", device.name),

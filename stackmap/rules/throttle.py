@@ -28,8 +28,8 @@ DIRECTIONS = {"read": " (reads)", "write": " (writes)"}
 def throttled(context: Context, limits: Limits) -> Found:
     """Yield devices whose load reaches a cap."""
     for limit in context.limits:
-        found = (_at_cap(context, limit, *cap, limits["share_of_cap"]) for cap in limit.caps)
-        observed = next(filter(None, found), None)
+        at_caps = (_at_cap(context, limit, *cap, limits["share_of_cap"]) for cap in limit.caps)
+        observed = next(filter(None, at_caps), None)
         if observed is not None:
             yield observed
 
@@ -59,8 +59,8 @@ def _at_disks(context: Context, top: str) -> float | None:
     """Return the requests per second that the disks below *top* complete; None if it is no top, or a disk."""
     if top not in context.tops:
         return None
-    found = layers(context.topology, top)
-    return context.ledger.flow(found[-1].devices, "total").ios if len(found) > 1 else None
+    levels = layers(context.topology, top)
+    return context.ledger.flow(levels[-1].devices, "total").ios if len(levels) > 1 else None
 
 
 DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)

@@ -59,8 +59,8 @@ def counters_corrected(context: Context, _: Limits) -> Found:
 def _corrected_devices(context: Context) -> dict[str, list[str]]:
     """Return the devices of each correction, by its name; corrections read "rule: device"."""
     devices: dict[str, list[str]] = {}
-    for each in context.corrections:
-        rule, _, name = each.partition(": ")
+    for correction in context.corrections:
+        rule, _, name = correction.partition(": ")
         if name in context.topology:
             devices.setdefault(rule, []).append(name)
     return devices
@@ -125,14 +125,14 @@ TOO_FEW = (
 )
 
 
-def unjudged(context: Context, found: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:
-    """Return the open questions about the devices in *part*, of which *found* was found."""
+def unjudged(context: Context, findings: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:
+    """Return the open questions about the devices in *part*, about which there are *findings*."""
     explained: set[str] = set()
-    for each in found:
-        if each.rule.id == overloaded.id:
-            explained.update(context.peers_of(each.device))
-        elif each.rule.id in (sick_disk.id, slow_member.id):
-            explained.add(each.device)
+    for finding in findings:
+        if finding.rule.id == overloaded.id:
+            explained.update(context.peers_of(finding.device))
+        elif finding.rule.id in (sick_disk.id, slow_member.id):
+            explained.add(finding.device)
     known = frozenset(part)
     open_questions = [*_load(context, known)] or [
         *_disks(context, known),
@@ -211,7 +211,7 @@ def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     ]
     if not queued:
         return
-    (queue, wait, worst), *rest = sorted(queued, key=lambda each: -each[0])
+    (queue, wait, worst), *rest = sorted(queued, key=lambda entry: -entry[0])
     others = ", ".join(device.title for *_, device in rest)
     figures = {"queue": (queue, "requests"), "await": (wait, "ms")}
     lasts = (context.load(worst.name).aqu or 0.0) >= limits["high_queue"]
