@@ -29,7 +29,7 @@ from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource, LiveSource
 from stackmap.measurement.text import TextSource
 from stackmap.rules import table as rules
-from stackmap.rules.measured import measured_context
+from stackmap.rules.context import measured_context
 from stackmap.sampling.snapshots import with_first_topology
 
 if TYPE_CHECKING:

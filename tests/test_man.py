@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from stackmap import __version__, errors
 from stackmap.cli import COMMANDS, load, stackmap
 from stackmap.document import blame
+from stackmap.ledger.amplification import COLUMNS as LAYER_METRICS
 from stackmap.ledger.corrections import RULES
-from stackmap.ledger.layer_metrics import COLUMNS as LAYER_METRICS
 from stackmap.model.metrics import METRICS, on_one_line
 from stackmap.render.columns import ALIASES, COLUMNS
 from tests.paths import ROOT

@@ -9,7 +9,7 @@ import pytest
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.ledger.status_changes import readings_of, status_changes, thread_usage
+from stackmap.ledger.device_state import readings_of, status_changes, thread_usage
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.target_status import StatusReading, TargetStatus
 from stackmap.sampling.watch import READING_INTERVAL, Watch

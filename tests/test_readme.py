@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from stackmap import __version__
 from stackmap.cli import COMMANDS, stackmap
-from stackmap.ledger.layer_metrics import COLUMNS as LAYER_METRICS
+from stackmap.ledger.amplification import COLUMNS as LAYER_METRICS
 from tests.paths import ROOT
 
 README = ROOT / "README.md"

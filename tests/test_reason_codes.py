@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.ledger.amplification import LayerReport
 from stackmap.ledger.device_state import WORK
-from stackmap.ledger.layer_report import LayerReport
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout

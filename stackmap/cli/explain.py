@@ -24,8 +24,7 @@ from stackmap.measurement.baseline import read_baseline
 from stackmap.measurement.capture_part import Resolution
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
-from stackmap.rules.context import Context
-from stackmap.rules.measured import measured_context
+from stackmap.rules.context import Context, measured_context
 from stackmap.rules.table import RULES, findings
 from stackmap.rules.unjudged import unjudged
 from stackmap.sources import limits

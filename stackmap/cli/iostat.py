@@ -132,7 +132,7 @@ def _show(
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
-    from stackmap.ledger.layer_report import LayerReport
+    from stackmap.ledger.amplification import LayerReport
 
     def show(interval: Interval) -> None:
         report = LayerReport(topology, interval, chosen, skip_idle=looks["skip_idle"])
@@ -152,7 +152,7 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangem
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
-    from stackmap.ledger.totals import totals
+    from stackmap.ledger.layers import totals
 
     part = topology.select(chosen) if chosen else topology
     rows = [(device, 0 if table.sort else depth) for device, depth in part.rows()]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value
 from stackmap.document.interval import dated, span
 from stackmap.document.wording import divided, plural
-from stackmap.ledger.totals import Total
+from stackmap.ledger.layers import Total
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load

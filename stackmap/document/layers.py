@@ -21,8 +21,7 @@ from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
 from stackmap.document.sentences import sentences
 from stackmap.document.wording import await_directions, divided, kib, known_directions, rate
-from stackmap.ledger.amplification import LayerFigures, StackFigures
-from stackmap.ledger.layer_metrics import COLUMNS, LAYER_METRICS
+from stackmap.ledger.amplification import COLUMNS, LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
 

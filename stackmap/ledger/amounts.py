@@ -160,8 +160,8 @@ def join_divisions(several: Iterable[Mapping[str, frozenset[str]]]) -> dict[str,
     first: dict[str, frozenset[str]] = {}
     more: dict[str, set[str]] = {}
     last: dict[str, frozenset[str]] = {}
-    for each in several:
-        for above, below in each.items():
+    for divisions in several:
+        for above, below in divisions.items():
             known = last.get(above) or first.setdefault(above, below)
             if known is below:  # many devices share one set
                 continue

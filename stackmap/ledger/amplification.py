@@ -15,20 +15,24 @@ request that completed or merged into another: what was sent from above.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from stackmap.ledger.accounting import Account, diagnosis, mismatches
 from stackmap.ledger.amounts import Share, Traffic
+from stackmap.ledger.corrections import corrected
 from stackmap.ledger.device_state import background
 from stackmap.ledger.disk_cost import DiskCost, disk_cost
 from stackmap.ledger.expected import Expected, by_layer
 from stackmap.ledger.layers import Layer, layers, spreading
-from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.ledger import Account, Ledger, diagnosis, mismatches
 from stackmap.ledger.parity import Parity, parity_device, parity_of, parity_reads
 from stackmap.model.device import Device, Kind
+from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS, Flow, plus, ratio, total_of
+from stackmap.model.metrics import on_one_line
+from stackmap.model.topology import Topology
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "discard", "total"
 
@@ -59,12 +63,12 @@ class LayerFigures:
 
     @cached_property
     def own(self) -> Mapping[str, Flow]:
-        """All that the layer's devices did, for whomever."""
+        """The load of the layer's devices, all owners."""
         return self.ledger.flows(self.layer.devices)
 
     @cached_property
     def metadata(self) -> Mapping[str, Flow]:
-        """What its metadata devices did."""
+        """The load of its metadata devices, all owners."""
         return self.ledger.flows(self.layer.metadata)
 
     @cached_property
@@ -253,3 +257,96 @@ def one_by_one(ledger: Ledger, tops: Iterable[str]) -> Iterator[StackFigures]:
 def figures_of(ledger: Ledger, tops: Iterable[str]) -> list[StackFigures]:
     """Return the figures of the stacks of *tops*."""
     return [StackFigures(ledger, ledger.topology[top]) for top in tops]
+
+
+class LayerMetric(NamedTuple):
+    """
+    A figure of a layer in one direction.
+
+    ``key`` in CSV; ``path`` in JSON, with {} for the direction. ``heading`` in
+    tables, "" for none; a line break splits it on a terminal, where the figure is
+    divided by ``divisor`` and has so many ``digits``; None: as a rate has.
+    """
+
+    key: str
+    path: str
+    value: Callable[[LayerFigures, str], float | None]
+    heading: str = ""
+    help: str = ""
+    divisor: float = 1
+    digits: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The heading on one line."""
+        return on_one_line(self.heading)
+
+
+LAYER_METRICS = (
+    LayerMetric("requests_per_s", "{}.iops", lambda f, d: f.share.part(d).ios, "IOPS", "Requests completed per second."),
+    LayerMetric("arrivals_per_s", "{}.arrivals", lambda f, d: f.share.part(d).arrivals),
+    LayerMetric("bytes_per_s", "{}.bytes", lambda f, d: f.share.part(d).bytes, "KiB/s", "Data per second, in KiB of 1024 bytes.", 1024, 1),
+    LayerMetric("mean_bytes", "{}.size", lambda f, d: f.share.part(d).size, "size\nKiB", "Mean size of a completed request.", 1024, 1),
+    LayerMetric(
+        "await_ms", "{}.await", lambda f, d: f.own[d].await_ms, "await\nms",
+        "Mean time per request on these devices, queueing included, for all volumes.",
+    ),
+    LayerMetric(
+        "iops_amplification", "amplification.iops.{}", lambda f, d: f.iops_amplification.get(d), "IOPS\n× top",
+        "IOPS amplification: requests arriving here, before merging, per request completed at the top.", digits=2,
+    ),
+    LayerMetric(
+        "byte_amplification", "amplification.bytes.{}", lambda f, d: f.byte_amplification.get(d), "bytes\n× top",
+        "Byte amplification: bytes here per byte at the top.", digits=3,
+    ),
+    LayerMetric(
+        "shrink", "amplification.shrink.{}", lambda f, d: f.shrink.get(d), "shrink",
+        "Mean request size at the top ÷ mean size of the requests arriving here. IOPS × top = bytes × top × shrink.", digits=2,
+    ),
+    LayerMetric(
+        "coalescing", "coalescing.{}", lambda f, d: f.coalescing.get(d), "coalescing",
+        "Requests arriving here ÷ requests completed here; 1 means nothing was merged.", digits=2,
+    ),
+    LayerMetric(
+        "closure", "closure.{}", lambda f, d: f.accounted.get(d), "accounted",
+        "Requests arriving here ÷ requests that the layer above sent; 1.000 means that all of them are accounted for.", digits=3,
+    ),
+)  # fmt: skip
+COLUMNS = tuple(metric for metric in LAYER_METRICS if metric.heading)
+
+
+class LayerReport:
+    """
+    What the layers of *topology* did over an interval, as *measured*.
+
+    *chosen*: the devices whose stacks are shown; without them all busy tops, or the
+    first. *skip_idle*: without idle stacks, unless all are idle: then the first is shown.
+
+    ``interval``: with its counters corrected.
+    """
+
+    def __init__(
+        self, topology: Topology, measured: Interval, chosen: Sequence[str], *, skip_idle: bool
+    ) -> None:
+        self.interval = corrected(topology, measured)
+        self._ledger = Ledger(topology, self.interval.loads, self.interval.seconds)
+        self._tops = chosen or self._ledger.busy_tops or self._ledger.tops[:1]
+        self._skip_idle = skip_idle
+
+    @property
+    def stacks(self) -> Iterator[StackFigures]:
+        """
+        The figures of each stack shown, followed by those of the devices that it shares.
+
+        They are computed as they are read.
+        """
+        idle: list[StackFigures] = []
+        shown = False
+        for stack in one_by_one(self._ledger, self._tops):
+            if self._skip_idle and stack.idle:
+                idle = idle or [stack]
+            else:
+                shown = True
+                yield stack
+        if not shown:
+            yield from idle

@@ -16,11 +16,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, Amount, Traffic, all_of
-from stackmap.ledger.bitmap_writes import has_bitmap, share_with_bitmap
-from stackmap.ledger.division import divides
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.sent import is_idle
+from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
+from stackmap.ledger.sent import divides, is_idle
 from stackmap.model.load import Flow, ratio, total_of
 from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
@@ -92,11 +91,11 @@ class Blame:
 
     @cached_property
     def _requests(self) -> float | None:
-        return total_of(each.arrivals for each in self.loaders)
+        return total_of(loader.arrivals for loader in self.loaders)
 
     @cached_property
     def _bytes(self) -> float | None:
-        return total_of(each.bytes for each in self.loaders)
+        return total_of(loader.bytes for loader in self.loaders)
 
 
 class Target(NamedTuple):
@@ -114,27 +113,27 @@ class Target(NamedTuple):
 
 
 def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
-    """Return what loads the device *name*; *idle*: also devices above it that did nothing."""
+    """Return the sources of the I/O at the device *name*; *idle*: also devices above it that did nothing."""
     load = ledger.load(name)
     directions = [d for d in SEPARATE if load.flow(d).ios is not None] or list(TOGETHER)
     whole = {d: all_of(load.flow(d)) for d in directions}
-    found: dict[Owner, Loader] = {}
+    loader_of: dict[Owner, Loader] = {}
     for edge in _senders(ledger, name, idle=idle):
         owner = _owner(ledger, edge.above)
         parts = {d: _sent(ledger, edge, d) for d in directions}
-        if owner in found:
-            parts = {d: found[owner].parts[d] + part for d, part in parts.items()}
-        found[owner] = Loader(*owner, parts)
-    seen = [each for each in found.values() if each.arrivals is not None]
-    unseen = tuple(each for each in found.values() if each.arrivals is None)
-    known = {d: sum((each.parts[d] for each in seen), start=NOTHING) for d in directions}
+        if owner in loader_of:
+            parts = {d: loader_of[owner].parts[d] + part for d, part in parts.items()}
+        loader_of[owner] = Loader(*owner, parts)
+    seen = [loader for loader in loader_of.values() if loader.arrivals is not None]
+    unseen = tuple(loader for loader in loader_of.values() if loader.arrivals is None)
+    known = {d: sum((loader.parts[d] for loader in seen), start=NOTHING) for d in directions}
     rest = Loader(*Owner(), {d: _rest(whole[d], known[d]) for d in directions})
-    loaders = sorted([*seen, rest], key=lambda each: -(each.arrivals or 0.0))
+    loaders = sorted([*seen, rest], key=lambda loader: -(loader.arrivals or 0.0))
     accounted = ratio(
         total_of(part.arrivals for part in whole.values()),
         total_of(part.arrivals for part in known.values()),
     )
-    uncertain = unseen or any(each.estimated for each in seen)
+    uncertain = unseen or any(loader.estimated for loader in seen)
     return Blame(name, tuple(loaders), unseen, None if uncertain else accounted)
 
 
@@ -144,7 +143,7 @@ def targets(ledger: Ledger, top: str) -> list[Target]:
     data = carriers(topology, top)
     parts = {n: share.total for n, share in owned.items() if n in data and not topology.below(n)}
     everything = total_of(part.arrivals for part in parts.values())
-    found = [
+    disks = [
         Target(
             name,
             part,
@@ -153,7 +152,7 @@ def targets(ledger: Ledger, top: str) -> list[Target]:
         )
         for name, part in parts.items()
     ]
-    return sorted(found, key=lambda each: -(each.part.arrivals or 0.0))
+    return sorted(disks, key=lambda target: -(target.part.arrivals or 0.0))
 
 
 def _share(part: Traffic, whole: Flow) -> float | None:
@@ -176,7 +175,7 @@ def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
         if not idle and is_idle(ledger.loads.get(edge.above)):
             continue
         between = (edge, *topology.above(edge.above))
-        told_apart = all(passes_on(topology, each) for each in between)
+        told_apart = all(passes_on(topology, passed) for passed in between)
         if not told_apart or divides(topology, edge) or len(_owner(ledger, edge.above).tops) == 1:
             yield edge
         elif edge.above not in replaced:
@@ -199,11 +198,13 @@ def _owner(ledger: Ledger, name: str) -> Owner:
 
 def _highest_shared(topology: Topology, name: str, tops: set[str]) -> str:
     """Return the highest device at or above *name* that all of *tops* share."""
-    return [each for each in topology.with_all_above(name) if tops <= topology.tops_of(each)][-1]
+    return [device for device in topology.with_all_above(name) if tops <= topology.tops_of(device)][
+        -1
+    ]
 
 
 def _sent(ledger: Ledger, edge: Edge, direction: str) -> Traffic:
-    """Return what the device above *edge* sent down it; unknown where no counter tells."""
+    """Return the traffic that the device above sent down *edge*; unknown where no counter tells."""
     sent = ledger.sent.down(edge, direction)
     if sent is not None:
         return sent
@@ -217,7 +218,7 @@ def _sent(ledger: Ledger, edge: Edge, direction: str) -> Traffic:
 
 
 def _rest(whole: Traffic, known: Traffic) -> Traffic:
-    """Return what arrived beyond the *known* traffic, at least 0: counters are read at different instants."""
+    """Return the arrivals beyond the *known* traffic, at least 0: counters are read at different instants."""
     arrived = Amount(whole.arrivals, whole.bytes)
     rest = arrived.beyond(Amount(known.arrivals, known.bytes))
     high, low = map(arrived.beyond, known.bounds)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from stackmap.ledger.accounting import LABEL_SCAN
-from stackmap.ledger.member_evidence import doubled, empty_flushes
+from stackmap.ledger.member_writes import doubled, empty_flushes
 from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -22,6 +21,7 @@ from stackmap.model.load import IDLE, Load, plus, sum_flows
 from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
+LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks for its label
 MOST_SCANS = 10.0  # of labels, per second
 PASSING = ("linear", "striped", "crypt")  # targets below which only their own I/O happens
 STUCK = 0.99  # busy for this share of the time
@@ -59,14 +59,14 @@ def corrected(
     for rule, names in _concerned(topology).items():
         if not names:
             continue
-        found = {
+        changed = {
             name: load
             for name in (wanted if rule.of_idle else busy)
             if name in names and (load := rule.correct(topology, topology[name], loads)) is not None
         }
-        if found:
-            loads = {**loads, **found}
-            done += (f"{rule.name}: {name}" for name in found if rule.reported)
+        if changed:
+            loads = {**loads, **changed}
+            done += (f"{rule.name}: {name}" for name in changed if rule.reported)
     if loads is interval.loads and not interval.corrections:
         return interval
     return replace(interval, loads=loads, corrections=tuple(sorted(done)))
@@ -127,7 +127,7 @@ def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> f
     """Return the empty flushes among the writes of a doubled volume: they are counted once."""
     if device.layout is None or device.state != "active":
         return 0.0  # writes of background work look like flushes
-    members = [e.below for e in topology.below(device.name) if e.role is Role.DATA]
+    members = topology.used_by(device.name, Role.DATA)
     flows = [loads.get(name, UNKNOWN).write for name in members]
     return empty_flushes(device.layout, loads[device.name].write, flows)
 
@@ -221,8 +221,8 @@ def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | N
 
 def _release(kernel: str) -> tuple[int, ...]:
     """Return the first two numbers of a kernel release; (0, 0) if unknown."""
-    found = re.match(r"(\d+)\.(\d+)", kernel)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.match(r"(\d+)\.(\d+)", kernel)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 RULES = (

@@ -1,18 +1,25 @@
 """
-What the state of a device shows: missing members, and work of its own (resync, check, reshape, merge).
+What the status of a device shows: missing members, work of its own, and what its target counted.
 
-While such work runs, the I/O of the devices below is not the workload's alone, and
-ratios to the workload mean nothing. The state is read with the topology.
+While such work runs (resync, check, reshape, merge), the I/O of the devices below is not the
+workload's alone, and ratios to the workload mean nothing. That state is read with the topology; the
+counts of dm targets and the CPU time of md's threads change from one reading to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.ledger.layers import carries_data
 from stackmap.model.device import Device, Role
 from stackmap.model.reason import Reason
+from stackmap.model.target_status import Counts, RaidThread, StatusReading, TargetStatus
 from stackmap.model.topology import Topology
+
+if TYPE_CHECKING:  # a tree has no interval, and starts without dataclasses
+    from stackmap.model.interval import Interval
 
 FAILED = ("failed", "faulty", "missing")
 
@@ -66,7 +73,9 @@ def missing_members(topology: Topology, array: Device) -> int:
     if array.layout is None or not is_degraded(array):
         return 0
     below = (topology[edge.below] for edge in topology.below(array.name) if carries_data(edge))
-    working = [each for each in below if not any(word in (each.state or "") for word in FAILED)]
+    working = [
+        member for member in below if not any(word in (member.state or "") for word in FAILED)
+    ]
     return max(1, array.layout.members - len(working))
 
 
@@ -75,6 +84,86 @@ def write_mostly(topology: Topology, device: Device) -> set[str]:
     words = device.facts.get("write mostly", "").split()
     if not words:
         return set()
-    data = [edge.below for edge in topology.below(device.name) if edge.role is Role.DATA]
+    data = topology.used_by(device.name, Role.DATA)
     numbered = {str(number): name for number, name in enumerate(data)}
     return {numbered.get(word, word) for word in words}.intersection(data)
+
+
+# Counts that only go up while a table is loaded; the others are amounts that go up and down.
+COUNTERS = frozenset(
+    ("read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions")
+)
+
+
+class StatusChange(NamedTuple):
+    """
+    One target between its first and its last reading.
+
+    ``seconds`` and ``grown`` (each count's increase) leave out what happened between two readings
+    of which the later has smaller counters: the table was loaded anew. ``last``: the newest status.
+    """
+
+    last: TargetStatus
+    seconds: float
+    grown: Mapping[str, int] = MappingProxyType({})
+
+    def rate(self, name: str) -> float | None:
+        """Return the increase of count *name* per second; None if unknown."""
+        grown = self.grown.get(name)
+        return None if grown is None or self.seconds <= 0 else grown / self.seconds
+
+    def seconds_to_full(self, name: str) -> float | None:
+        """Return when ``<name>used`` reaches ``<name>total`` at this rate; None if it does not grow."""
+        rate, counts = self.rate(f"{name}used"), self.last.counts
+        if not rate or rate < 0:
+            return None
+        return max(0, counts[f"{name}total"] - counts[f"{name}used"]) / rate
+
+
+def readings_of(intervals: Iterable[Interval]) -> list[StatusReading]:
+    """Return the readings at the ends of *intervals*, each once, in the order of time."""
+    by_time = {reading.time: reading for interval in intervals for reading in interval.readings}
+    return [by_time[time] for time in sorted(by_time)]
+
+
+def status_changes(readings: Iterable[StatusReading]) -> dict[str, StatusChange]:
+    """Return the change of each target in *readings*, by kernel name, as long as it is the same device."""
+    changes: dict[str, StatusChange] = {}
+    ends: dict[str, tuple[float, TargetStatus]] = {}
+    for reading in readings:
+        for name, status in reading.targets.items():
+            time, before = ends.get(name, (reading.time, status))
+            if before.identity != status.identity:
+                changes.pop(name)
+                time, before = reading.time, status
+            change = changes.get(name, StatusChange(status, 0.0))
+            ends[name] = reading.time, status
+            changes[name] = _extended(change, before.counts, status, reading.time - time)
+    return changes
+
+
+def _extended(
+    change: StatusChange, before: Counts, status: TargetStatus, seconds: float
+) -> StatusChange:
+    """Return *change* up to *status*, *seconds* after the counts *before*."""
+    now = status.counts
+    fits = before.keys() == now.keys() and all(
+        now[name] >= before[name] for name in COUNTERS & now.keys()
+    )
+    if not fits or seconds <= 0 or not now:
+        return StatusChange(status, change.seconds, change.grown)
+    grown = {name: change.grown.get(name, 0) + now[name] - before[name] for name in now}
+    return StatusChange(status, change.seconds + seconds, grown)
+
+
+def thread_usage(readings: Sequence[StatusReading]) -> dict[RaidThread, float]:
+    """Return the share of one CPU that each thread used between the first and the last reading."""
+    if len(readings) < 2:
+        return {}
+    first, last = readings[0], readings[-1]
+    seconds = last.time - first.time
+    return {
+        thread: used / seconds
+        for thread, after in last.threads.items()
+        if thread in first.threads and (used := after - first.threads[thread]) >= 0
+    }

@@ -14,7 +14,7 @@ from stackmap.ledger.rows import Cause
 from stackmap.model.device import Device
 from stackmap.model.load import plus, ratio, total_of
 
-Found = Mapping[tuple[Cause, str], Traffic]
+ByCause = Mapping[tuple[Cause, str], Traffic]  # by cause and direction
 Bounds = tuple[Amount, Amount]
 
 # Reads that writes cause. Other reads beyond the data's own may belong to either direction.
@@ -59,42 +59,42 @@ class DiskCost(NamedTuple):
 
 
 def disk_cost(ledger: Ledger, top: str) -> DiskCost:
-    """Return what the disks did for the stack of *top*; no ratios where it moved no bytes."""
+    """Return the I/O of the disks for the stack of *top*; no ratios where it moved no bytes."""
     owned = ledger.shares(top)
     head = owned[top]
-    found = {
+    by_cause = {
         (cause, direction): traffic
         for (cause, direction), traffic in ledger.disk_traffic_by_cause(top).items()
         if direction != "discard"
     }
-    whole = total_of(traffic.bytes for traffic in found.values())
-    requests = total_of(traffic.ios for traffic in found.values())
+    whole = total_of(traffic.bytes for traffic in by_cause.values())
+    requests = total_of(traffic.ios for traffic in by_cause.values())
     shared = any(share.undivided for share in owned.values())
     at_disks = ledger.share(top, _disks(ledger, top))
-    low, high = _bounds(at_disks.total.bounds, found) if shared else (Amount(), Amount())
+    low, high = _bounds(at_disks.total.bounds, by_cause) if shared else (Amount(), Amount())
     caused = _for_writes(at_disks)
-    least, most = _bounds(caused, found) if shared else (Amount(), Amount())
+    least, most = _bounds(caused, by_cause) if shared else (Amount(), Amount())
     degraded = any(map(_reads_for_missing, map(ledger.topology.__getitem__, owned)))
-    for_writes = {key: traffic for key, traffic in found.items() if key != (Cause.DATA, "read")}
+    for_writes = {key: traffic for key, traffic in by_cause.items() if key != (Cause.DATA, "read")}
     return DiskCost(
         whole,
         requests,
         ratio(whole, head.total.bytes),
         ratio(low.bytes, head.total.bytes),
         ratio(high.bytes, head.total.bytes),
-        _by_cause(found, head.total.bytes),
+        _by_cause(by_cause, head.total.bytes),
         _by_cause(for_writes, head.write.bytes),
         shared or degraded or at_disks.total.is_range,
-        _requests(found, head.write.ios),
+        _requests(by_cause, head.write.ios),
         ratio(least.bytes, head.write.bytes),
         ratio(most.bytes, head.write.bytes),
     )
 
 
-def _by_cause(found: Found, moved: float | None) -> dict[Cause, float | None]:
+def _by_cause(by_cause: ByCause, moved: float | None) -> dict[Cause, float | None]:
     """Return the bytes of each cause per byte *moved* at the top; {} where that is 0 or unknown."""
     causes: dict[Cause, float | None] = {}
-    for (cause, direction), traffic in found.items():
+    for (cause, direction), traffic in by_cause.items():
         if moved and (traffic.bytes != 0 or traffic.is_range):
             part = None if _untold(direction, traffic) else ratio(traffic.bytes, moved)
             causes[cause] = plus(causes.get(cause, 0.0), part)
@@ -113,10 +113,10 @@ def _for_writes(at_disks: Share) -> Bounds:
     return least, most + most_read.beyond(least_read)
 
 
-def _bounds(at_disks: Bounds, found: Found) -> Bounds:
+def _bounds(at_disks: Bounds, by_cause: ByCause) -> Bounds:
     """Return the bounds of a volume's part of a shared pool, metadata included."""
     low, high = at_disks
-    for (cause, _), traffic in found.items():
+    for (cause, _), traffic in by_cause.items():
         if cause is Cause.METADATA:
             least, most = traffic.bounds
             low, high = low + least, high + most
@@ -140,10 +140,10 @@ def _untold(direction: str, traffic: Traffic) -> bool:
     return direction == "total" or (traffic.bytes == 0 and traffic.is_range)
 
 
-def _requests(found: Found, written: float | None) -> dict[Cause, float | None]:
+def _requests(by_cause: ByCause, written: float | None) -> dict[Cause, float | None]:
     """Return the requests per write by cause; {} where nothing was *written*."""
     total: dict[Cause, float | None] = {}
-    for (cause, direction), traffic in found.items():
+    for (cause, direction), traffic in by_cause.items():
         wanted = direction == "write" or (direction == "read" and cause in READ_FOR_WRITES)
         if wanted and written and traffic.ios != 0:
             total[cause] = plus(total.get(cause, 0.0), ratio(traffic.ios, written))

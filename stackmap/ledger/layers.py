@@ -1,14 +1,19 @@
-"""The layers of a stack, from the top down to the disks."""
+"""
+The layers of a stack, from the top down to the disks; the tops and the disks whose loads may be summed.
+
+A request is counted at every layer it passes, and once more at a partition's
+disk. So only devices that are not above each other may be summed.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from stackmap.model.device import UNUSED, Device, Kind, Role
-from stackmap.model.load import Load
+from stackmap.model.load import Load, sum_loads
 from stackmap.model.topology import Edge, Topology, natural_key
 
 # Roles of devices beside the data path.
@@ -56,7 +61,7 @@ def layers(topology: Topology, top: str) -> list[Layer]:
         if not _has_below(topology, name, data):
             depth[name] = last
     names = sorted(stack, key=natural_key)
-    found = [
+    levels = [
         Layer(
             role=_role(topology, here),
             devices=tuple(here),
@@ -65,16 +70,16 @@ def layers(topology: Topology, top: str) -> list[Layer]:
         for level in range(last + 1)
         if (here := [name for name in names if name in data and depth[name] == level])
     ]
-    return _with_words(topology, found)
+    return _with_words(topology, levels)
 
 
 def carriers(topology: Topology, top: str) -> frozenset[str]:
     """Return the devices of the stack of *top* that are on its data path."""
-    found = {top}
+    data = {top}
     for name in topology.with_all_below(top):
-        if name in found:
-            found.update(edge.below for edge in topology.below(name) if carries_data(edge))
-    return frozenset(found)
+        if name in data:
+            data.update(edge.below for edge in topology.below(name) if carries_data(edge))
+    return frozenset(data)
 
 
 def carries_data(edge: Edge) -> bool:
@@ -84,14 +89,14 @@ def carries_data(edge: Edge) -> bool:
 
 def counted_tops(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
     """Return the highest devices with counters, in tree order: the tops, unless a text lacks them."""
-    found: list[str] = []
+    tops: list[str] = []
     below: set[str] = set()  # a device with counters
     for device, _ in topology.rows():
         if device.name in loads and device.name not in below:
-            found.append(device.name)
+            tops.append(device.name)
         if device.name in loads or device.name in below:
             below.update(edge.below for edge in topology.below(device.name))
-    return found
+    return tops
 
 
 def spreading(topology: Topology, top: str) -> list[Device]:
@@ -107,22 +112,22 @@ def spreading(topology: Topology, top: str) -> list[Device]:
     return list(found.values())
 
 
-def _with_words(topology: Topology, found: list[Layer]) -> list[Layer]:
+def _with_words(topology: Topology, levels: list[Layer]) -> list[Layer]:
     """Return the layers with words, no two the same."""
-    same = Counter(layer.role for layer in found)
-    parts = ["+".join(dict.fromkeys(_part(topology[n]) for n in layer.devices)) for layer in found]
-    known = Counter(zip((layer.role for layer in found), parts, strict=True))
+    same = Counter(layer.role for layer in levels)
+    parts = ["+".join(dict.fromkeys(_part(topology[n]) for n in layer.devices)) for layer in levels]
+    known = Counter(zip((layer.role for layer in levels), parts, strict=True))
     words = (
         layer.role
         if same[layer.role] == 1
         else f"{part if part and known[layer.role, part] == 1 else layer.devices[0]} {layer.role}"
-        for layer, part in zip(found, parts, strict=True)
+        for layer, part in zip(levels, parts, strict=True)
     )
-    return [layer._replace(word=word) for layer, word in zip(found, words, strict=True)]
+    return [layer._replace(word=word) for layer, word in zip(levels, words, strict=True)]
 
 
 def _part(device: Device) -> str:
-    """Return what a sub-LV is by its name: "rimage" of vg/lv_rimage_0; "" for another device."""
+    """Return the role in the name of a sub-LV: "rimage" of vg/lv_rimage_0; "" for another device."""
     match = SUB_LV.search(device.title) if device.kind is Kind.MEMBER else None
     return match[1] if match else ""
 
@@ -153,3 +158,33 @@ def _role(topology: Topology, names: list[str]) -> str:
         d.target or "dm" if d.kind is Kind.DM else ROLES.get(d.kind, str(d.kind)) for d in devices
     )
     return "+".join(dict.fromkeys(roles))
+
+
+# Devices with nothing below that are not disks: their I/O ends in memory or in a file on another device.
+NOT_DISKS = frozenset({Kind.ZRAM, Kind.LOOP, Kind.DM})
+
+
+class Total(NamedTuple):
+    """``cut``: "tops" or "disks". ``devices``: those summed. ``load``: their sum."""
+
+    cut: str
+    devices: tuple[str, ...]
+    load: Load
+
+
+def totals(topology: Topology, loads: Mapping[str, Load]) -> tuple[Total, Total]:
+    """Return the sums at the tops and at the disks, over the devices with counters."""
+    tops, disks = summed_devices(topology, loads)
+    return _total("tops", tops, loads), _total("disks", disks, loads)
+
+
+def summed_devices(topology: Topology, names: Container[str]) -> tuple[list[str], list[str]]:
+    """Return the tops and the disks among *names*, those with counters, in tree order."""
+    known = [device for device, _ in topology.rows() if device.name in names]
+    tops = [device.name for device in known if not topology.above(device.name)]
+    disks = [d.name for d in known if not topology.below(d.name) and d.kind not in NOT_DISKS]
+    return tops, disks
+
+
+def _total(cut: str, names: list[str], loads: Mapping[str, Load]) -> Total:
+    return Total(cut, tuple(names), sum_loads([loads[name] for name in names]))

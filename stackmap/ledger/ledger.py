@@ -6,24 +6,140 @@ down one edge that belongs to one owner, in one direction and for one cause.
 Per-layer figures, blame, accounting and the cost of parity and metadata are
 sums over it, so two commands cannot show different figures. A part is worked
 out when it is first needed: one stack of a thousand costs one stack.
+
+Accounting compares what arrived at a device with what the devices above sent there.
+Where the two differ, the counters suggest a cause, tried in this order:
+requests in flight when the counters were read; requests split on the way,
+which carry no more bytes; LVM's label scans; another source of I/O; empty
+flushes, which md does not count; a device whose accounting is off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
 
-from stackmap.ledger.accounting import Account, Accounting
-from stackmap.ledger.amounts import Share, Traffic
-from stackmap.ledger.by_cause import StackRows
+from stackmap.ledger.amounts import Amount, Share, Traffic, join_divisions
+from stackmap.ledger.corrections import LABEL_SCAN
 from stackmap.ledger.layers import counted_tops
-from stackmap.ledger.ownership import shares, together
-from stackmap.ledger.pools import with_pools
-from stackmap.ledger.rows import Cause, Row
-from stackmap.ledger.sent import Sent
+from stackmap.ledger.ownership import shares, together, with_pools
+from stackmap.ledger.rows import Cause, Row, StackRows
+from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.computed_once import computed_once, forget
-from stackmap.model.load import DIRECTIONS, Flow, Load, sum_flows, total_of
+from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_flows, total_of
 from stackmap.model.topology import Topology
+
+TOLERANCE = 0.01  # of what was sent, or of all arrivals
+
+IN_FLIGHT = "{requests} in flight when the counters were read explain the difference"
+SPLIT = "more {requests} arrived than were sent, but no more bytes, so they are split on the way"
+SCANS = "more reads arrived than were sent, 128 KiB each: LVM scans its labels there"
+OTHERS = "more {requests} arrived than were sent: something else reads or writes there"
+FLUSHES = (
+    "fewer {requests} arrived than were sent, with no fewer bytes: device-mapper counts empty "
+    "flushes, md does not"
+)
+LESS = "fewer {requests} arrived than were sent: a device's accounting is off, or it counts at submission"
+REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
+
+
+class Account(NamedTuple):
+    """
+    What arrived at some devices, and what was sent to them.
+
+    ``divisions``: the devices above that divided their traffic, with all they
+    divided it over; what they sent is an estimate unless all these are included.
+    """
+
+    arrived: Amount
+    sent: Amount
+    divisions: Mapping[str, frozenset[str]] = MappingProxyType({})
+
+    @property
+    def ratio(self) -> float | None:
+        """Arrivals per request sent."""
+        return ratio(self.arrived.arrivals, self.sent.arrivals)
+
+
+ZERO = Amount(0.0, 0.0)
+UNKNOWN = Account(Amount(), Amount())
+
+
+def mismatches(accounts: Mapping[str, Account]) -> tuple[str, ...]:
+    """Return the directions that do not balance: "read", "write" or both; "total" where only that does not."""
+    everything = accounts["total"].arrived.arrivals
+    unbalanced = tuple(d for d in ("read", "write") if not balances(accounts[d], everything))
+    return unbalanced or (() if balances(accounts["total"]) else ("total",))
+
+
+def balances(account: Account, base: float | None = None) -> bool:
+    """
+    Whether arrivals equal what was sent, or one is unknown.
+
+    *base*: arrivals in all directions; a difference that is small beside them does not count.
+    """
+    arrived, sent = account.arrived.arrivals, account.sent.arrivals
+    base = sent if base is None else base
+    if arrived is None or sent is None or not base:
+        return True
+    return abs(arrived - sent) <= TOLERANCE * base
+
+
+def diagnosis(
+    account: Account,
+    direction: str,
+    in_flight: float | None,
+    seconds: float | None,
+    *,
+    flushes: bool = True,
+) -> str:
+    """
+    Return the likely cause where *account* does not balance; "" where it is unknown.
+
+    *in_flight*: requests in flight at both ends of the interval, at the layer
+    and above it: those may be counted above and not yet below, or the reverse.
+    *flushes*: whether the devices count empty flushes.
+    """
+    why = _why(account, direction, in_flight, seconds, flushes=flushes)
+    return why.format(requests=REQUESTS[direction])
+
+
+def _why(
+    account: Account,
+    direction: str,
+    in_flight: float | None,
+    seconds: float | None,
+    *,
+    flushes: bool,
+) -> str:
+    arrived, sent = account.arrived.arrivals, account.sent.arrivals
+    if arrived is None or sent is None:
+        return ""
+    # One more: the counters of all devices are not read at one instant.
+    skew = (in_flight + 1) / seconds if in_flight is not None and seconds else 0.0
+    if abs(arrived - sent) <= skew:
+        return IN_FLIGHT
+    if arrived < sent:
+        whole = _no_more_bytes(account.sent, account.arrived, skew)
+        return FLUSHES if whole and direction != "read" and not flushes else LESS
+    if _no_more_bytes(account.arrived, account.sent, skew):
+        return SPLIT
+    return SCANS if direction == "read" and _is_scan(account) else OTHERS
+
+
+def _is_scan(account: Account) -> bool:
+    """Whether what arrived beyond what was sent is read as LVM reads labels."""
+    more = account.arrived.beyond(account.sent)
+    each = ratio(more.bytes, more.arrivals)
+    return each is not None and abs(each - LABEL_SCAN) <= TOLERANCE * LABEL_SCAN
+
+
+def _no_more_bytes(here: Amount, there: Amount, skew: float) -> bool:
+    """Whether *here* has no more bytes than *there*, but for those of *skew* requests."""
+    more, part = ratio(here.bytes, there.bytes), ratio(skew, there.arrivals)
+    return more is not None and part is not None and more - 1 <= max(TOLERANCE, part)
 
 
 class Ledger:
@@ -41,7 +157,6 @@ class Ledger:
         self.loads = with_pools(topology, loads)
         self.seconds = seconds
         self.sent = Sent(topology, self.loads)
-        self._accounting = Accounting(self.sent)
 
     @cached_property
     def tops(self) -> list[str]:
@@ -54,20 +169,20 @@ class Ledger:
         return [top for top in self.tops if not self.load(top).idle]
 
     def load(self, name: str) -> Load:
-        """Return what *name* did, for whomever; all unknown if it has no counters."""
+        """Return the load of *name*, all owners; unknown if it has no counters."""
         return self.sent.load(name)
 
     def flow(self, names: Iterable[str], direction: str) -> Flow:
-        """Return what the devices *names* did together in one direction, or "flush", for whomever."""
+        """Return the load of the devices *names* together in one direction, or "flush", all owners."""
         return sum_flows(self.load(name).flow(direction) for name in names)
 
     def flows(self, names: Sequence[str]) -> dict[str, Flow]:
-        """Return what the devices *names* did together, by direction, for whomever."""
+        """Return the load of the devices *names* together, by direction, all owners."""
         return {direction: self.flow(names, direction) for direction in DIRECTIONS}
 
     @computed_once
     def shares(self, top: str) -> Mapping[str, Share]:
-        """Return what belongs to *top* at each device of its stack, metadata devices included."""
+        """Return the share of *top* at each device of its stack, metadata devices included."""
         return shares(self.sent, top)
 
     def forget(self, top: str) -> None:
@@ -75,13 +190,43 @@ class Ledger:
         forget(self, top)
 
     def share(self, top: str, names: Iterable[str]) -> Share:
-        """Return what belongs to *top* at the devices *names* together, which are of its stack."""
+        """Return the share of *top* at the devices *names* together, which are of its stack."""
         owned = self.shares(top)
         return together(self.sent, [owned[name] for name in names])
 
     def account(self, names: Iterable[str], direction: str) -> Account:
-        """Return what arrived at *names* and what was sent to them."""
-        return self._accounting.account(names, direction)
+        """
+        Return the account of the devices *names* together.
+
+        ``UNKNOWN`` if a device above makes requests of its own: they have no counter. Also
+        ``UNKNOWN`` if a device above uses devices outside *names* too: its requests to *names*
+        are then estimated from the arrivals, so they cannot confirm them.
+        """
+        accounts = [self._account_of(name, direction) for name in names]
+        arrived = sum((account.arrived for account in accounts), start=ZERO)
+        sent = sum((account.sent for account in accounts), start=ZERO)
+        included = set(names)
+        divisions = join_divisions(account.divisions for account in accounts)
+        partial = any(not targets <= included for targets in divisions.values())
+        if partial or None in (arrived.arrivals, sent.arrivals):
+            return UNKNOWN
+        return Account(arrived, sent)
+
+    @computed_once
+    def _account_of(self, name: str, direction: str) -> Account:
+        """Return the account of one device: the stack of every volume on a disk needs the disk's."""
+        flow = self.load(name).flow(direction)
+        edges = self.topology.above(name)
+        total = ZERO if edges else Amount()
+        divisions = {}
+        for edge in edges:
+            sent = self.sent.down(edge, direction)
+            if sent is None:
+                return UNKNOWN
+            total += Amount(sent.arrivals, sent.bytes)
+            if sent.is_range:
+                divisions[edge.above] = targets_of(self.topology, edge)
+        return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
 
     @computed_once
     def in_flight(self, names: tuple[str, ...]) -> float | None:
@@ -89,10 +234,10 @@ class Ledger:
         above = (edge.above for name in names for edge in self.topology.above(name))
         loads = map(self.load, dict.fromkeys((*names, *above)))
         return total_of(
-            each.in_flight_at_ends
-            if each.in_flight_at_ends is not None or each.aqu is None
-            else 2 * each.aqu
-            for each in loads
+            load.in_flight_at_ends
+            if load.in_flight_at_ends is not None or load.aqu is None
+            else 2 * load.aqu
+            for load in loads
         )
 
     def rows(self, top: str) -> list[Row]:
@@ -101,5 +246,5 @@ class Ledger:
 
     @computed_once
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
-        """Return what the disks completed for *top*, by cause and direction; unknown where a part is."""
+        """Return the completions of the disks for *top*, by cause and direction; unknown where a part is."""
         return StackRows(self.sent, top, self.shares(top)).completed()

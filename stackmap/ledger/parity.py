@@ -21,9 +21,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stackmap.ledger.amounts import Traffic
-from stackmap.ledger.bitmap_writes import max_bitmap_bytes
 from stackmap.ledger.device_state import is_degraded, is_working, work_of
 from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.member_writes import max_bitmap_bytes
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import PAGE, Layout
@@ -93,8 +93,8 @@ def has_parity(device: Device) -> bool:
 
 
 def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
-    """Return what parity cost the array *raid*; None where it or its members have no counters."""
-    members = [e.below for e in ledger.topology.below(raid.name) if e.role is Role.DATA]
+    """Return the cost of parity on the array *raid*; None where it or its members have no counters."""
+    members = ledger.topology.used_by(raid.name, Role.DATA)
     if raid.layout is None or not members or raid.name not in ledger.loads:
         return None
     below, load = ledger.flows(members), ledger.load(raid.name)
@@ -102,19 +102,19 @@ def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
     flows, unknown = (below["read"], below["write"]), _not_the_workload(ledger.topology, raid)
     if not unknown and is_degraded(raid):
         return _degraded(raid.layout, load, flows)
-    found = parity(raid.layout, load, flows, unknown, bitmap)
+    cost = parity(raid.layout, load, flows, unknown, bitmap)
     share, traced = raid.full_stripes or (None, 0.0)
     if share is None or abs((ledger.seconds or 0.0) - traced) > SAME_TIME * traced:
-        return found
-    return _with_traced_share(found, share)
+        return cost
+    return _with_traced_share(cost, share)
 
 
-def _with_traced_share(found: Parity, traced: float) -> Parity:
-    """Return *found* with the share that a trace counted, if the counters of this interval allow it."""
-    low, high = found.full_stripe_low, found.full_stripe_high
+def _with_traced_share(cost: Parity, traced: float) -> Parity:
+    """Return *cost* with the share that a trace counted, if the counters of this interval allow it."""
+    low, high = cost.full_stripe_low, cost.full_stripe_high
     if low is None or high is None or not low - SKEW <= traced <= high + SKEW:
-        return found
-    return replace(found, full_stripe_low=traced, full_stripe_high=traced)
+        return cost
+    return replace(cost, full_stripe_low=traced, full_stripe_high=traced)
 
 
 def parity(
@@ -125,7 +125,7 @@ def parity(
     bitmap: float = 0.0,
 ) -> Parity:
     """
-    Return what parity cost *volume* over an interval.
+    Return the cost of parity for *volume* over an interval.
 
     *members*: reads and writes of the data members together. *reason*: why
     these are not the workload's alone, "" if they are. *bitmap*: how many of
@@ -176,7 +176,7 @@ def parity(
 
 def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parity:
     """
-    Return what writes cost an array that lacks a member, without figures of row updates.
+    Return the cost of writes to an array that lacks a member, without figures of row updates.
 
     Some reads replace the missing member's data. So the cost is known only if
     nothing was read from the volume.
@@ -198,7 +198,7 @@ def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parit
 
 def parity_reads(volume: Traffic, below: Traffic) -> Traffic:
     """
-    Return those of the reads *below* that the volume's writes caused.
+    Return the reads *below* that the volume's writes caused.
 
     They are the bytes read beyond the volume's own, in pages: md reads for
     parity page by page, whatever the size of a request.

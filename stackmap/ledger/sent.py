@@ -4,26 +4,19 @@ What each device sent to the devices below it.
 The own counters of a device that passes requests on (``model.passthrough``) are
 what it sent. A device without counters passes on what the devices above it
 sent. A device that makes requests of its own (RAID, thin, cache) is unknown.
+
+No counter tells how a device that maps onto several devices divides its traffic among them. The
+estimate follows the lengths of the segments, within bounds: a device below cannot have received more
+than arrived there beyond what others sent, nor less than the other devices had no room for. The
+bounds meet where the devices below have no other user. The estimates sum to the whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
-from stackmap.ledger.division import (
-    NO_PART,
-    UNKNOWN_PART,
-    Division,
-    Fan,
-    Part,
-    Parts,
-    divides,
-    division,
-    fan_of,
-    part_down,
-    segment_share,
-)
 from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import Flow, Load, ratio
@@ -31,9 +24,178 @@ from stackmap.model.passthrough import passes_on
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology
 
+
+class Part(NamedTuple):
+    """A part of a whole with its bounds; None if unknown."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+UNKNOWN_PART = Part()
+NO_PART = Part(0.0, 0.0, 0.0)  # of nothing
+
+
+class Parts(NamedTuple):
+    """What of all that a device sent went to one device below."""
+
+    arrivals: Part
+    bytes: Part
+
+
+class Division(NamedTuple):
+    """
+    How a total is divided: the sums that the part of each device depends on.
+
+    ``everywhere``: the most that all devices can have received. ``left``: what division by
+    length leaves over, negative if it gives too much. ``free``: the room there is for it.
+    """
+
+    total: float
+    everywhere: float
+    left: float
+    free: float
+
+    def part(self, length: float, limit: float | None) -> Part:
+        """Return the part of a device with this share of the *length*, which received *limit* at most."""
+        least, most = _bounds(self.total, self.everywhere, _most(self.total, limit))
+        value = min(max(self.total * length, least), most)
+        slack = _slack(value, self.left, least, most)
+        value += self.left * (slack / self.free if self.free > 0 else length)
+        return Part(value, least, most)
+
+
+class Fan(NamedTuple):
+    """
+    The devices that one device maps onto in one role.
+
+    ``lengths``: the share of it on each; equal shares where lengths are unknown.
+    ``segments``: per device below, how many segments lie there, and their bytes.
+    """
+
+    targets: frozenset[str]
+    lengths: Mapping[str, float]
+    segments: Mapping[str, tuple[int, int]]
+
+
+@computed_once
+def fan_of(topology: Topology, above: str, role: Role) -> Fan:
+    """Return the devices that *above* maps onto in this role."""
+    # Kept with the topology: a volume may have thousands of segments.
+    return _fan([edge for edge in topology.below(above) if edge.role is role])
+
+
+def targets_of(topology: Topology, edge: Edge) -> frozenset[str]:
+    """Return the devices that the device above *edge* maps onto in the role of this edge."""
+    return fan_of(topology, edge.above, edge.role).targets
+
+
+def divides(topology: Topology, edge: Edge) -> bool:
+    """Whether the device above *edge* divides its traffic over several devices."""
+    return len(targets_of(topology, edge)) > 1
+
+
+def part_down(mine: Traffic, whole: Traffic, parts: Parts, segment: float) -> Traffic:
+    """
+    Return the part of *mine* that went down an edge, with its bounds where no counter tells.
+
+    *mine* is some or all of the *whole* that the device above sent, *parts* what of the whole went
+    to the device below, *segment* the share of the edge among several on the same device.
+    """
+    low, high = mine.bounds
+
+    def part(figure: str) -> Part:
+        """Return the part of the requests ("arrivals") or of the bytes."""
+        total, own = getattr(whole, figure), getattr(mine, figure)
+        if total is None or own is None:
+            return UNKNOWN_PART
+        bounds = getattr(low, figure), getattr(high, figure)
+        return _of_mine(getattr(parts, figure), total, own, bounds, segment)
+
+    requests, moved = part("arrivals"), part("bytes")
+    factor = ratio(requests.value, mine.arrivals) or 0.0
+    return Traffic(
+        requests.value,
+        None if mine.ios is None else mine.ios * factor,
+        moved.value,
+        None if mine.wait is None else mine.wait * factor,
+        low=Amount(requests.low, moved.low),
+        high=Amount(requests.high, moved.high),
+    )
+
+
+def division(
+    total: float, lengths: Mapping[str, float], limits: Mapping[str, float | None]
+) -> Division:
+    """Return how *total* is divided by length, as far as *limits* allow."""
+    most = [_most(total, limit) for limit in limits.values()]
+    everywhere = sum(most)
+    bounds = [_bounds(total, everywhere, high) for high in most]
+    value = [
+        min(max(total * lengths[name], least), most)
+        for name, (least, most) in zip(limits, bounds, strict=True)
+    ]
+    left = total - sum(value)
+    free = sum([_slack(each, left, *ends) for each, ends in zip(value, bounds, strict=True)])
+    return Division(total, everywhere, left, free)
+
+
+def _most(total: float, limit: float | None) -> float:
+    return total if limit is None else min(total, limit)
+
+
+def _bounds(total: float, everywhere: float, high: float) -> tuple[float, float]:
+    low = max(0.0, total - (everywhere - high))
+    # Counters are not read at one instant: a little less may have arrived than was sent.
+    return (low, high) if low <= high else (high, low)
+
+
+def _slack(value: float, left: float, least: float, most: float) -> float:
+    """Return how far *value* may move in the direction of what is *left*."""
+    return most - value if left > 0 else value - least
+
+
+def _of_mine(
+    part: Part, total: float, mine: float, bounds: tuple[float | None, float | None], segment: float
+) -> Part:
+    """
+    Return the overlap of *mine*, some of *total*, with *part* of the total.
+
+    *bounds*: those of *mine*. *segment*: the share of this edge in its device.
+    """
+    least, most = (mine if bound is None else bound for bound in bounds)
+    value, low, high = (figure or 0.0 for figure in part)
+    return Part(
+        value * mine / total * segment if total else 0.0,
+        max(0.0, low - (total - least)) * segment,
+        min(most, high) * segment,
+    )
+
+
+def _fan(edges: list[Edge]) -> Fan:
+    known = all(edge.length is not None for edge in edges)
+    lengths = dict.fromkeys((edge.below for edge in edges), 0.0)
+    segments = dict.fromkeys(lengths, (0, 0))
+    for edge in edges:
+        lengths[edge.below] += (edge.length or 0) if known else 1.0
+        count, size = segments[edge.below]
+        segments[edge.below] = count + 1, size + (edge.length or 0)
+    total = sum(lengths.values())
+    shares = {n: length / total if total else 1 / len(lengths) for n, length in lengths.items()}
+    return Fan(frozenset(lengths), shares, segments)
+
+
+def segment_share(fan: Fan, edge: Edge) -> float:
+    """Return the share of *edge* among the segments on its device below: 1 where it is the only one."""
+    count, total = fan.segments[edge.below]
+    if count == 1:
+        return 1.0
+    return (edge.length or 0) / total if total else 1 / count
+
+
 ABSENT = Load()
 TOLERANCE = 0.01  # a share of all that is smaller than this does not count
-FEW = 4  # devices below: the part of each is kept; of more, only the sums that all parts depend on
 
 
 class Sent:
@@ -51,7 +213,7 @@ class Sent:
         self._limits_in_circles: set[tuple[str, str]] = set()
 
     def load(self, name: str) -> Load:
-        """Return what *name* did, for whomever; all unknown if it has no counters."""
+        """Return the load of *name*, all owners; unknown if it has no counters."""
         return self.loads.get(name, ABSENT)
 
     def down(self, edge: Edge, direction: str) -> Traffic | None:
@@ -66,7 +228,7 @@ class Sent:
 
     def part_down(self, edge: Edge, direction: str, mine: Traffic, unknown: str = "") -> Traffic:
         """
-        Return what of *mine*, some of the traffic at the device above, went down *edge*.
+        Return the part of *mine* that went down *edge*; *mine* is some of the traffic at the device above.
 
         *unknown*: why *mine* is unknown, "" if it is known.
         """
@@ -112,7 +274,7 @@ class Sent:
         if self.topology[name].merges or not edges:
             return False
         sent = [self.down(edge, direction) for edge in edges]
-        known = sum((each or UNKNOWN for each in sent), start=NOTHING)
+        known = sum((traffic or UNKNOWN for traffic in sent), start=NOTHING)
         whole = self.load(name).flow(direction)
         if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
             return False
@@ -121,50 +283,29 @@ class Sent:
         return more > 1 + TOLERANCE and is_all(known, whole)
 
     def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic | None) -> Traffic:
-        """Return what of *mine*, some of the *whole* (None: all) that the device above sent, went down *edge*."""
+        """Return the part of *mine* that went down *edge*; the device above sent the *whole*, None: no more than *mine*."""
         fan = fan_of(self.topology, edge.above, edge.role)
         segment = segment_share(fan, edge)
         if len(fan.targets) == 1:
             return mine.times(segment)
-        if whole is not None and len(fan.lengths) <= FEW:
-            parts = self._parts_of_all(edge, direction)
-        else:
-            parts = self._parts(edge, direction, whole or mine)
-        return part_down(mine, whole or mine, parts, segment)
-
-    @computed_once
-    def _parts_of_all(self, edge: Edge, direction: str) -> Parts:
-        whole = self._all_sent(edge, direction) or UNKNOWN
-        return self._parts(edge, direction, whole)
-
-    def _parts(self, edge: Edge, direction: str, whole: Traffic) -> Parts:
-        """Return what of *whole*, all that the device above *edge* sent, went to the device below."""
-        return Parts(
-            *(
-                self._part_of(edge, direction, figure, getattr(whole, figure))
-                for figure in Parts._fields
-            )
-        )
+        whole = whole or mine
+        figures = (self._part_of(edge, direction, f, getattr(whole, f)) for f in Parts._fields)
+        return part_down(mine, whole, Parts(*figures), segment)
 
     def _part_of(self, edge: Edge, direction: str, figure: str, total: float | None) -> Part:
+        """Return the part of the *total*, which the device above *edge* sent, that went to the device below."""
         if not total:
             return UNKNOWN_PART if total is None else NO_PART
-        fan = fan_of(self.topology, edge.above, edge.role)
-        if len(fan.lengths) > FEW:
-            found = self._division(edge.above, edge.role, direction, figure, total)
-        else:
-            found = self._divide(fan, direction, figure, total)
         limit = getattr(self._limit(edge.below, direction), figure)
-        return found.part(fan.lengths[edge.below], limit)
+        length = fan_of(self.topology, edge.above, edge.role).lengths[edge.below]
+        divided = self._division(edge.above, edge.role, direction, figure, total)
+        return divided.part(length, limit)
 
     @computed_once
     def _division(
         self, above: str, role: Role, direction: str, figure: str, total: float
     ) -> Division:
-        return self._divide(fan_of(self.topology, above, role), direction, figure, total)
-
-    def _divide(self, fan: Fan, direction: str, figure: str, total: float) -> Division:
-        """Return how *total* was divided over the devices of *fan*."""
+        fan = fan_of(self.topology, above, role)
         limits = {n: getattr(self._limit(n, direction), figure) for n in fan.lengths}
         return division(total, fan.lengths, limits)
 
@@ -201,7 +342,7 @@ class Sent:
 
     @computed_once
     def _limit(self, name: str, direction: str) -> Amount:
-        """Return what arrived at *name* beyond what is known to come from tables that do not divide."""
+        """Return the arrivals at *name* that no table is known to have sent without dividing."""
         flow = self.load(name).flow(direction)
         left = whole = Amount(flow.arrivals, flow.bytes)
         # What a device above without counters sent here may itself depend on this limit.

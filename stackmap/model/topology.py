@@ -95,6 +95,14 @@ class Topology:
         """Return the edges from the devices that use *name*."""
         return self._above.get(name, ())
 
+    def used_by(self, name: str, role: Role) -> list[str]:
+        """Return the devices that *name* uses in *role*, one for each edge."""
+        return [edge.below for edge in self._below.get(name, ()) if edge.role is role]
+
+    def disks_of(self, name: str) -> list[str]:
+        """Return the devices at or below *name* that use no other device, in the order of ``with_all_below``."""
+        return [below for below in self.with_all_below(name) if not self.below(below)]
+
     def edges_above(self, names: Iterable[str]) -> Mapping[str, list[Edge]]:
         """Return the edges down from *names*, by the device below: of a shared one, only these."""
         found: dict[str, list[Edge]] = {}

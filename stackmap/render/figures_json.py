@@ -10,10 +10,9 @@ from stackmap.document.blame import source_name, users
 from stackmap.document.rule_words import filled, words_of
 from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
-from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.ledger.expected import Expected
-from stackmap.ledger.layer_metrics import LAYER_METRICS
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval

@@ -18,7 +18,7 @@ from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
     from stackmap.ledger.amounts import Traffic
-    from stackmap.ledger.totals import Total
+    from stackmap.ledger.layers import Total
     from stackmap.model.differences import Differences
     from stackmap.model.interval import Interval
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,9 +14,9 @@ from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
     from stackmap.ledger.amplification import StackFigures
+    from stackmap.ledger.device_state import StatusChange
     from stackmap.ledger.ledger import Ledger
     from stackmap.ledger.parity import Parity
-    from stackmap.ledger.status_changes import StatusChange
     from stackmap.model.io_limit import IoLimit
     from stackmap.model.target_status import StatusReading, TargetStatus
 
@@ -71,7 +71,7 @@ class Context:
         known = [(ms, load) for load in parts if (ms := load.total.await_ms) is not None]
         if not known:
             return self.load(name)
-        return sorted(known, key=lambda each: each[0])[(len(known) - 1) // 2][1]
+        return sorted(known, key=lambda pair: pair[0])[(len(known) - 1) // 2][1]
 
     def enough(self, rate: float | None, minimum: float) -> bool:
         """
@@ -186,14 +186,14 @@ class Context:
     @cached_property
     def readings(self) -> list[StatusReading]:
         """The readings of dm targets and md's threads, the earliest first."""
-        from stackmap.ledger.status_changes import readings_of
+        from stackmap.ledger.device_state import readings_of
 
         return readings_of(self.series or (self.interval,))
 
     @cached_property
     def changes(self) -> Mapping[str, StatusChange]:
         """What each dm target counted between its readings."""
-        from stackmap.ledger.status_changes import status_changes
+        from stackmap.ledger.device_state import status_changes
 
         return status_changes(self.readings)
 
@@ -204,4 +204,26 @@ class Context:
 
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""
-        return [edge.below for edge in self.topology.below(name) if edge.role == role]
+        return self.topology.used_by(name, role)
+
+
+def measured_context(
+    topology: Topology,
+    intervals: Sequence[Interval],
+    baseline: Interval | None = None,
+    limits: tuple[IoLimit, ...] = (),
+) -> Context:
+    """
+    Return the average of *intervals*, and the intervals as its series; both are corrected here.
+
+    Averages since boot count only if there is nothing else. *intervals* must not be empty.
+    """
+    from stackmap.ledger.averages import average
+    from stackmap.ledger.corrections import corrected
+
+    current = [interval for interval in intervals if not interval.since_boot] or intervals
+    whole = corrected(topology, next(average(current)))
+    series = (
+        tuple(corrected(topology, interval) for interval in current) if len(current) > 1 else ()
+    )
+    return Context(topology, whole, series, baseline, whole.corrections, limits)

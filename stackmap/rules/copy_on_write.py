@@ -1,11 +1,108 @@
-"""Snapshot copies and first writes to thin chunks: I/O that a write triggers."""
+"""Thin pools and snapshots: how full they are, when they will be full, and what their copies cost."""
 
 from __future__ import annotations
 
-from stackmap.model.device import Kind, Role
+from functools import partial
+
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import sum_flows
+from stackmap.model.units import SECTOR
 from stackmap.rules.context import Context
 from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Rule, Severity, observe
+
+METADATA_BLOCK = 4096  # of a thin pool (dm-thin-metadata.h)
+# A device below ``warning`` is reported only if its trend is measured for at least ``trend``.
+_rule = partial(
+    Rule,
+    severity=Severity.WARNING,
+    caveat="The time needs two readings and assumes steady growth.",
+    thresholds={
+        "warning": (0.8, "share"),
+        "critical": (0.95, "share"),
+        "soon": (86400, "s"),
+        "trend": (600, "s"),
+    },
+    is_state=True,
+)
+
+
+@_rule(
+    "SM311",
+    sentence="The data space of thin pool {device} is {share} full ({used} of {total}). "
+    "[Time to full: {to_full}.]",
+    advice="Extend it: `lvextend --size +SIZE -- {lv}`, or set thin_pool_autoextend_threshold. Run "
+    "`fstrim` on its file systems. A full pool holds writes for 60 s, then fails them.",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst, used data blocks; lvmthin(7)",
+)
+def thin_pool_data(context: Context, limits: Limits) -> Found:
+    """Yield thin pools with little free data space, or that will soon have none."""
+    for pool in context.topology:
+        block = float(pool.fact_number("block") or 0)
+        yield from _full(context, limits, pool, "thin-pool", "data_", block)
+
+
+@_rule(
+    "SM312",
+    sentence="The metadata space of thin pool {device} is {share} full ({used} of {total}). "
+    "[Time to full: {to_full}.]",
+    advice="Extend it: `lvextend --poolmetadatasize +SIZE -- {lv}`. A pool whose metadata is full "
+    "becomes read-only and needs `lvconvert --repair`.",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst, used metadata blocks; lvmthin(7)",
+)
+def thin_pool_metadata(context: Context, limits: Limits) -> Found:
+    """Yield thin pools with little free metadata space, or that will soon have none."""
+    for pool in context.topology:
+        yield from _full(context, limits, pool, "thin-pool", "metadata_", METADATA_BLOCK)
+
+
+@_rule(
+    "SM313",
+    sentence="Snapshot {device} is {share} full ({used} of {total}). [Time to full: {to_full}.]",
+    advice="Extend it: `lvextend --size +SIZE -- {lv}`, or remove it: `lvremove -- {lv}`. If it gets full, "
+    "its content is lost.",
+    source="Linux admin-guide/device-mapper/snapshot.rst, status; lvmsnapshot",
+)
+def snapshot_space(context: Context, limits: Limits) -> Found:
+    """Yield snapshots with little free space, or that will soon have none."""
+    for device in context.topology:
+        yield from _full(context, limits, device, "snapshot", "", SECTOR)
+
+
+def _full(
+    context: Context, limits: Limits, device: Device, target: str, name: str, block: float
+) -> Found:
+    """
+    Yield *device*, if it is a *target*, and ``<name>used`` of its ``<name>total`` blocks are many or soon will be.
+
+    *block*: bytes, 0 if unknown: then nothing is judged.
+    """
+    counts = context.status(device).counts
+    used, total = counts.get(f"{name}used"), counts.get(f"{name}total")
+    if device.target != target or not block or used is None or not total:
+        return
+    change = context.changes.get(device.name)
+    growth = None if change is None else change.rate(f"{name}used")
+    to_full = None if change is None else change.seconds_to_full(name)
+    share = used / total
+    measured = change.seconds if change is not None else 0.0
+    soon = to_full is not None and to_full <= limits["soon"] and measured >= limits["trend"]
+    if share < limits["warning"] and not soon:
+        return
+    figures: dict[str, Figure] = {
+        "share": (share, "share"),
+        "used": (used * block, "bytes"),
+        "total": (total * block, "bytes"),
+        "to_full": (to_full, "s"),
+        "growth": (None if growth is None else growth * block, "bytes/s"),
+        "measured": (measured or None, "s"),
+    }
+    severity = Severity.CRITICAL if share >= limits["critical"] else None
+    # LVM calls the pool by the name of the device above, without this ending.
+    words = {
+        "lv": device.title.removesuffix("-tpool"),
+        "to_full": "unknown" if growth is None else "never at the measured growth",
+    }
+    yield observe(device.name, figures, words, weight=share, severity=severity)
 
 
 @Rule(

@@ -1,11 +1,12 @@
-"""What do partial-stripe writes cost, and which other volumes do they slow down?"""
+"""What do writes to an array with parity cost at its disks, and which other volumes do they slow down?"""
 
 from __future__ import annotations
 
 from stackmap.ledger.layers import layers
-from stackmap.model.device import Role
+from stackmap.model.device import Device, Role
+from stackmap.model.load import sum_flows
 from stackmap.rules.context import Context
-from stackmap.rules.rule import SHORT, Found, Limits, Rule, Severity, observe
+from stackmap.rules.rule import SHORT, Figure, Found, Limits, Rule, Severity, observe
 from stackmap.rules.saturation import queue_doubt
 
 NO_OTHERS = "none"
@@ -63,7 +64,7 @@ def _at_members(context: Context, name: str) -> float | None:
 
 
 def _if_merged(context: Context, name: str, members: float | None, others: str) -> float | None:
-    """Return what the disks of *name* serve per second if they merge the requests of *members*; None if not or unknown."""
+    """Return the requests per second at the disks of *name* if they merge those of *members*; None if not or unknown."""
     served = context.ledger.flow(layers(context.topology, name)[-1].devices, "total").ios
     if served is None or members is None or others != NO_OTHERS or members < MERGED * served:
         return None
@@ -73,7 +74,52 @@ def _if_merged(context: Context, name: str, members: float | None, others: str) 
 def _others_on_disks(context: Context, name: str) -> str:
     """Return the other tops with I/O on the disks of *name*, "none", or "unknown" without their figures."""
     topology = context.topology
-    disks = (each for each in topology.with_all_below(name) if not topology.below(each))
-    tops = {top for disk in disks for top in topology.tops_of(disk)} - set(topology.tops_of(name))
+    tops = {top for disk in topology.disks_of(name) for top in topology.tops_of(disk)} - set(
+        topology.tops_of(name)
+    )
     titles = ", ".join(sorted(topology[top].title for top in tops if context.load(top).total.bytes))
     return titles or (NO_OTHERS if tops <= context.loads.keys() else "unknown")
+
+
+@Rule(
+    "SM112",
+    Severity.WARNING,
+    sentence="Each byte written to {device} costs {cost} disk bytes ({ideal} with full stripes): "
+    "its members read and write {done} for {written} written.",
+    caveat="The counters do not show how much partial stripes cost: {reason}. {doubt}",
+    advice="Write larger or sequential requests and commit (fsync) less often, or use RAID10 (2 "
+    "disk bytes per byte written).",
+    source="stackmap-kernel(7), RAID write paths and Bitmap",
+    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
+    superseded_by=("SM101", "SM301", "SM302", "SM303"),
+)
+def write_cost(context: Context, limits: Limits) -> Found:
+    """Yield parity arrays whose writes cost much for reasons that the counters do not tell apart."""
+    for raid, parity in context.parity_arrays:
+        name = raid.name
+        ideal, written = parity.ideal_bytes_per_byte, context.load(name).write.bytes
+        done = _caused_by_writes(context, raid)
+        if not parity.reason or not ideal or not written or done is None:
+            continue
+        cost = done / written
+        if raid.state == "active" and cost >= limits["cost"] * ideal and written >= limits["bytes"]:
+            doubt = queue_doubt(context, name)
+            figures: dict[str, Figure] = {
+                "cost": (cost, "times"),
+                "ideal": (ideal, "times"),
+                "written": (written, "bytes/s"),
+                "done": (done, "bytes/s"),
+            }
+            severity = Severity.INFO if doubt else None
+            words = {"reason": parity.reason, "doubt": doubt}
+            yield observe(name, figures, words, weight=done, severity=severity)
+
+
+def _caused_by_writes(context: Context, raid: Device) -> float | None:
+    """Return the members' I/O beyond the array's own reads; None if unknown or others use them."""
+    members = context.below(raid.name, Role.DATA)
+    if any(len(context.topology.above(name)) > 1 for name in members):
+        return None
+    moved = sum_flows(context.load(name).total for name in members).bytes
+    read = context.load(raid.name).read.bytes
+    return None if moved is None or read is None else moved - read

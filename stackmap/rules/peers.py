@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
-from stackmap.model.load import total_of
+from stackmap.model.load import Flow, total_of
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
-from stackmap.rules.peer_group import DIRECTIONS, Outlier, PeerGroup, median, outlier
-from stackmap.rules.rule import (
-    LIGHT,
-    Figure,
-    Found,
-    Limits,
-    Observation,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Observation, Rule, Severity, observe
 from stackmap.rules.saturation import overloaded
+
+DIRECTIONS = ("total", "write", "read")  # total first: it has the most requests
+
+
+def median(values: Iterable[float]) -> float:
+    """Return the median; that of the module ``statistics`` takes 8 ms to import."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+class Outlier(NamedTuple):
+    """The device with the highest *value*, and its peers' values and median."""
+
+    name: str
+    value: float
+    median: float
+    peers: Mapping[str, float]
+
+    @property
+    def ratio(self) -> float:
+        """Value ÷ median of the peers (leave-one-out: four values are too few for quartiles)."""
+        return self.value / self.median if self.median else float("inf")
+
+
+def outlier(values: Mapping[str, float | None]) -> Outlier | None:
+    """Return the device with the highest value; None if any value is unknown."""
+    known = {name: value for name, value in values.items() if value is not None}
+    if len(known) < len(values):
+        return None
+    name = max(known, key=lambda candidate: known[candidate])
+    value = known.pop(name)
+    return Outlier(name, value, median(known.values()), known)
+
+
+class PeerGroup(NamedTuple):
+    """Peers in one direction of their load: "total", "write" or "read"."""
+
+    context: Context
+    raid: Device
+    names: tuple[str, ...]
+    direction: str
+
+    def flows(self) -> dict[str, Flow]:
+        """Return the load of each peer in this direction."""
+        return {n: self.context.load(n).flow(self.direction) for n in self.names}
+
+    def awaits(self, part: Interval) -> dict[str, float | None]:
+        """Return the await of each peer in *part*; None if unknown."""
+        return {
+            n: part.loads[n].flow(self.direction).await_ms if n in part.loads else None
+            for n in self.names
+        }
+
 
 CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
 
@@ -161,10 +206,9 @@ def _slow_observation(
         **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
     }
     topology = group.context.topology
-    leaves = (n for n in topology.with_all_below(slowest.name) if not topology.below(n))
     words = {
         "array": group.raid.title,
-        "disks": ", ".join(topology[name].title for name in leaves),
+        "disks": ", ".join(topology[name].title for name in topology.disks_of(slowest.name)),
         "peers": ", ".join(topology[name].title for name in slowest.peers),
         "what": "mean" if group.direction == "total" else group.direction,
         "doubt": doubt,
@@ -197,9 +241,7 @@ def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
     """Whether the disks below *slowest* serve more requests than its peers', as where fewer merge; False if unknown."""
     topology, load = group.context.topology, group.context.load
     rates = {
-        name: total_of(
-            load(n).total.ios for n in topology.with_all_below(name) if not topology.below(n)
-        )
+        name: total_of(load(disk).total.ios for disk in topology.disks_of(name))
         for name in group.names
     }
     own = rates.pop(slowest.name)
@@ -209,9 +251,9 @@ def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
 
 def _overloaded(group: PeerGroup) -> set[str]:
     """Return the peers on overloaded disks: a slow disk limits the others, which then do not queue."""
-    found = {each.device for each in overloaded.find(group.context, overloaded.limits)}
+    devices = {observed.device for observed in overloaded.find(group.context, overloaded.limits)}
     below = group.context.topology.with_all_below
-    return {name for name in group.names if not found.isdisjoint(below(name))}
+    return {name for name in group.names if not devices.isdisjoint(below(name))}
 
 
 def _same_load(group: PeerGroup, tolerance: float) -> bool:
@@ -219,10 +261,10 @@ def _same_load(group: PeerGroup, tolerance: float) -> bool:
     loads = [group.context.load(name) for name in group.names]
     kinds = ("read", "write") if group.direction == "total" else (group.direction,)
     rates = [[load.flow(kind).ios for load in loads] for kind in kinds]
-    if group.direction == "total" and any(None in each for each in rates):
+    if group.direction == "total" and any(None in group_rates for group_rates in rates):
         rates = [[load.total.ios for load in loads]]
-    whole = sum(rate or 0.0 for each in rates for rate in each)
-    return whole > 0 and all(_similar(each, tolerance, whole / 10) for each in rates)
+    whole = sum(rate or 0.0 for group_rates in rates for rate in group_rates)
+    return whole > 0 and all(_similar(group_rates, tolerance, whole / 10) for group_rates in rates)
 
 
 def _similar(rates: Sequence[float | None], tolerance: float, negligible: float) -> bool:
@@ -243,10 +285,10 @@ def _slow_parts(
     """Return in how many *parts* (None: all) *slowest* was slower by *ratio* and *least* ms, and those judged."""
     slow = judged = 0
     for part in group.context.series if parts is None else parts:
-        found = group.awaits(part)
-        own = found.pop(slowest.name)
-        others = [each for each in found.values() if each is not None]
-        if own is not None and len(others) == len(found) and median(others):
+        awaits = group.awaits(part)
+        own = awaits.pop(slowest.name)
+        others = [ms for ms in awaits.values() if ms is not None]
+        if own is not None and len(others) == len(awaits) and median(others):
             judged += 1
             slow += own >= max(ratio * median(others), median(others) + least)
     return slow, judged

@@ -27,10 +27,10 @@ from stackmap.rules.saturation import same_kind
 )
 def busy_is_not_full(context: Context, limits: Limits) -> Found:
     """Yield devices that are busy nearly all the time, with an await that one request may need alone."""
-    found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
-    for name in sorted(found):
+    busy = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
+    for name in sorted(busy):
         load = context.load(name)
-        if found & set(context.topology.with_all_below(name)[1:]) or load.idle:
+        if busy & set(context.topology.with_all_below(name)[1:]) or load.idle:
             continue
         wait, size = load.total.await_ms, load.total.size
         if load.aqu is None or wait is None or size is None:
@@ -144,8 +144,8 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     ]
     if not loads:
         return []
-    deepest = max(loads, key=lambda each: each[0])[2]
-    alike = (each for each in loads if same_kind(each[2], deepest, limits))
+    deepest = max(loads, key=lambda point: point[0])[2]
+    alike = (point for point in loads if same_kind(point[2], deepest, limits))
     return sorted((aqu, rate, 1.0 if load.busy is None else load.busy) for aqu, rate, load in alike)
 
 

@@ -94,7 +94,7 @@ class PerStack:
         update_wrapper(self, judge)
 
     def __call__(self, context: Context, limits: Limits) -> Found:
-        """Yield what is observed on all stacks."""
+        """Yield the observations on all stacks."""
         for stack in context.stacks:
             yield from self.judge(context, stack, limits)
 

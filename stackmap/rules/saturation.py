@@ -48,7 +48,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
 )
 def overloaded(context: Context, limits: Limits) -> Found:
     """Yield disks, or top-level devices, whose await is far longer than at a low queue depth."""
-    found: dict[str, Observation] = {}
+    queueing: dict[str, Observation] = {}
     # Writeback fills a volume's queue, so a top is judged only against a baseline.
     tops = counted_tops(context.topology, context.loads) if context.baseline is not None else []
     for name in dict.fromkeys([*tops, *(disk.name for disk in context.disks)]):
@@ -57,22 +57,22 @@ def overloaded(context: Context, limits: Limits) -> Found:
         words = SERIES if context.baseline is None else BASELINE
         observed = None if pair is None else _slower(device, *pair, limits, words)
         if observed is not None:
-            found[name] = observed
-    for name, observed in found.items():
-        if _slower_peer(context, name, found.keys()):
+            queueing[name] = observed
+    for name, observed in queueing.items():
+        if _slower_peer(context, name, queueing.keys()):
             continue  # that one is slower still, and does not only queue now and then
-        if not found.keys() & set(context.topology.with_all_below(name)[1:]):
+        if not queueing.keys() & set(context.topology.with_all_below(name)[1:]):
             yield observed
 
 
-def _slower_peer(context: Context, name: str, found: Iterable[str]) -> bool:
-    """Whether a peer of *name* that is not among *found* has a clearly longer await."""
+def _slower_peer(context: Context, name: str, queueing: Iterable[str]) -> bool:
+    """Whether a peer of *name* that is not among *queueing* has a clearly longer await."""
     own = context.load(name).total.await_ms or 0.0
     return any(
         (context.load(peer).total.await_ms or 0.0) > CLEARLY * own
         for _, names in context.peers
         if name in names
-        for peer in set(names).difference(found)
+        for peer in set(names).difference(queueing)
     )
 
 
@@ -131,7 +131,7 @@ def _other_sizes(before: Load, now: Load, limits: Limits) -> bool:
 
 
 def queue_doubt(context: Context, name: str) -> str:
-    """Return that the queue makes the requests of *name* wait; "" if its await hardly grows with it."""
+    """Return a doubt if the queue makes the requests of *name* wait; "" if its await hardly grows with it."""
     device, limits = context.topology[name], overloaded.limits
     pair = quiet_and_loaded(context, name)
     if pair is None or _slower(device, *pair, limits, SERIES) is None:
@@ -151,7 +151,7 @@ def same_kind(one: Load, other: Load, limits: Limits) -> bool:
     mixes = [ratio(load.read.ios, load.total.ios) for load in (one, other)]
     if None in (*sizes, *mixes):
         return False
-    smaller, larger = sorted(each or 0.0 for each in sizes)
+    smaller, larger = sorted(size or 0.0 for size in sizes)
     return (
         larger <= limits["size_ratio"] * smaller
         and abs((mixes[0] or 0.0) - (mixes[1] or 0.0)) <= limits["mix_difference"]

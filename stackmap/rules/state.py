@@ -34,7 +34,7 @@ def broken(context: Context, _: Limits) -> Found:
     for device in topology:
         above = [topology[edge.above] for edge in topology.above(device.name)]
         state = _broken_state(context, device)
-        if state and not any(_broken_state(context, each) for each in above):
+        if state and not any(_broken_state(context, upper) for upper in above):
             yield observe(
                 device.name, words={"state": state, "cause": _cause(topology, device, above)}
             )
@@ -52,7 +52,7 @@ def _broken_state(context: Context, device: Device) -> str:
 
 
 def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
-    """Return which members are not active, or which array *device* is a member of."""
+    """Return the members that are not active, or the array that *device* is a member of, in words."""
     edges = topology.below(device.name)
     below = (topology[edge.below] for edge in edges if edge.role is not Role.SPARE)
     inactive = [
@@ -60,7 +60,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     ]
     if inactive:
         return "members that are not active: " + ", ".join(inactive)
-    owners = ", ".join(each.title for each in above if each.layout is not None)
+    owners = ", ".join(upper.title for upper in above if upper.layout is not None)
     if owners:
         return f"it is a member of {owners}"
     return (

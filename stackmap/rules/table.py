@@ -10,21 +10,17 @@ from stackmap.rules import (
     alignment,
     cache,
     copy_on_write,
-    counters,
     disk,
-    fullness,
     metadata_io,
     parity,
     peers,
     queue_depth,
-    raid_thread,
-    request_limit,
     request_sizes,
     saturation,
     settings,
     state,
     throttle,
-    write_cost,
+    unjudged,
 )
 from stackmap.rules.checks import ORDER, SETUP
 from stackmap.rules.context import Context
@@ -34,9 +30,9 @@ from stackmap.rules.rule import SHORT, Finding, Observation, PerStack, Rule, Sev
 RULES: tuple[Rule, ...] = (
     state.broken,
     state.metadata_read_only,
-    fullness.thin_pool_data,
-    fullness.thin_pool_metadata,
-    fullness.snapshot_space,
+    copy_on_write.thin_pool_data,
+    copy_on_write.thin_pool_metadata,
+    copy_on_write.snapshot_space,
     state.background_work,
     state.unexplained_reads,
     disk.sick_disk,
@@ -48,14 +44,14 @@ RULES: tuple[Rule, ...] = (
     cache.cache_copies,
     copy_on_write.snapshot_copies,
     copy_on_write.thin_first_touch,
-    write_cost.metadata_cost,
+    metadata_io.metadata_cost,
     metadata_io.metadata_writes,
     metadata_io.flush_bound,
     request_sizes.small_chunk,
-    raid_thread.md_bound,
-    request_limit.request_limit,
+    throttle.md_bound,
+    request_sizes.request_limit,
     parity.partial_stripe,
-    write_cost.write_cost,
+    parity.write_cost,
     request_sizes.not_merged,
     peers.unequal_load,
     saturation.overloaded,
@@ -72,15 +68,15 @@ RULES: tuple[Rule, ...] = (
     settings.write_through,
     cache.cache_dirty,
     cache.cache_hits,
-    counters.stuck_counter,
-    counters.counters_corrected,
+    unjudged.stuck_counter,
+    unjudged.counters_corrected,
     request_sizes.merged,
     *SETUP,
 )
 
 
 def findings(context: Context, part: Container[str] | None = None) -> list[Finding]:
-    """Return what the rules that judge a load find on the devices in *part* (None: all), the worst first."""
+    """Return the findings about a load on the devices in *part* (None: all), the worst first."""
     judging = Judging(context, part)
     for _ in judging.steps():
         pass
@@ -117,61 +113,65 @@ class Judging:
                 self._add(rule, find.judge(self._context, stack, rule.limits))
             yield
 
-    def _add(self, rule: Rule, found: Iterable[Observation]) -> None:
+    def _add(self, rule: Rule, observations: Iterable[Observation]) -> None:
         """Keep the heaviest observation per device."""
         heaviest = self._heaviest[rule]
-        for each in found:
-            if each.device not in heaviest or each.weight > heaviest[each.device].weight:
-                heaviest[each.device] = each
+        for observed in observations:
+            known = heaviest.get(observed.device)
+            if known is None or observed.weight > known.weight:
+                heaviest[observed.device] = observed
 
     def findings(self) -> list[Finding]:
-        """Return what was found, the worst first."""
+        """Return the findings of all steps so far, the worst first."""
         context = self._context
-        found = [
-            Finding(rule, _lighter(rule, context, each))
+        candidates = [
+            Finding(rule, downgrade_if_light(rule, context, observed))
             for rule, heaviest in self._heaviest.items()
-            for each in sorted(heaviest.values(), key=lambda each: -each.weight)
+            for observed in sorted(heaviest.values(), key=lambda observed: -observed.weight)
         ]
-        return _reported(context, found, self._part)
+        return _reported(context, candidates, self._part)
 
 
-def _reported(context: Context, found: list[Finding], part: Container[str] | None) -> list[Finding]:
-    """Return those of *found* on the devices in *part* that no other explains better, the worst first."""
-    reported = {(each.rule.id, each.device) for each in found}
+def _reported(
+    context: Context, candidates: list[Finding], part: Container[str] | None
+) -> list[Finding]:
+    """Return the *candidates* on the devices in *part* that no other explains better, the worst first."""
+    reported = {(finding.rule.id, finding.device) for finding in candidates}
     # The load that overloads one disk also fills the queues of its peers.
     overload = saturation.overloaded.id
     overloaded = [device for rule, device in reported if rule == overload]
     reported |= {(overload, peer) for name in overloaded for peer in context.peers_of(name)}
     kept = [
-        each
-        for each in found
-        if (part is None or each.device in part)
-        and not any((rule, each.device) in reported for rule in each.rule.superseded_by)
+        finding
+        for finding in candidates
+        if (part is None or finding.device in part)
+        and not any((rule, finding.device) in reported for rule in finding.rule.superseded_by)
     ]
     # Sorting is stable: within a severity, the order of RULES stays.
-    return sorted(_joined(context, kept), key=lambda each: ORDER[each.severity])
+    return sorted(_joined(context, kept), key=lambda finding: ORDER[finding.severity])
 
 
-def _joined(context: Context, found: Iterable[Finding]) -> list[Finding]:
+def _joined(context: Context, several: Iterable[Finding]) -> list[Finding]:
     """
-    Return *found* with one finding per rule for peers that have the same cause: the heaviest.
+    Return *several* findings with one per rule for peers that have the same cause: the heaviest.
 
     Without a topology, one remark is for all disks.
     """
     joined: dict[object, Finding] = {}
     unknown = NO_TOPOLOGY in context.topology.unknown
-    for each in found:
-        names = context.peers_of(each.device) if each.rule.joins_peers else (each.device,)
-        if unknown and each.rule.joins_peers and not each.is_grave:
+    for finding in several:
+        device, rule = finding.device, finding.rule
+        names = context.peers_of(device) if rule.joins_peers else (device,)
+        if unknown and rule.joins_peers and not finding.is_grave:
             names = ()
-        key = (each.rule.id, each.severity, names)
-        first = joined.setdefault(key, each)
-        if first is not each:
-            joined[key] = first.joined_by(each, context.topology[each.device].title)
+        key = (rule.id, finding.severity, names)
+        first = joined.setdefault(key, finding)
+        if first is not finding:
+            joined[key] = first.joined_by(finding, context.topology[device].title)
     return list(joined.values())
 
 
-def _lighter(rule: Rule, context: Context, observed: Observation) -> Observation:
+def downgrade_if_light(rule: Rule, context: Context, observed: Observation) -> Observation:
     """Return *observed*, as a remark if *rule* warns of a cost and the load of the disks is light."""
     limits, severity = rule.limits, observed.severity or rule.severity
     if severity is not Severity.WARNING or not limits.keys() >= SHORT.keys():

@@ -1,10 +1,15 @@
-"""Which questions a measurement leaves open: nothing found is no all-clear where nothing was judged."""
+"""
+What the figures cannot tell: questions that a measurement leaves open, and counters that were corrected.
+
+Nothing found is no all-clear where nothing was judged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from stackmap.ledger.corrections import RULES as CORRECTIONS
 from stackmap.model.device import Device
 from stackmap.model.load import Load
 from stackmap.model.reason import Reason
@@ -12,8 +17,53 @@ from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import sick_disk
 from stackmap.rules.peers import slow_member
-from stackmap.rules.rule import Finding, Limits, Observation, observe
+from stackmap.rules.rule import Finding, Found, Limits, Observation, Rule, Severity, observe
 from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
+
+STUCK = "stuck-in-flight"
+
+
+@Rule(
+    "SM801",
+    Severity.INFO,
+    sentence="The in-flight counter of {device} is stuck: always busy, nothing completed. Its queue "
+    "depth and utilisation are meaningless.",
+    caveat="A hanging device looks the same: check the kernel log.",
+    advice="Recreate the device, or reboot, to reset the counter.",
+    source="stackmap-kernel(7), Corrections; Linux drivers/md/md.c",
+)
+def stuck_counter(context: Context, _: Limits) -> Found:
+    """Yield devices whose in-flight counter never drops."""
+    for name in _corrected_devices(context).get(STUCK, ()):
+        yield observe(name)
+
+
+@Rule(
+    "SM802",
+    Severity.INFO,
+    sentence="stackmap corrected the kernel's counters of {devices} ({rule}): {why}.",
+    caveat="Other tools show the counters uncorrected, so their figures differ.",
+    advice="Nothing to do.",
+    source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
+)
+def counters_corrected(context: Context, _: Limits) -> Found:
+    """Yield each other correction of the kernel's counters, with all its devices."""
+    why = {rule.name: rule.why for rule in CORRECTIONS}
+    for rule, names in _corrected_devices(context).items():
+        if rule != STUCK:
+            titles = ", ".join(context.topology[name].title for name in names)
+            words = {"devices": titles, "why": why.get(rule, rule), "rule": rule}
+            yield observe(names[0], words=words)
+
+
+def _corrected_devices(context: Context) -> dict[str, list[str]]:
+    """Return the devices of each correction, by its name; corrections read "rule: device"."""
+    devices: dict[str, list[str]] = {}
+    for correction in context.corrections:
+        rule, _, name = correction.partition(": ")
+        if name in context.topology:
+            devices.setdefault(rule, []).append(name)
+    return devices
 
 
 class Question(NamedTuple):
@@ -75,14 +125,14 @@ TOO_FEW = (
 )
 
 
-def unjudged(context: Context, found: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:
-    """Return the open questions about the devices in *part*, of which *found* was found."""
+def unjudged(context: Context, findings: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:
+    """Return the open questions about the devices in *part*, about which there are *findings*."""
     explained: set[str] = set()
-    for each in found:
-        if each.rule.id == overloaded.id:
-            explained.update(context.peers_of(each.device))
-        elif each.rule.id in (sick_disk.id, slow_member.id):
-            explained.add(each.device)
+    for finding in findings:
+        if finding.rule.id == overloaded.id:
+            explained.update(context.peers_of(finding.device))
+        elif finding.rule.id in (sick_disk.id, slow_member.id):
+            explained.add(finding.device)
     known = frozenset(part)
     open_questions = [*_load(context, known)] or [
         *_disks(context, known),
@@ -161,7 +211,7 @@ def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     ]
     if not queued:
         return
-    (queue, wait, worst), *rest = sorted(queued, key=lambda each: -each[0])
+    (queue, wait, worst), *rest = sorted(queued, key=lambda entry: -entry[0])
     others = ", ".join(device.title for *_, device in rest)
     figures = {"queue": (queue, "requests"), "await": (wait, "ms")}
     lasts = (context.load(worst.name).aqu or 0.0) >= limits["high_queue"]

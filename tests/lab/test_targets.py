@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.host.capture import CapturedHost
-from stackmap.ledger.status_changes import readings_of, thread_usage
+from stackmap.ledger.device_state import readings_of, thread_usage
 from stackmap.measurement.machines import CaptureSource
 
 pytestmark = pytest.mark.lab("all")

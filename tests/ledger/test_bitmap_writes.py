@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackmap.ledger.bitmap_writes import (
+from stackmap.ledger.member_writes import (
     bitmap_write_size,
     max_bitmap_bytes,
     max_bitmap_writes,

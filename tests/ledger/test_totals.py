@@ -1,6 +1,6 @@
 """Sums over one cut of the graph."""
 
-from stackmap.ledger.totals import totals
+from stackmap.ledger.layers import totals
 from stackmap.model.load import IDLE
 from tests.drawn import DISKS, did, moved, topology
 from tests.ledger.test_amplification import ARRAY, OTHER, VM, array_loads, loads_of

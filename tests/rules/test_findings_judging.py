@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 import stackmap
-from stackmap.rules.measured import measured_context
+from stackmap.rules.context import measured_context
 from stackmap.rules.table import Judging, findings
 from tests.paths import ROOT
 

@@ -11,7 +11,7 @@ from stackmap.cli import stackmap
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
-from stackmap.rules.boundaries import boundaries
+from stackmap.rules.alignment import boundaries
 from stackmap.rules.checks import SETUP, STATE, checks
 from stackmap.rules.context import Context
 from stackmap.rules.table import RULES

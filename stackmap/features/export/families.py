@@ -12,9 +12,9 @@ from typing import NamedTuple
 from stackmap.features.export.time_series import escaped, labels
 from stackmap.features.export.weights import DISKS, Stack
 from stackmap.ledger.device_state import is_degraded, is_working
-from stackmap.ledger.division import divides
 from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import layers
+from stackmap.ledger.sent import divides
 from stackmap.model import exported
 from stackmap.model.counters import Counters
 from stackmap.model.device import Device

@@ -26,8 +26,7 @@ from stackmap.features.export.weights import stacks
 from stackmap.host.directory import OutputFile
 from stackmap.model.interval import Interval
 from stackmap.rules.checks import checks
-from stackmap.rules.context import Context
-from stackmap.rules.measured import measured_context
+from stackmap.rules.context import Context, measured_context
 from stackmap.rules.table import findings
 from stackmap.sources import diskstats, limits, mountinfo
 from stackmap.sources.diskstats import Sample

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from stackmap.ledger.corrections import counted_twice, uncounted
-from stackmap.ledger.division import divides, targets_of
 from stackmap.ledger.layers import Layer, carriers, layers, spreading
+from stackmap.ledger.ownership import is_pool
 from stackmap.ledger.parity import parity_device
-from stackmap.ledger.pools import is_pool
+from stackmap.ledger.sent import divides, targets_of
 from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.passthrough import passes_on

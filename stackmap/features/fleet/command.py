@@ -248,8 +248,8 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.document import blocks as doc
     from stackmap.document.findings import explain_document
     from stackmap.document.layers import layers_document
+    from stackmap.ledger.amplification import LayerReport
     from stackmap.ledger.averages import average
-    from stackmap.ledger.layer_report import LayerReport
     from stackmap.measurement.source import IntervalSelection
     from stackmap.render.figures_json import explain_json, layers_json
 

@@ -11,8 +11,7 @@ from stackmap.document.wording import known_directions
 from stackmap.features.report.figures import Report
 from stackmap.features.report.proposals import Proposal
 from stackmap.features.whatif.json import whatif_json
-from stackmap.ledger.amplification import LayerFigures, StackFigures
-from stackmap.ledger.layer_metrics import LAYER_METRICS
+from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.time_series import FIGURES, Stretch
 from stackmap.render.csv import Plain, csv_line
 from stackmap.render.figures_json import layers_json

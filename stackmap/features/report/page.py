@@ -21,9 +21,8 @@ from stackmap.features.report.figures import Report
 from stackmap.features.report.load_over_time import load_section, sizes_section
 from stackmap.features.report.proposals import Proposal, plan_section, projection_section
 from stackmap.features.report.summary import description, summary_section
-from stackmap.ledger.amplification import StackFigures
+from stackmap.ledger.amplification import COLUMNS, StackFigures
 from stackmap.ledger.corrections import RULES
-from stackmap.ledger.layer_metrics import COLUMNS
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS
 

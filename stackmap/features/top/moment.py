@@ -17,9 +17,8 @@ from stackmap.features.top.judge import NOT_YET
 from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.blame import Blame, blame
 from stackmap.ledger.corrections import corrected
-from stackmap.ledger.layers import counted_tops
+from stackmap.ledger.layers import counted_tops, summed_devices
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.totals import summed_devices
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Role, Use

@@ -14,9 +14,8 @@ from typing import NamedTuple
 from stackmap.features.whatif.quantities import Stream
 from stackmap.features.whatif.volume_context import Bitmap, VolumeContext
 from stackmap.ledger.amounts import Traffic
-from stackmap.ledger.bitmap_writes import has_bitmap
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.member_evidence import flushes_sent
+from stackmap.ledger.member_writes import flushes_sent, has_bitmap
 from stackmap.ledger.parity import SKEW
 from stackmap.ledger.sent import TOLERANCE, is_idle
 from stackmap.model.load import IDLE, Flow, Load, ratio

@@ -12,7 +12,7 @@ from stackmap.host.capture import CapturedHost
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.disk_cost import disk_cost
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.pools import is_pool
+from stackmap.ledger.ownership import is_pool
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load

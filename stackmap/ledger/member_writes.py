@@ -1,5 +1,5 @@
 """
-How many of the writes at an array's members can be writes of its own bitmap.
+Writes of an array's members that are not data: its own bitmap, and empty flushes.
 
 md keeps an internal bitmap on its members, without a device of its own (LVM
 has one: rmeta), and no counter tells its writes apart. A bitmap write goes to
@@ -8,6 +8,17 @@ every member alike, and the array's own writes need at least so many writes:
     mirrors        copies × writes: the rest are bitmap, superblock and empty flushes
     parity levels  ideal bytes ÷ a page; data is written in whole pages there,
                    so writes smaller than a page are something else
+
+An empty flush is a write of 0 sectors, at the volume and once at every data member, and
+device-mapper has no counter of them. On parity levels a member's write carries
+one page, so a write without one was a flush. On other levels, with c copies on
+n members, d writes and e flushes are ``c d + n e`` writes of the members, and
+``d + e`` of the volume; of a volume that is counted twice ``2 d + e``, for
+flushes are counted once.
+
+Whether a volume is counted twice must be judged where ``queue/iostats`` is unknown, as in a
+text. No RAID level writes less to its members than its layout needs, nor reads less than was
+read above.
 """
 
 from __future__ import annotations
@@ -16,7 +27,7 @@ from collections.abc import Mapping
 
 from stackmap.ledger.amounts import Amount, Share, Traffic, share_of_all
 from stackmap.model.device import Device, Role
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import Flow, Load, ratio, sum_flows
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Topology
 
@@ -65,7 +76,7 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
     if array.layout.parity and size < PAGE:
         # Writes beyond those whose bytes fill whole pages.
         smaller = min(
-            max(0.0, (each.arrivals or 0.0) - (each.bytes or 0.0) / PAGE) for each in flows
+            max(0.0, (flow.arrivals or 0.0) - (flow.bytes or 0.0) / PAGE) for flow in flows
         )
         most = min(most, smaller / (1 - size / PAGE))
     return most
@@ -83,8 +94,8 @@ def bitmap_write_size(topology: Topology, array: Device) -> int:
 
 
 def _written(topology: Topology, loads: Mapping[str, Load], array: Device) -> list[Flow]:
-    """Return what was written to each data member."""
-    members = [edge.below for edge in topology.below(array.name) if edge.role is Role.DATA]
+    """Return the writes of each data member."""
+    members = topology.used_by(array.name, Role.DATA)
     return [loads.get(name, Load()).write for name in members]
 
 
@@ -97,7 +108,7 @@ def _needed(layout: Layout, writes: Flow) -> float | None:
 
 def _block_size(topology: Topology, name: str) -> int:
     """Return the largest logical block of the disks below; 0 if one is unknown."""
-    leaves = [n for n in topology.with_all_below(name) if not topology.below(n)]
+    leaves = topology.disks_of(name)
     sizes = [topology[n].queue_number("logical_block_size") or 0 for n in leaves]
     return 0 if 0 in sizes else max(sizes, default=0)
 
@@ -109,3 +120,74 @@ def _with_range(arrived: Traffic, most: float, size: int) -> Traffic:
     fewer = max(0.0, arrived.arrivals - most)
     moved = None if arrived.bytes is None else max(0.0, arrived.bytes - most * size)
     return arrived._replace(low=Amount(fewer, moved), high=Amount(arrived.arrivals, arrived.bytes))
+
+
+TOLERANCE = 0.1  # for requests in flight when the counters were read
+
+
+def empty_flushes(layout: Layout, volume: Flow, members: list[Flow]) -> float:
+    """Return the empty flushes per second among the writes of a *volume* that is counted twice; 0 if unknown."""
+    sent = [member.ios for member in members if member.ios is not None]
+    if volume.ios is None or not members or len(sent) < len(members):
+        return 0.0
+    if layout.parity:
+        flushes = _without_page(sent, members)
+    else:
+        flushes = (2 * sum(sent) - layout.copies * volume.ios) / (2 * len(sent) - layout.copies)
+    return min(volume.ios, max(0.0, flushes))
+
+
+def flushes_sent(
+    layout: Layout, volume: Flow, members: list[Flow], *, counted: bool = True
+) -> float:
+    """
+    Return the empty flushes per second sent to a *volume* whose own counters are right.
+
+    *counted*: whether they are among its writes, as a volume's are and md's own
+    are not. 0 where the counters do not tell: where every member is a copy, a
+    flush looks like a write.
+    """
+    sent = [member.arrivals for member in members if member.arrivals is not None]
+    if volume.ios is None or not members or len(sent) < len(members):
+        return 0.0
+    if layout.parity:
+        flushes = _without_page(sent, members)
+    else:
+        more = len(members) - (layout.copies if counted else 0)
+        flushes = (sum(sent) - layout.copies * volume.ios) / more if more else 0.0
+    return min(volume.ios if counted else flushes, max(0.0, flushes))
+
+
+def _without_page(sent: list[float], members: list[Flow]) -> float:
+    """Return how many of the writes *sent* to each member carried no page, at the member with the fewest."""
+    pairs = zip(sent, members, strict=True)
+    return min(requests - (member.bytes or 0.0) / PAGE for requests, member in pairs)
+
+
+def doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool | None:
+    """Return whether *device* was counted twice; None where its members do not tell."""
+    below = topology.used_by(device.name, Role.DATA)
+    if device.state not in (None, "active") or not below or not loads.keys() >= set(below):
+        return None
+    load = loads[device.name]
+    members = [loads[name] for name in below]
+    if load.write.ios or load.write.bytes:
+        return _by_writes(
+            device, ratio(sum_flows(m.write for m in members).bytes, load.write.bytes)
+        )
+    read = ratio(sum_flows(m.read for m in members).bytes, load.read.bytes)
+    return None if read is None else read < 1 - TOLERANCE
+
+
+def _by_writes(device: Device, written: float | None) -> bool | None:
+    """Judge by the bytes *written* below per byte above: fewest for full stripes, most for single pages."""
+    layout = device.layout
+    fewest = 1.0 if layout is None else layout.ideal_write
+    if written is None:
+        return None
+    if written < fewest * (1 - TOLERANCE):
+        return True
+    if layout is None:
+        return None
+    most = 1 + layout.parity if layout.parity else layout.copies
+    return False if written > most / 2 * (1 + TOLERANCE) else None

@@ -1,0 +1,225 @@
+"""Machines for the rules that judge disks: one by itself, its queue, its settings, and its peers."""
+
+from __future__ import annotations
+
+from tests.rules.rule_cases import LIGHT, case, least, most, turns
+from tests.rules.scripted import ALL_DISKS, KIB, SECONDS, Did, Scripted, disk, disks, md, partition
+
+ACCESS_MS = 15.0  # the most that one small request to a spinning disk takes
+TRANSFER = 100_000  # bytes per ms that a spinning disk transfers at least
+
+
+def _one(did: Did, seconds: float = SECONDS, **settings: object) -> Scripted:
+    """One spinning disk."""
+    return Scripted(disk("sda", **settings), parts=[{"sda": did}], seconds=seconds)
+
+
+@case("sick-disk", {"slower": 1.0}, slower=least(4.0), requests=least(10))
+def sick_disk(slower=6.0, requests=100):
+    """A disk that needs several times as long as any healthy one, one request at a time."""
+    expected = ACCESS_MS + 4096 / TRANSFER
+    return _one(Did(reads=requests / SECONDS, read_ms=slower * expected))
+
+
+@case("slow-transfer", {"slower": 1.0}, slower=least(2.0), size=least(65536), busy=least(0.9),
+      queue=most(4.0), requests=least(50))  # fmt: skip
+def slow_transfer(slower=4.0, size=131072, busy=1.0, queue=1.0, requests=2000):
+    """A busy disk that needs several times the transfer time of its large requests."""
+    rate = busy / (slower * size / TRANSFER / 1000)
+    did = Did(reads=rate, read_size=size, read_ms=1000 * queue / rate, busy=busy, queue=queue)
+    return _one(did, seconds=requests / rate)
+
+
+@case("busy-is-not-full", {"ms": 30}, busy=least(0.9))
+def busy_is_not_full(busy=1.0, ms=5):
+    """200 requests per second of 5 ms: one in flight."""
+    return _one(Did(reads=200, read_ms=ms, queue=ms / 5, busy=busy))
+
+
+@case("long-queue", {"queue": 1.0}, queue=least(4.0), requests=least(50))
+def long_queue(queue=8.0, requests=1000):
+    """100 requests per second."""
+    return _one(Did(reads=100, read_ms=queue * 10), seconds=requests / 100)
+
+
+@case("knee", {"trickle": 0.4}, intervals=least(6, low=5, high=6), spread=least(4.0, knee=3.0),
+      flat_share=most(0.9), beyond=least(2.0), least_queue=least(0.1), least_rate=least(1.0),
+      knee=least(1.0), queue=least(2.0, knee=1.05), size_ratio=most(2.0), mix_difference=most(0.2),
+      trickle=least(0.5), busy=least(0.9))  # fmt: skip
+def knee_of_throughput(intervals=6, spread=None, flat_share=0.4, beyond=None, least_queue=0.5, least_rate=None,
+                       knee=1.6, queue=8.0, size_ratio=1.0, mix_difference=0.0, trickle=1.05, busy=1.0):  # fmt: skip
+    """
+    Six intervals: the shortest queue, the knee at 200 requests per second, and four with the longest queue.
+
+    All six are needed, so the rule is silent if the first one does not count.
+    """
+    highest = 200 * max(1.0, trickle)
+    begin = queue / spread if spread else least_queue
+    first = least_rate or flat_share * highest
+    knee = queue / beyond if beyond else knee
+
+    def did(depth: float, rate: float, size: float = 1.0, read: float = 0.0) -> Did:
+        reads, writes = rate * read, rate * (1 - read)
+        return Did(reads=reads, read_size=4096 * size, writes=writes, write_size=4096 * size,
+                   read_ms=1000 * depth / rate, write_ms=1000 * depth / rate, queue=depth, busy=busy)  # fmt: skip
+
+    deepest = [did(queue, 200 * trickle)] * (intervals - 2)
+    dids = [did(begin, first, size_ratio, mix_difference), did(knee, 200), *deepest]
+    return Scripted(disk("sda"), parts=[{"sda": each} for each in dids])
+
+
+@case("coupled", {"spread": 0.1}, intervals=least(5, low=4, high=6), spread=most(0.02), slower=least(2.0),
+      queue=least(0.9))  # fmt: skip
+def coupled(intervals=6, spread=0.0, slower=4.0, queue=3.0):
+    """One write per read, with *spread* alternating; writes take *slower* times as long."""
+    read_ms = 1000 * queue / (500 + 500 * slower)
+    signs = [(-1) ** number for number in range(intervals)]
+    return Scripted(disk("sda"), parts=[
+        {"sda": Did(reads=500, read_ms=read_ms, writes=500 * (1 + sign * spread), write_ms=slower * read_ms)}
+        for sign in signs
+    ])  # fmt: skip
+
+
+@case("overloaded", {"slower": 1.5}, slower=least(3.0), low_queue=most(2.0, quiet_busy=1.0),
+      high_queue=least(4.0), requests=least(10, loaded_rate=5.0), size_ratio=most(2.0),
+      baseline_size_ratio=most(4.0), mix_difference=most(0.2), trickle=least(0.1), busy=least(0.6),
+      intervals=least(0.25, low=0.2, high=0.3), least_busy=most(0.05, low_queue=0.15),
+      **{"await": least(1.0, slower=6.0)})  # fmt: skip
+def overloaded(slower=6.0, low_queue=0.5, high_queue=8.0, requests=None, size_ratio=1.0,
+               baseline_size_ratio=None, mix_difference=0.0, trickle=0.5, intervals=0.5, busy=1.0,
+               least_busy=None, quiet_busy=0.5, loaded_rate=100.0, **milliseconds):  # fmt: skip
+    """20 intervals, some quiet and some loaded; with *baseline_size_ratio*, the quiet one is the baseline."""
+    longer = milliseconds.get("await")
+    base = 10.0 if longer is None else longer / (slower - 1)
+    rate = trickle * loaded_rate if requests is None else requests / SECONDS
+    quiet = Did(writes=rate, write_ms=base, queue=low_queue, busy=least_busy or quiet_busy)
+    loaded = Did(
+        reads=loaded_rate * mix_difference, read_size=4096 * size_ratio, read_ms=base * slower,
+        writes=loaded_rate * (1 - mix_difference), write_size=4096 * size_ratio, write_ms=base * slower,
+        queue=high_queue, busy=busy,
+    )  # fmt: skip
+    if baseline_size_ratio is not None:
+        before = {"sda": quiet._replace(write_size=4096 * baseline_size_ratio)}
+        return Scripted(disk("sda"), parts=[{"sda": loaded}], before=before)
+    number = round(20 * intervals)
+    return Scripted(
+        disk("sda"), parts=[{"sda": loaded}] * number + [{"sda": quiet}] * (20 - number)
+    )
+
+
+# Settings
+
+
+@case("no-scheduler", {"scheduler": "none [mq-deadline]"}, queue=least(4.0))
+def no_scheduler(scheduler="[none] mq-deadline", queue=6.0):
+    """A spinning disk whose requests nobody sorts."""
+    return _one(Did(reads=100, read_ms=queue * 10), queue__scheduler=scheduler)
+
+
+@case("queue-full", {"share": 0.5}, share=least(0.9))
+def queue_full(share=0.99):
+    """A queue of 64 requests."""
+    return _one(Did(reads=1000, read_ms=share * 64), queue__nr_requests=64)
+
+
+@case("read-ahead", {"ahead": 4096}, size_difference=most(0.05), requests=least(100))
+def read_ahead(ahead=128, size_difference=0.0, requests=1000):
+    """Reads as large as the read-ahead, on stripes of 192 KiB."""
+    reads = Did(reads=requests / SECONDS, read_size=128 * KIB * (1 - size_difference), read_ms=3)
+    return Scripted(disks(), md("raid5", queue__read_ahead_kb=ahead), parts=[{"md0": reads}])
+
+
+@case("write-through", {"cache": "write back"}, requests=least(100), **{"await": least(5.0)})
+def write_through(cache="write through", requests=1000, **milliseconds):
+    """A spinning disk whose write cache is off."""
+    ms = milliseconds.get("await", 10.0)
+    return _one(Did(writes=requests / SECONDS, write_ms=ms), queue__write_cache=cache)
+
+
+@case("flush-bound", {"share": 0.1}, share=least(0.3), requests=least(50, ms=200.0),
+      **{"await": least(2.0), **LIGHT})  # fmt: skip
+def flush_bound(
+    share=0.8, requests=None, ms=40.0, light_rate=100.0, light_queue=2.0, **milliseconds
+):
+    """A disk that flushes for a *share* of the time."""
+    ms = milliseconds.get("await", ms)
+    rate = 1000 * share / ms if requests is None else requests / SECONDS
+    return _one(Did(writes=light_rate, write_ms=5, flushes=rate, flush_ms=ms, queue=light_queue))
+
+
+@case("throttled", {"share_of_cap": 0.5}, share_of_cap=least(0.9, low=0.85, high=0.95))
+def throttled(share_of_cap=1.0):
+    """A control group that may write 200 times per second to sda."""
+    group = "/sys/fs/cgroup/backup.service"
+    files = {
+        f"{group}/io.max": "8:0 rbps=max wbps=max riops=max wiops=200\n",
+        f"{group}/io.stat": "",
+    }
+    root = {"/sys/fs/cgroup/cgroup.controllers": "io\n"}
+    did = Did(writes=200 * share_of_cap, write_ms=1)
+    return Scripted(disk("sda"), files, root, parts=[{"sda": did}])
+
+
+@case("misaligned", {"start": 2048}, requests=least(50))
+def misaligned(start=63, requests=1000):
+    """A partition at sector 63 of a disk with sectors of 4 KiB."""
+    did = Did(writes=requests / SECONDS, write_ms=1)
+    return Scripted(disk("sda"), partition("sda", 1, start), parts=[{"sda1": did, "sda": did}])
+
+
+# Peers: the disks of a RAID0. sdd is the slow or the loaded one.
+
+
+QUIET = 4  # intervals in which sdd is as fast as its peers
+REMARK = {"peers_queue": 2.0, "queue": 2.0, "rate": 100.0}
+
+
+@case("slow-member", {"slower": 1.0}, slower=least(1.5), rate_difference=most(0.25),
+      requests=least(50, slower=2.5), slow_intervals=least(0.6, low=0.55, high=0.65),
+      chance=turns(200, "info", "warning", slower=2.0),
+      cap_difference=least(0.03, busy=0.8, **REMARK),
+      saturated=turns(0.95, "warning", "info", low=0.93, high=0.97, cap_difference=0.1, **REMARK),
+      next_slowest=turns(1.25, "info", "warning"),
+      quiet_queue=turns(1.0, "info", "warning", queue=3.0),
+      quiet_requests=turns(10, "warning", "info", queue=3.0, quiet_queue=0.5),
+      lasting=turns(10, "info", "warning", low=9, high=10, queue=3.0, quiet_queue=0.5),
+      **{"await": least(5.0)})  # fmt: skip
+def slow_member(slower=3.0, rate_difference=0.0, requests=None, slow_intervals=1.0, chance=None,
+                cap_difference=0.0, saturated=None, next_slowest=None, quiet_queue=None, quiet_requests=None,
+                lasting=None, rate=20.0, busy=None, queue=None, peers_queue=None, **milliseconds):  # fmt: skip
+    """20 intervals, or *lasting* slow ones and four quiet ones; sdd needs *slower* times as long as its peers."""
+    peers_ms, longer = 20.0, milliseconds.get("await")
+    slow_ms = slower * peers_ms
+    if longer is not None:
+        peers_ms, slow_ms = 2.0, 2.0 + longer
+    quiet = quiet_queue is not None or quiet_requests is not None or lasting is not None
+    number = round(lasting or 8) + QUIET if quiet else 20
+    slow = number - QUIET if quiet else round(slow_intervals * number)
+    total = requests or chance
+    rate = rate if total is None else total / number / SECONDS
+    peer = Did(writes=rate, write_ms=peers_ms, queue=peers_queue, busy=saturated or busy)
+    part = {
+        **dict.fromkeys(ALL_DISKS, peer),
+        "sda": peer._replace(writes=rate * (1 + cap_difference)),
+    }
+    if next_slowest is not None:
+        part["sdb"] = peer._replace(write_ms=slow_ms / next_slowest)
+    own = peer._replace(writes=rate * (1 + rate_difference), write_ms=slow_ms, queue=queue)
+    calm = dict.fromkeys(ALL_DISKS, peer)
+    if quiet:
+        calm_rate = rate if quiet_requests is None else quiet_requests / SECONDS
+        calm = {**dict.fromkeys(ALL_DISKS, peer._replace(writes=calm_rate)),
+                "sdd": peer._replace(writes=calm_rate, queue=quiet_queue)}  # fmt: skip
+    parts = [{**part, "sdd": own}] * slow + [calm] * (number - slow)
+    return Scripted(disks(), md("raid0"), parts=parts)
+
+
+@case("unequal-load", {"ratio": 1.1}, ratio=least(2.0), requests=least(500), **LIGHT)
+def unequal_load(ratio=3.0, requests=None, light_rate=None, light_queue=2.0):
+    """sdd writes *ratio* times what its peers do."""
+    rate = 300.0 if requests is None else requests / SECONDS
+    rate, seconds = (rate, SECONDS) if light_rate is None else (light_rate, 60.0)
+    own = Did(writes=rate, write_ms=1, queue=light_queue)
+    peer = own._replace(writes=rate / ratio)
+    parts = [{**dict.fromkeys(ALL_DISKS, peer), "sdd": own, "md0": own._replace(writes=rate * 2)}]
+    return Scripted(disks(), md("raid0"), parts=parts, seconds=seconds)

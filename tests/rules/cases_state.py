@@ -1,0 +1,306 @@
+"""Machines for the rules that judge a state or a setup; most need no load."""
+
+from __future__ import annotations
+
+from tests.machine import mapped
+from tests.rules.rule_cases import case, least, most, turns
+from tests.rules.scripted import (
+    ALL_DISKS,
+    GIB_SECTORS,
+    SECTOR,
+    Did,
+    Scripted,
+    disk,
+    disks,
+    md,
+    partition,
+    volume,
+)
+
+FULL = {
+    "warning": least(0.8, low=0.76, high=0.84),
+    "critical": turns(0.95, "warning", "critical", low=0.93, high=0.97),
+    "soon": most(86400, warning=0.5, trend=1000),
+    "trend": least(600, warning=0.5, soon=50000),
+}
+
+
+def _filling(total: int, used: float, soon: float | None, seconds: float) -> tuple[int, int]:
+    """What is used before and after *seconds*, so that it is full *soon* seconds later."""
+    last = round(total * used)
+    return (last if soon is None else last - round((total - last) / soon * seconds)), last
+
+
+def _space(
+    target: str, table: str, status: str, total: int, warning, critical, soon, trend
+) -> Scripted:
+    share = warning if critical is None else critical
+    seconds = trend or 10.0
+    used = _filling(total, share, soon, seconds)
+    lower = "".join(
+        f"vg-{name}: 0 65536 linear 8:0 {2048 + 65536 * number}\n"
+        for number, name in ((1, "meta"), (2, "data"))
+    )
+    lines = [*lower.splitlines(), f"vg-dev: 0 {GIB_SECTORS} {target} {table}"]
+    told = "".join(f"vg-{name}: 0 65536 linear \n" for name in ("meta", "data"))
+    return Scripted(
+        disk("sda"), volume(1, "vg-meta", "sda", size=65536), volume(2, "vg-data", "sda", size=65536),
+        volume(3, "vg-dev", "dm-1", "dm-2"),
+        targets=lines,
+        statuses=[f"{told}vg-dev: 0 {GIB_SECTORS} {target} {status.format(n)}\n" for n in used],
+        parts=[{"sda": Did(writes=10)}],
+        seconds=seconds,
+    )  # fmt: skip
+
+
+@case("thin-pool-data", {"warning": 0.5}, **FULL)
+def thin_pool_data(warning=0.85, critical=None, soon=None, trend=None):
+    """The data of a pool of 16 million blocks of 64 KiB."""
+    status = "1 10/4096 {}/16000000 - rw discard_passdown queue_if_no_space - 1024"
+    return _space(
+        "thin-pool", "254:1 254:2 128 0", status, 16_000_000, warning, critical, soon, trend
+    )
+
+
+@case("thin-pool-metadata", {"warning": 0.5}, **FULL)
+def thin_pool_metadata(warning=0.85, critical=None, soon=None, trend=None):
+    """The metadata of the same pool."""
+    status = "1 {}/4000000 10/16000000 - rw discard_passdown queue_if_no_space - 1024"
+    return _space(
+        "thin-pool", "254:1 254:2 128 0", status, 4_000_000, warning, critical, soon, trend
+    )
+
+
+@case("snapshot-space", {"warning": 0.5}, **FULL)
+def snapshot_space(warning=0.85, critical=None, soon=None, trend=None):
+    """A snapshot with room for 64 million sectors."""
+    status = "{}/64000000 16"
+    return _space("snapshot", "254:1 254:2 P 8", status, 64_000_000, warning, critical, soon, trend)
+
+
+@case("metadata-read-only", {"mode": "rw"})
+def metadata_read_only(mode="ro"):
+    """A pool that the kernel switched to read-only."""
+    status = f"1 10/4096 {{}}/16000 - {mode} discard_passdown queue_if_no_space - 1024"
+    return _space("thin-pool", "254:1 254:2 128 0", status, 16_000, 0.1, None, None, None)
+
+
+@case("broken", {"degraded": 0})
+def broken(degraded=1):
+    """A RAID1 without one of its members."""
+    return Scripted(disks(), md("raid1", ("sda", "sdb"), degraded=degraded))
+
+
+@case("background-work", {"action": "idle"})
+def background_work(action="check"):
+    """A RAID1 that is checked."""
+    return Scripted(disks(), md("raid1", ("sda", "sdb"), sync_action=action))
+
+
+def _cache(
+    mode: str = "writeback", dirty: int = 100, hits: float = 0.0, misses: float = 0.0
+) -> Scripted:
+    def status(seconds: float) -> str:
+        read = f"{round(hits * seconds)} {round(misses * seconds)}"
+        return (
+            "vg-meta: 0 8192 linear \nvg-fast: 0 65536 linear \nvg-slow: 0 65536 linear \n"
+            f"vg-lv: 0 65536 cache 8 10/1024 128 900/1000 {read} 0 0 0 0 {dirty} 1 {mode} 2 "
+            "migration_threshold 2048 smq 0 rw -\n"
+        )
+
+    return Scripted(
+        disks(("sda", "sdb")),
+        volume(1, "vg-meta", "sda", size=8192), volume(2, "vg-fast", "sda", size=65536),
+        volume(3, "vg-slow", "sdb", size=65536), volume(4, "vg-lv", "dm-1", "dm-2", "dm-3", size=65536),
+        targets=[
+            "vg-meta: 0 8192 linear 8:0 2048", "vg-fast: 0 65536 linear 8:0 16384",
+            "vg-slow: 0 65536 linear 8:16 2048",
+            f"vg-lv: 0 65536 cache 254:1 254:2 254:3 128 1 {mode} smq 0",
+        ],
+        statuses=[status(0), status(10)],
+        parts=[{"dm-4": Did(reads=hits + misses, read_ms=1), "sda": Did(reads=10, read_ms=1)}],
+    )  # fmt: skip
+
+
+@case("cache-passthrough", {"mode": "writethrough"})
+def cache_passthrough(mode="passthrough"):
+    """A cache that is not used."""
+    return _cache(mode)
+
+
+@case("cache-dirty", {"dirty": 0.1}, dirty=least(0.75))
+def cache_dirty(dirty=0.9):
+    """900 of 1,000 blocks are not on the origin."""
+    return _cache(dirty=round(1000 * dirty))
+
+
+@case("cache-hits", {"hits": 0.1}, hits=least(0.8), requests=least(100))
+def cache_hits(hits=0.9, requests=1000):
+    """Nine of ten reads are hits."""
+    return _cache(hits=hits * requests / 10, misses=(1 - hits) * requests / 10)
+
+
+@case("never-synced", {"sync": ""}, data_over_parity=least(3, low=2, high=3))
+def never_synced(sync="nosync ", data_over_parity=3):
+    """A RAID5 LV that was created with --nosync."""
+    members = data_over_parity + 2
+    names = [f"sd{chr(97 + place)}" for place in range(members)]
+    parts = range(members)
+    return Scripted(
+        disks(names),
+        *(volume(place, f"vg-lv_rimage_{place}", names[place], size=65536) for place in parts),
+        *(volume(20 + place, f"vg-lv_rmeta_{place}", names[place], size=8192) for place in parts),
+        volume(50, "vg-lv", *(f"dm-{n}" for n in (*parts, *(20 + p for p in parts))), size=65536),
+        targets=[
+            *(f"vg-lv_rimage_{place}: 0 65536 linear 8:{16 * place} 10240" for place in parts),
+            *(f"vg-lv_rmeta_{place}: 0 8192 linear 8:{16 * place} 2048" for place in parts),
+            f"vg-lv: 0 65536 raid raid5_ls {3 if sync else 2} 128 {sync}region_size 1024 "
+            f"{members} " + " ".join(f"254:{20 + place} 254:{place}" for place in parts),
+        ],
+        statuses=[f"vg-lv: 0 65536 raid raid5_ls {members} {'A' * members} 16384/16384 idle 0 0 -\n"],
+    )  # fmt: skip
+
+
+@case("stuck-counter", {"busy": 0.5})
+def stuck_counter(busy=1.0):
+    """A disk that is always busy and completes nothing."""
+    return Scripted(disk("sda"), parts=[{"sda": Did(queue=1.0, busy=busy, stuck=1)}])
+
+
+@case("counters-corrected", {"iostats": 1})
+def counters_corrected(iostats=0):
+    """An array whose I/O the kernel does not count, while its members' I/O shows it."""
+    return Scripted(
+        disks(),
+        md("raid0", ("sda", "sdb"), queue__iostats=iostats),
+        parts=[{"sda": Did(writes=100, write_ms=1), "sdb": Did(writes=100, write_ms=1)}],
+    )
+
+
+# Setup
+
+
+@case("start", {"start": 2048})
+def start(start=63):
+    """A partition of DOS times on a disk with sectors of 4 KiB; a good start is reported as good."""
+    return Scripted(disk("sda"), partition("sda", 1, start))
+
+
+@case("stripe-start", {"sectors": 384 * 8})
+def stripe_start(sectors=128):
+    """An LV at the second chunk of a RAID5 of three data disks."""
+    return _on_raid5(sectors)
+
+
+def _on_raid5(sectors: int, **queue: object) -> Scripted:
+    return Scripted(
+        disks(),
+        md("raid5", queue__optimal_io_size=196608),
+        volume(0, "vg-lv", "md0", size=65536, **queue),
+        targets=[f"vg-lv: 0 65536 linear 9:0 {sectors}"],
+        statuses=["vg-lv: 0 65536 linear \n"],
+    )
+
+
+@case("alignment-offset", {"offset": 0})
+def alignment_offset(offset=512):
+    """A disk that the kernel reports as misaligned."""
+    return Scripted(disk("sda", alignment_offset=offset))
+
+
+@case("mixed-members", {"rotational": 1})
+def mixed_members(rotational=0):
+    """A spinning disk and flash in one RAID1."""
+    return Scripted(
+        disk("sda"), disk("sdb", queue__rotational=rotational), md("raid1", ("sda", "sdb"))
+    )
+
+
+@case("same-disk-twice", {"second": "sdb1"})
+def same_disk_twice(second="sda2"):
+    """A RAID1 on two partitions of one disk."""
+    return Scripted(
+        disk("sda") | partition("sda", 1, 2048) | partition("sda", 2, 67584),
+        disk("sdb") | partition("sdb", 1, 2048),
+        md("raid1", ("sda1", second)),
+    )
+
+
+@case("no-bitmap", {"policy": "bitmap"}, size=turns(100 * 1024**3, "info", "warning"))
+def no_bitmap(policy="resync", size=200 * 1024**3):
+    """A RAID1 of 200 GiB without a bitmap."""
+    return Scripted(
+        disks(),
+        md("raid1", ("sda", "sdb"), consistency_policy=policy, size=round(size / SECTOR)),
+    )
+
+
+@case("stripe-cache-size", {"stripes": 64}, stripes=most(16, low=15, high=17))
+def stripe_cache_size(stripes=8):
+    """Chunks of 64 KiB: 16 rows are a stripe."""
+    return Scripted(disks(), md("raid5", stripe_cache_size=round(stripes * 16)))
+
+
+@case("crypt-sector", {"sector": 4096})
+def crypt_sector(sector=512):
+    """Sectors of 512 bytes on a disk with sectors of 4 KiB."""
+    return Scripted(
+        disk("sda"),
+        mapped(0, "secret", "CRYPT-LUKS2-0-secret", 65536, ("sda",), queue__logical_block_size=str(sector)),
+        targets=[f"secret: 0 65536 crypt aes-xts-plain64 {'0' * 64} 0 8:0 32768"],
+        statuses=["secret: 0 65536 crypt \n"],
+    )  # fmt: skip
+
+
+@case("thin-chunk", {"sectors": 384})
+def thin_chunk(sectors=128):
+    """Thin chunks of 64 KiB on stripes of 192 KiB."""
+    status = "vg-pool: 0 65536 thin-pool 1 10/4096 10/16000 - rw discard_passdown queue_if_no_space - 1024\n"
+    return Scripted(
+        disks(), md("raid5"), disk("sde"),
+        volume(1, "vg-pool_tmeta", "sde", size=8192), volume(2, "vg-pool_tdata", "md0", size=65536),
+        volume(3, "vg-pool-tpool", "dm-1", "dm-2", size=65536),
+        targets=[
+            "vg-pool_tmeta: 0 8192 linear 8:64 2048", "vg-pool_tdata: 0 65536 linear 9:0 384",
+            f"vg-pool-tpool: 0 65536 thin-pool 254:1 254:2 {sectors} 0",
+        ],
+        statuses=[status.replace("vg-pool:", "vg-pool-tpool:")],
+    )  # fmt: skip
+
+
+@case("file-system-stripe", {"stripe": 48})
+def file_system_stripe(stripe=16):
+    """ext4 made for 64 KiB, on stripes of 192 KiB."""
+    mounts = f"36 1 9:0 / /srv rw - ext4 /dev/md0 rw,stripe={stripe}\n"
+    return Scripted(disks(), md("raid5"), {"/proc/self/mountinfo": mounts})
+
+
+@case("optimal-size", {"own": 196608})
+def optimal_size(own=0):
+    """An LV that does not have the optimal_io_size of the array below."""
+    return _on_raid5(384, queue__optimal_io_size=own)
+
+
+@case("request-limit", {"limit": 512},
+      size=turns(0.5, "info", "warning"), cost=turns(1.25, "info", "warning"),
+      requests=turns(50, "info", "warning"))  # fmt: skip
+def request_limit(limit=128, size=0.9, cost=2.0, requests=1000):
+    """Requests of at most 128 KiB on stripes of 192 KiB; *cost* × the 1.33 bytes of full stripes."""
+    written = size * limit * 1024
+    # Of each byte written: 1 + p are written below, the rest of the cost is read.
+    rate, members = requests / 10, len(ALL_DISKS)
+    wrote, read = rate * written * 1.5, rate * written * (cost * 4 / 3 - 1.5)
+    each = Did(
+        writes=wrote / 65536 / members, write_size=65536, write_ms=5,
+        reads=read / 65536 / members, read_size=65536, read_ms=5,
+    )  # fmt: skip
+    return Scripted(
+        disks(),
+        md("raid5", queue__max_sectors_kb=limit),
+        parts=[
+            {
+                "md0": Did(writes=rate, write_size=written, write_ms=10),
+                **dict.fromkeys(ALL_DISKS, each),
+            }
+        ],
+    )
