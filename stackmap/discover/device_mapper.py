@@ -9,10 +9,11 @@ from stackmap.discover import inference
 from stackmap.discover.discovered import Discovered, is_rotational, queue_of
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind
+from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
-from stackmap.sources.dm_targets import ACTIVE, DAMAGE, Target, status_of, target
+from stackmap.sources.dm_targets import ACTIVE, DAMAGE, Parser, parser, status_of
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
 
@@ -41,15 +42,16 @@ def unknown(found: Iterable[Discovered]) -> Iterator[str]:
 
 
 def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
-    readers = [target(segment.target) for segment in segments]
+    readers = [parser(segment.target) for segment in segments]
     edges = tuple(_edges(scan, mapped, readers, segments))
     status = _read_statuses(scan, mapped)
     names = list(dict.fromkeys([segment.target for segment in segments]))
+    targets = [DM_TARGETS.get(name, UNKNOWN) for name in names]
     layouts = {reader.layout(segment) for reader, segment in zip(readers, segments, strict=True)}
     queue = queue_of(scan, mapped.block)
     device = Device(
         name=mapped.block.name,
-        kind=_kind(mapped, {reader.kind for reader in readers}),
+        kind=_kind(mapped, {target.kind for target in targets}),
         number=mapped.block.number,
         size=sum([segment.length for segment in segments]),
         diskseq=mapped.block.diskseq,
@@ -62,9 +64,8 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         uuid=mapped.uuid,
         layout=layouts.pop() if len(layouts) == 1 else None,
         state="suspended" if mapped.suspended else status.state,
-        # I/O of a thin volume goes straight to the pool's data device, past the pool's own counters.
-        counted="thin-pool" not in names,
-        merges="multipath" in names and queues_requests(scan, mapped.block),
+        counted=all(target.counted for target in targets),
+        merges=any(target.merges for target in targets) and queues_requests(scan, mapped.block),
         facts={**_facts(readers, segments), **status.facts},
         counts=status.counts,
     )
@@ -78,7 +79,7 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
 
 
 def _edges(
-    scan: Scan, mapped: MappedDevice, readers: Sequence[Target], segments: Sequence[Segment]
+    scan: Scan, mapped: MappedDevice, readers: Sequence[Parser], segments: Sequence[Segment]
 ) -> list[Edge]:
     above, names = mapped.block.name, scan.names
     edges = []
@@ -114,7 +115,7 @@ def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
     return next(wrong, status[0] if status else DmStatus())
 
 
-def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, str]:
+def _facts(readers: Sequence[Parser], segments: Sequence[Segment]) -> dict[str, str]:
     facts = {"segments": str(len(segments))} if len(segments) > 1 else {}
     for reader, segment in zip(readers, segments, strict=True):
         facts |= reader.facts(segment)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
-from stackmap.model.passthrough import POOL
+from stackmap.model.dm_targets import POOL
 from stackmap.model.topology import Topology
 from stackmap.sources.lvm_names import split_name, unmangle
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from stackmap.discover.discovered import Discovered, base_device
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device
+from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
 from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
@@ -46,6 +47,7 @@ def read(scan: Scan, mapped: MappedDevice) -> Discovered:
     base = base_device(scan, block, inferred.kind, geometry=spread, read_only=mapped.read_only)
     shape = _infer_layout(scan, inferred.target, base, names) if spread else InferredLayout()
     target = _target(mapped, inferred.target, names, shape)
+    record = DM_TARGETS.get(target, UNKNOWN)
     device = base._replace(
         label=mapped.label,
         dm_name=mapped.name,
@@ -53,8 +55,8 @@ def read(scan: Scan, mapped: MappedDevice) -> Discovered:
         uuid=mapped.uuid,
         layout=shape.layout,
         state="suspended" if mapped.suspended else None,
-        counted=target != "thin-pool",
-        merges=target == "multipath",
+        counted=record.counted,
+        merges=record.merges,
     )
     doubts = (shape.uncertainty, NOTHING_BELOW if scan.partial and not names else "")
     uncertainties = tuple(filter(None, doubts))

@@ -23,11 +23,12 @@ from stackmap.ledger.accounting import Account, diagnosis, mismatches
 from stackmap.ledger.amounts import Share, Traffic
 from stackmap.ledger.device_state import background
 from stackmap.ledger.disk_cost import DiskCost, disk_cost
-from stackmap.ledger.expected import Expected, by_layer
+from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import Layer, layers, spreading
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.parity import Parity, parity_device, parity_of, parity_reads
 from stackmap.model.device import Device, Kind
+from stackmap.model.dm_targets import Expected
 from stackmap.model.load import DIRECTIONS, Flow, plus, ratio, total_of
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "discard", "total"

@@ -3,7 +3,7 @@ Which part of a device's traffic belongs to one stack, where several share it.
 
 A device that only one top can reach belongs to that top. On a shared device,
 each device above sent what its own counters say, if it passes requests on one
-by one (``model.passthrough``): arrivals and bytes are exact. Completions after
+by one (``model.dm_targets``): arrivals and bytes are exact. Completions after
 merging are divided in proportion to arrivals, an estimate. Where a device
 above makes requests of its own for several tops (two volumes on one array),
 the answer is None with the reason.

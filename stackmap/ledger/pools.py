@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from stackmap.ledger.amounts import Amount, Share, Traffic, all_of
 from stackmap.model.device import Device, Role
+from stackmap.model.dm_targets import POOL
 from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_loads
-from stackmap.model.passthrough import POOL
 from stackmap.model.topology import Edge, Topology
 
 

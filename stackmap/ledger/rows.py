@@ -9,6 +9,7 @@ from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.bitmap_writes import has_bitmap
 from stackmap.ledger.device_state import is_degraded, is_working
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.dm_targets import target_of
 from stackmap.model.topology import Edge
 
 
@@ -46,18 +47,6 @@ class Row(NamedTuple):
 
 BY_ROLE = {Role.JOURNAL: Cause.JOURNAL, Role.COW: Cause.COPY_ON_WRITE}
 
-# What a target writes and reads below beyond what it is asked for.
-EXTRA_BY_TARGET = {
-    "integrity": Cause.INTEGRITY,
-    "thin": Cause.COPY_ON_WRITE,
-    "thin-pool": Cause.COPY_ON_WRITE,
-    "snapshot": Cause.COPY_ON_WRITE,
-    "snapshot-origin": Cause.COPY_ON_WRITE,
-    "snapshot-merge": Cause.COPY_ON_WRITE,
-    "cache": Cause.CACHE,
-    "writecache": Cause.CACHE,
-}
-
 
 def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
     """Return the cause of all traffic down *edge*; None where it carries the data of the device *above*."""
@@ -80,4 +69,4 @@ def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Ca
         return Cause.CACHE
     if has_bitmap(device) and direction == "write":
         return Cause.BITMAP
-    return EXTRA_BY_TARGET.get(device.target, Cause.OTHER)
+    return Cause(target_of(device).extra or Cause.OTHER)

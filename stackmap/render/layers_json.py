@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from stackmap.document.stack_sentences import sentences
 from stackmap.ledger.amplification import LayerFigures, StackFigures
-from stackmap.ledger.expected import Expected
 from stackmap.ledger.layer_metrics import LAYER_METRICS
+from stackmap.model.dm_targets import Expected
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
 from stackmap.render.json import interval_json, layout_json, range_json

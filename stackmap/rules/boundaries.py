@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from stackmap.model.device import Device, Role
-from stackmap.model.passthrough import is_passthrough
+from stackmap.model.dm_targets import is_passthrough
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.topology import Topology
 

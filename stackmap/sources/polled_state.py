@@ -13,6 +13,7 @@ from functools import cached_property
 
 from stackmap.host import Host
 from stackmap.model.device import Device, Kind
+from stackmap.model.dm_targets import DM_TARGETS
 from stackmap.model.target_status import RaidThread, StatusReading, TargetStatus
 from stackmap.model.topology import Topology
 from stackmap.sources import dmsetup, mountinfo, raid_threads
@@ -24,9 +25,7 @@ from stackmap.sources.sysfs import ROOT, attribute, output, parse_int
 MD_ATTRIBUTES = ("sync_action", "degraded")
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
 RAID_HEALTH, RAID_ACTION = 2, 4
-POLLED_TARGETS = frozenset(
-    ("raid", "thin-pool", "cache", "writecache", "snapshot", "snapshot-merge")
-)
+POLLED_TARGETS = frozenset(target.name for target in DM_TARGETS.values() if target.polled)
 
 
 @dataclass(frozen=True)

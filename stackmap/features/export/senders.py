@@ -15,7 +15,7 @@ from stackmap.ledger.division import divides, targets_of
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.pools import is_pool
 from stackmap.model.computed_once import computed_once
-from stackmap.model.passthrough import passes_on
+from stackmap.model.dm_targets import passes_on
 from stackmap.model.topology import Edge, Topology
 
 Names = frozenset[str]
