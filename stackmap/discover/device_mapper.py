@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stackmap.discover import inference
-from stackmap.discover.discovered import Discovered, is_rotational, queue_of
+from stackmap.discover.discovered import Discovered, queue_of
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
@@ -57,7 +57,7 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         diskseq=mapped.block.diskseq,
         read_only=mapped.read_only,
         queue=queue,
-        rotational=is_rotational(queue),
+        rotational=queue.rotational,
         label=mapped.label,
         dm_name=mapped.name,
         target=",".join(names),
@@ -135,5 +135,5 @@ def _states(edges: tuple[Edge, ...], status: DmStatus, names: Mapping[str, str])
 
 def queues_requests(scan: Scan, block: Block) -> bool:
     """Whether a multipath device merges: a request-based one has an I/O scheduler."""
-    scheduler = sysfs.queue(scan.host, block, ("scheduler",)).get("scheduler", "")
+    scheduler = sysfs.queue(scan.host, block, ("scheduler",)).scheduler or ""
     return "mq" in block.entries or "[" in scheduler

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.discover.scan import Scan
-from stackmap.model.device import NO_TEXTS, Device, Kind
+from stackmap.model.device import NO_QUEUE, NO_TEXTS, Device, Kind, Queue
 from stackmap.model.topology import Edge
 from stackmap.sources import sysfs
 from stackmap.sources.sysfs import Block
@@ -47,23 +47,13 @@ def base_device(
         diskseq=block.diskseq,
         read_only=sysfs.read_only(scan.host, block) if read_only is None else read_only,
         queue=queue,
-        rotational=is_rotational(queue),
+        rotational=queue.rotational,
     )
 
 
-def queue_of(scan: Scan, block: Block, *, geometry: bool = False) -> Mapping[str, str]:
-    """Return the attributes of the queue that are wanted; *geometry*: its limits too."""
-    # ``iostats``: whether the kernel counts this device at all; on dm-raid also whether it counts twice.
+def queue_of(scan: Scan, block: Block, *, geometry: bool = False) -> Queue:
+    """Return the settings of the queue that are wanted; *geometry*: its limits too."""
     wanted: tuple[str, ...] = ("iostats",) if scan.counters else ()
     wanted += sysfs.GEOMETRY if geometry or scan.geometry else ()
     wanted += sysfs.SETTINGS if scan.geometry else ()
-    if not wanted:
-        return NO_TEXTS
-    queue = sysfs.queue(scan.host, block, wanted)
-    return queue | sysfs.alignment(scan.host, block) if scan.geometry else queue
-
-
-def is_rotational(queue: Mapping[str, str]) -> bool | None:
-    """Return whether the attributes *queue* are a spinning disk's, None if they do not tell."""
-    said = queue.get("rotational")
-    return None if said is None else said == "1"
+    return sysfs.queue(scan.host, block, wanted) if wanted else NO_QUEUE

@@ -80,7 +80,7 @@ def edges(scan: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
 
 def _infer_layout(scan: Scan, target: str, device: Device, names: list[str]) -> InferredLayout:
     below = [scan.mapped[name] for name in names if name in scan.mapped]
-    chunk = sysfs.parse_int(device.queue.get("minimum_io_size", "")) or 0
+    chunk = device.queue.minimum_io_size or 0
     if target == "mirror":
         # pvmove's mirror has no sub-LVs: it copies from one PV to another.
         images = sum(_ending(other) == "mimage" for other in below)
@@ -89,7 +89,7 @@ def _infer_layout(scan: Scan, target: str, device: Device, names: list[str]) -> 
         blocks = [other.block for other in below if _ending(other) == "rimage"]
         sizes = [sysfs.size(scan.host, block) or 0 for block in blocks]
         return infer_raid(device.size or 0, sizes, chunk)
-    if chunk * len(names) == sysfs.parse_int(device.queue.get("optimal_io_size", "")):
+    if chunk * len(names) == device.queue.optimal_io_size:
         return InferredLayout(layout("striped", len(names), chunk))
     return InferredLayout(uncertainty=SPREAD)
 

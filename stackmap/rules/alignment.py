@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.boundaries import Boundaries, boundaries
 from stackmap.rules.context import Context
@@ -102,16 +102,11 @@ def alignment_offset(context: Context, _: Limits) -> Found:
     """Yield devices that the kernel reports as misaligned, unless a known start explains it."""
     topology = context.topology
     known = {edge.above for edge, below in _known_starts(context) if below.past(edge.start or 0)}
-    offsets = {device.name: _offset(device) for device in topology if _offset(device)}
+    offsets = {d.name: d.queue.alignment_offset for d in topology if d.queue.alignment_offset}
     for name, offset in offsets.items():
         lower = topology.with_all_below(name)
         if known.isdisjoint(lower) and offsets.keys().isdisjoint(lower[1:]):
             yield observe(name, {"offset": (float(offset), "bytes")})
-
-
-def _offset(device: Device) -> int:
-    reported = device.queue.get("alignment_offset", "0")
-    return int(reported) if reported.lstrip("-").isdigit() else 0
 
 
 def _known_starts(context: Context) -> Iterator[tuple[Edge, Boundaries]]:

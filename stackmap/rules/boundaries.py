@@ -65,7 +65,7 @@ def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Bound
 
 def _sectors(disk: Device) -> Boundaries:
     """Return the physical sectors of *disk*; assumed ones where those it reports may hide larger ones."""
-    physical = disk.queue_number("physical_block_size") or 0
+    physical = disk.queue.physical_block_size or 0
     if physical >= SMALLEST_PHYSICAL_SECTOR:
         return Boundaries(physical, 0, "physical sectors", disk.name, sectors=True)
     reported = f", it reports {physical} bytes" if physical else ""

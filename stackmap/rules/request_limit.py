@@ -34,7 +34,7 @@ def request_limit(context: Context, limits: Limits) -> Found:
         if raid.kind is not Kind.ARRAY or layout is None or not layout.parity or not layout.chunk:
             continue
         stripe = layout.chunk * layout.data
-        sizes = ((each.queue_number("max_sectors_kb"), each) for each in _users(context, raid))
+        sizes = ((each.queue.max_sectors_kb, each) for each in _users(context, raid))
         known = [(float(kib * KIB), each) for kib, each in sizes if kib]
         if not known or min(known, key=lambda each: each[0])[0] >= stripe:
             continue

@@ -168,7 +168,7 @@ class Scope:
         self._suspects = frozenset(
             device.name
             for device in topology
-            if device.queue.get("iostats") == "0"
+            if device.queue.iostats is False
             or any(edge.role is Role.PATH for edge in topology.below(device.name))
         )
         self.users: list[tuple[str, Use]] = [

@@ -147,7 +147,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
     disks = tuple(
         n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
     )
-    caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
+    caches = [topology[disk].queue.write_cache for disk in disks]
     return VolumeContext(
         device=device,
         present=device.layout if spreads(device) else None,
