@@ -65,7 +65,7 @@ def interval_between(
         loads = {n: load for n, load in loads.items() if n not in gone}
     events = [*interval.events, *gone.values()]
     if later.changes:
-        sampled = frozenset(diskstats.names(later.sample))
+        sampled = frozenset(later.sample.names)
         events += unsampled_events(later.changes, later.topology, sampled, events)
     titled = (_with_label(event, earlier, later) for event in events)
     ends = (earlier.reading, later.reading)

@@ -70,7 +70,7 @@ def _families(session: Session, names: tuple[str, ...], place: str) -> list[Fami
             part,
             tuple(stacks(part)),
             tuple(checks(Context(part, mounted=mountinfo.options(host, part)))),
-            diskstats.parse(sample.lines),
+            sample.counters,
             time,
             __version__,
             _slow_members(host, topology, sample, place) if place else None,

@@ -153,7 +153,7 @@ def _samples(
         if scraped[place] > last:
             last = scraped[place]
             lines = (_line(name, fields) for name, fields in found[place].items())
-            yield place, diskstats.Sample(last, tuple(filter(None, lines)))
+            yield place, diskstats.Sample(last, filter(None, lines))
 
 
 def _line(name: str, fields: dict[str, float]) -> str:

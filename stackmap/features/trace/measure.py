@@ -138,7 +138,7 @@ class Tracer:
 def interval_of(record: TraceRecord) -> Interval:
     """Return the loads during the trace, by the counters of /proc/diskstats."""
     before, after = (
-        diskstats.Sample(time, tuple(text.splitlines()))
+        diskstats.Sample(time, text.splitlines())
         for time, text in zip(record.times, record.counters, strict=True)
     )
     return diskstats.between(before, after)
