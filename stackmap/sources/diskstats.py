@@ -44,11 +44,14 @@ class Sample:
         self.lines = [*lines]
         self._counters: dict[int, Counters] = {}  # by place
         self._changed: list[int] = []  # the places whose idle load may be out of date
-        if last is not None and last.has_devices_of(self.lines):
-            self._begins, self.names = last._begins, last.names
-            self._idle_loads = last._idle_loads.copy()
-            self._changed = [*_different(last.lines, self.lines)]
-            self._update_idle_loads(last.lines, last._changed)
+        if last is not None and len(last.lines) == len(self.lines):
+            changed = [*_different(last.lines, self.lines)]
+            begins = last._begins
+            if all([self.lines[place].startswith(begins[place]) for place in changed]):
+                self._begins, self.names = begins, last.names
+                self._idle_loads = last._idle_loads.copy()
+                self._changed = changed
+                self._update_idle_loads(last.lines, last._changed)
 
     @cached_property
     def _begins(self) -> list[str]:
@@ -68,10 +71,6 @@ class Sample:
     def counters(self) -> dict[str, Counters]:
         """The counters of each device by its kernel name."""
         return {name: self.counters_at(place) for place, name in enumerate(self.names)}
-
-    def has_devices_of(self, lines: Sequence[str]) -> bool:
-        """Whether *lines* are of the same devices, in the same order."""
-        return len(lines) == len(self._begins) and all(map(str.startswith, lines, self._begins))
 
     def counters_at(self, place: int) -> Counters:
         """Return the counters in the line at *place*; ``ParseError`` if it has none."""
