@@ -47,7 +47,7 @@ class Sample:
         if last is not None and len(last.lines) == len(self.lines):
             changed = [*_different(last.lines, self.lines)]
             begins = last._begins
-            if all([self.lines[place].startswith(begins[place]) for place in changed]):
+            if all(self.lines[place].startswith(begins[place]) for place in changed):
                 self._begins, self.names = begins, last.names
                 self._idle_loads = last._idle_loads.copy()
                 self._changed = changed
