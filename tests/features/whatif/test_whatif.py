@@ -10,8 +10,6 @@ from stackmap.errors import InputError, LayoutError
 from stackmap.features.whatif import bitmap as bits
 from stackmap.features.whatif.project import project
 from stackmap.features.whatif.volume_context import usable_bytes, volume_context
-from stackmap.model.device import Device, Kind, Role
-from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
