@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Use
-from stackmap.sources import libvirt, lvm_tags, proxmox
+from stackmap.sources import guests
 from stackmap.sources.sysfs import attribute, link, list_names
 
 # Directories with a PID file per virtual machine, named after it or its number.
@@ -19,7 +19,7 @@ OSD_VOLUMES = ("osd-block-", "osd-db-", "osd-wal-")
 
 def domains(scan: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the disks of libvirt's domains."""
-    for domain in libvirt.read(scan.host):
+    for domain in guests.domains(scan.host):
         for path in domain.disks:
             if device := scan.device_at(path):
                 yield device, Use("vm", domain.name, domain.source)
@@ -28,9 +28,9 @@ def domains(scan: Scan) -> Iterator[tuple[str, Use]]:
 def proxmox_guests(scan: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the disks of Proxmox guests by LV name, which needs no root."""
     for device, mapped in scan.mapped.items():
-        number = proxmox.guest_number(mapped.lv.lv) if mapped.lv else ""
+        number = guests.guest_number(mapped.lv.lv) if mapped.lv else ""
         if number:
-            name, source = proxmox.guest_name(scan.host, number)
+            name, source = guests.guest_name(scan.host, number)
             yield device, Use("vm", name or number, source or "LV name")
 
 
@@ -45,7 +45,7 @@ def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
                     if device := scan.device_at(link(scan.host, f"{files}/{number}")):
                         guest = entry.removesuffix(".pid")
                         if guest.isdecimal():  # Proxmox names its files by number
-                            guest = proxmox.guest_name(scan.host, guest)[0] or guest
+                            guest = guests.guest_name(scan.host, guest)[0] or guest
                         yield device, Use("vm", guest, files)
 
 
@@ -62,7 +62,11 @@ def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
         for device, mapped in scan.mapped.items()
         if mapped.lv and device not in numbered and mapped.lv.lv.startswith(OSD_VOLUMES)
     ]
-    tags = lvm_tags.read(scan.host) if rest else {}
+    tags: Mapping[str, Mapping[str, str]] = {}
+    if rest:
+        from stackmap.sources import lvm_report  # 3 ms, needed only with Ceph's LVs
+
+        tags = lvm_report.read_tags(scan.host)
     for device, label in rest:
         number = tags.get(label, {}).get("ceph.osd_id", "")
         yield device, Use("ceph", f"osd.{number}", "LV tag") if number else UNNUMBERED

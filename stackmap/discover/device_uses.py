@@ -10,9 +10,8 @@ from stackmap.discover.consumers import ceph, domains, open_files, proxmox_guest
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind, Use
-from stackmap.sources import cgroup, mountinfo, swaps, sysfs, udev
-from stackmap.sources.cgroup import Group
-from stackmap.sources.cgroup_names import owner
+from stackmap.sources import cgroup, mountinfo, sysfs
+from stackmap.sources.cgroup import Group, owner
 
 BTRFS = "/sys/fs/btrfs"
 BCACHEFS = "/sys/fs/bcachefs"
@@ -70,9 +69,9 @@ def mounts(scan: Scan) -> DeviceUses:
 
 def swapped(scan: Scan) -> DeviceUses:
     """Yield the swap devices."""
-    for path in swaps.read(scan.host):
+    for path in mountinfo.swap_devices(scan.host):
         if name := scan.device_at(path):
-            yield name, Use("swap", "[SWAP]", swaps.PATH)
+            yield name, Use("swap", "[SWAP]", mountinfo.SWAPS)
 
 
 def cgroup_uses(scan: Scan, devices: Collection[str]) -> DeviceUses:
@@ -101,7 +100,7 @@ def signatures(scan: Scan, idle: Iterable[Device]) -> DeviceUses:
     """Yield the users of *idle* devices: nothing is above them and they are not mounted."""
     for device in idle:
         if device.kind in CHECKED_KINDS:
-            properties = udev.properties(scan.host, device.number)
+            properties = sysfs.udev_properties(scan.host, device.number)
             how, who = SIGNATURE_USERS.get(properties.get("ID_FS_TYPE", ""), ("", ""))
             if how:
                 who = who.format(label=properties.get("ID_FS_LABEL", "pool"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Use
-from stackmap.sources import libvirt, proxmox, swaps
+from stackmap.sources import guests, mountinfo
 from stackmap.sources.sysfs import ROOT, attribute, link, list_names
 
 WRITING = 0o3  # O_WRONLY or O_RDWR, of a descriptor's flags
@@ -22,9 +22,9 @@ def file_uses(host: Host) -> Files:
             source = f"{ROOT}/{name}/loop/backing_file"
             if path := attribute(host, source):
                 yield path, Use("loop", name, source)
-    for path in swaps.files(host):
-        yield path, Use("swap", "[SWAP]", swaps.PATH)
-    for domain in libvirt.read(host):  # the images and their backing files
+    for path in mountinfo.swap_files(host):
+        yield path, Use("swap", "[SWAP]", mountinfo.SWAPS)
+    for domain in guests.domains(host):  # the images and their backing files
         for path in domain.images:
             yield path, Use("vm", domain.name, domain.source)
 
@@ -36,7 +36,7 @@ def guest_number(path: str) -> str:
     >>> guest_number("/var/lib/vz/images/100/vm-100-disk-0.qcow2")
     '100'
     """
-    return proxmox.guest_number(path.rpartition("/")[2].partition(".")[0])
+    return guests.guest_number(path.rpartition("/")[2].partition(".")[0])
 
 
 def writers(host: Host, name: str) -> Files:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
+from stackmap.sources import device_lists, dm, dmsetup, sysfs
 from stackmap.sources.dm import NO_MAPPED, MappedDevice
 from stackmap.sources.dm_targets import has_status
 from stackmap.sources.dmsetup import Segments
@@ -69,7 +69,7 @@ class Scan:
         labels = {mapped.label: name for name, mapped in self.mapped.items()}
         arrays = (block for block in self.blocks.values() if "md" in block.entries)
         aliases = {
-            f"md/{udev.properties(self.host, array.number).get('MD_DEVNAME', array.name)}": array.name
+            f"md/{sysfs.udev_properties(self.host, array.number).get('MD_DEVNAME', array.name)}": array.name
             for array in arrays
         }
         nodes = {f"mapper/{mapped.name}": name for name, mapped in self.mapped.items()}
@@ -96,7 +96,7 @@ def scan_host(
 
     *known*: devices by path that have not changed; *known_mapped*: by name, what they were.
     """
-    numbers = {} if counters else partitions.read(host)
+    numbers = {} if counters else device_lists.read_numbers(host)
     listed = sysfs.read(host, numbers, known)
     partial = _is_partial(listed)
     if partial:

@@ -1,5 +1,5 @@
 """
-``/proc/diskstats``: the counters of every block device.
+``/proc/diskstats``: the counters of every block device; ``/proc/uptime`` for their averages since boot.
 
 One line per device: major, minor, name, then counters. Kernels append fields
 (discards in 4.18, flushes in 5.5). Fields are taken by position and by their
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import compress, count
+from math import inf, nan
 from operator import ne
 
 from stackmap.errors import ParseError
@@ -221,3 +222,22 @@ def _begin(line: str) -> str:
     if len(words) <= NAME:
         raise ParseError(f"{PATH}: no device in the line {line[:MAX_QUOTED]!r}")
     return line if len(words) == NAME + 1 else line[: len(line) - len(words[-1])]
+
+
+UPTIME = "/proc/uptime"
+
+
+def read_uptime(host: Host) -> float:
+    """Return the seconds since boot."""
+    return parse_uptime(host.read(UPTIME))
+
+
+def parse_uptime(text: str) -> float:
+    """Return the first of the two numbers; the other is idle time."""
+    try:
+        seconds = float(text.split(maxsplit=1)[0])
+    except (IndexError, ValueError):
+        seconds = nan
+    if not 0 < seconds < inf:
+        raise ParseError(f"{UPTIME}: not a number of seconds: {text[:60]!r}")
+    return seconds

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Kind, Role
-from stackmap.sources import dm_commands, lvm_names, udev
+from stackmap.sources import dm_commands, lvm_names, sysfs
 from stackmap.sources.sysfs import Block, attribute, read_only
 
 # Target and kind by the beginning of the uuid, longer beginnings first.
@@ -130,7 +130,7 @@ def _from_sysfs(host: Host, block: Block) -> DmInfo:
     path = f"{block.path}/dm"
     name, uuid = attribute(host, f"{path}/name"), attribute(host, f"{path}/uuid")
     if not name:  # a partial tree
-        said = udev.properties(host, block.number)
+        said = sysfs.udev_properties(host, block.number)
         name, uuid = said.get("DM_NAME", block.listed_name), said.get("DM_UUID", "")
     return DmInfo(
         name=name,

@@ -1,10 +1,12 @@
 """
-``/sys/block``: the block devices, and the block layer's attributes of each.
+``/sys/block``: the block devices, and the block layer's attributes of each; udev's record of a device.
 
 The listing of a device's directory shows its kind (``dm/``, ``md/``, ``loop/`` …),
 so no missing file is opened: a host has thousands of devices. A ``/`` in a
 kernel name (cciss/c0d0) is ``!`` here.
 """
+
+from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -208,3 +210,26 @@ def _block(
     known = f"{major}:{minor}" if major else attribute(host, f"{path}/dev")
     # DISKSEQ exists since 5.15.
     return Block(name, path, entries, known, record.get("DISKSEQ", ""), whole)
+
+
+def udev_properties(host: Host, number: str) -> dict[str, str]:
+    """Return udev's properties of device *number*, {} without any or without permission."""
+    try:
+        return host.udev(number)
+    except SourceError:
+        return {}
+
+
+def udev_content(record: dict[str, str], *, partition: bool) -> str | None:
+    """
+    Return the file system or partition table on a device; "" if there is none that udev knows.
+
+    None if udev has no record. A *partition* has its disk's table among its properties.
+
+    >>> udev_content({"DEVTYPE": "disk", "ID_PART_TABLE_TYPE": "gpt"}, partition=False)
+    'gpt'
+    """
+    if not record:
+        return None
+    table = "" if partition else record.get("ID_PART_TABLE_TYPE", "")
+    return record.get("ID_FS_TYPE") or table
