@@ -20,7 +20,6 @@ from stackmap.sources import (
     diskstats,
     dm,
     dm_commands,
-    dmsetup,
     mdstat,
 )
 from stackmap.sources.sysfs import DM_ENTRIES, ROOT, Block, attribute
@@ -86,11 +85,11 @@ def _counted(host: Host) -> Iterator[tuple[str, tuple[str, bool]]]:
 def _told_by_stacks(host: Host, blocks: Iterable[Block]) -> dict[str, str]:
     """Return the numbers of *blocks* and of all devices that dmsetup and /proc/mdstat name, by kernel name."""
     mapped: Iterable[str] = ()
-    tables: dmsetup.Segments = {}
+    tables: dm.Segments = {}
     with suppress(SourceError):
-        mapped = dm.parse(host.run(*dm_commands.INFO))
+        mapped = dm.parse_info(host.run(*dm_commands.INFO))
     with suppress(SourceError):
-        tables = dmsetup.read_tables(host)
+        tables = dm.read_tables(host)
     words = {word for lines in tables.values() for line in lines for word in line.words}
     below = (device_lists.name_of(word) for word in words if _NUMBER.fullmatch(word))
     arrays = mdstat.read(host)

@@ -13,9 +13,8 @@ from stackmap.host.kept import KeptAnswers, RememberingHost
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
 from stackmap.sources import disk_identity
-from stackmap.sources.dm import MappedDevice
+from stackmap.sources.dm import MappedDevice, Segments
 from stackmap.sources.dm_targets.segment import Segment
-from stackmap.sources.dmsetup import Segments
 from stackmap.sources.sysfs import Block
 
 # Devices with facts that change without a uevent, or with devices below that only sysfs names.

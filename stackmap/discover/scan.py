@@ -8,10 +8,9 @@ from functools import cached_property
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.sources import device_lists, dm, dmsetup, sysfs
-from stackmap.sources.dm import NO_MAPPED, MappedDevice
+from stackmap.sources import device_lists, dm, sysfs
+from stackmap.sources.dm import NO_MAPPED, MappedDevice, Segments
 from stackmap.sources.dm_targets import has_status
-from stackmap.sources.dmsetup import Segments
 from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import NO_BLOCKS, Block
 
@@ -110,11 +109,11 @@ def scan_host(
     }
     mapped = dm.read(host, blocks.values(), known_mapped)
     refused: list[str] = []
-    tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
+    tables = _ask(dm.read_tables, host, refused) if mapped else {}
     lines = (line for lines in (tables or {}).values() for line in lines)
     # Only if a target's status has more than its table.
     have_states = any(has_status(line.target) for line in lines)
-    statuses = _ask(dmsetup.read_statuses, host, refused) if have_states else tables
+    statuses = _ask(dm.read_statuses, host, refused) if have_states else tables
     return Scan(
         host,
         blocks,
@@ -143,6 +142,6 @@ def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Se
     try:
         return read(host)
     except SourceError as error:
-        what = "tables" if read is dmsetup.read_tables else "states"
+        what = "tables" if read is dm.read_tables else "states"
         refused.append(f"{what} of mapped devices: {error}")
         return None

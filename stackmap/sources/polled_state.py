@@ -19,12 +19,12 @@ from functools import cached_property
 from stackmap.host import Host
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import DM_TARGETS
+from stackmap.model.raid import raid_state
 from stackmap.model.target_status import RaidThread, StatusReading, TargetStatus
 from stackmap.model.topology import Topology
-from stackmap.sources import dmsetup, mountinfo
+from stackmap.sources import dm, mountinfo
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
-from stackmap.sources.progress import raid_state
 from stackmap.sources.sysfs import ROOT, attribute, output, parse_int
 
 MD_ATTRIBUTES = ("sync_action", "degraded")
@@ -83,7 +83,7 @@ class PolledDevices:
         return StatusReading(time, targets, threads)
 
     def _targets(self, statuses: str) -> Iterator[tuple[str, TargetStatus]]:
-        for name, (segment, *more) in dmsetup.parse(statuses).items():
+        for name, (segment, *more) in dm.parse_segments(statuses).items():
             device = self.by_dm_name.get(name)
             if device is not None and not more and segment.target in POLLED_TARGETS:
                 status = status_of(segment)
@@ -106,7 +106,7 @@ def polled_devices(host: Host, topology: Topology) -> PolledDevices:
 
 
 def _states(statuses: str) -> Iterator[str]:
-    for name, segments in dmsetup.parse(statuses).items():
+    for name, segments in dm.parse_segments(statuses).items():
         for segment in segments:
             if segment.target == "raid":
                 words = segment.words

@@ -23,7 +23,7 @@ from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import findings
-from stackmap.sources import dmsetup
+from stackmap.sources import dm
 from stackmap.sources.dm_targets import status_of
 from tests.drawn import did, disk, moved, passing
 from tests.paths import ROOT
@@ -40,7 +40,7 @@ SAMPLES = ROOT / "sample_topologies"
 
 def status(line):
     """The status of the target in a *line* of ``dmsetup status``."""
-    ((segment,),) = dmsetup.parse(line).values()
+    ((segment,),) = dm.parse_segments(line).values()
     found = status_of(segment)
     return TargetStatus("one", found.state, found.counts)
 

@@ -11,7 +11,7 @@ from stackmap.discover.device_mapper import DAMAGE
 from stackmap.ledger.rows import Cause
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import DM_TARGETS, DmTarget
-from stackmap.sources import dmsetup
+from stackmap.sources import dm
 from stackmap.sources.dm_targets import PARSERS, parser, status_of
 
 DATA, METADATA, CACHE, ORIGIN, COW, JOURNAL, PATH = (
@@ -100,7 +100,7 @@ TABLES = {
 
 
 def segment(words):
-    ((only,),) = dmsetup.parse(f"name: 0 65536 {words}").values()
+    ((only,),) = dm.parse_segments(f"name: 0 65536 {words}").values()
     return only
 
 

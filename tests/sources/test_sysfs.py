@@ -4,7 +4,7 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.model.device import Queue
-from stackmap.sources import dmsetup
+from stackmap.sources import dm
 from tests.machine import DrawnHost, block
 
 
@@ -44,4 +44,4 @@ def test_every_setting_of_a_queue_is_read():
 def test_a_segment_beyond_any_device_is_left_out(number):
     text = f"a: 0 8 linear 8:0 0\nb: {number} 8 linear 8:0 0\nc: 0 {number} linear 8:0 0\n"
 
-    assert [*dmsetup.parse(text)] == ["a"]
+    assert [*dm.parse_segments(text)] == ["a"]

@@ -17,7 +17,7 @@ from stackmap.features.trace.cost import TICK, Overhead
 from stackmap.features.trace.instruments import Instruments
 from stackmap.features.trace.record import TraceRecord
 from stackmap.sources import diskstats
-from stackmap.sources.trace_histogram import without_lines
+from stackmap.sources.trace_text import without_lines
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost

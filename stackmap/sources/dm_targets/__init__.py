@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from stackmap.model.device import Role
 from stackmap.model.raid import Layout
-from stackmap.sources.dm_targets import multipath, passthrough, raid, thin_and_cache
+from stackmap.sources.dm_targets import own_requests, passthrough
 from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, sectors_to_bytes
 
 ACTIVE = DmStatus("active")
@@ -61,28 +61,28 @@ PARSERS = {
     for parser in (
         Parser("linear", _offset_at(0)),
         Parser("striped", passthrough.striped, passthrough.striped_layout, status=passthrough.striped_status),
-        Parser("raid", raid.raid, raid.raid_layout, raid.raid_facts, raid.raid_status),
-        Parser("mirror", raid.mirror, raid.mirror_layout, status=raid.mirror_status),
+        Parser("raid", own_requests.raid, own_requests.raid_layout, own_requests.raid_facts, own_requests.raid_status),
+        Parser("mirror", own_requests.mirror, own_requests.mirror_layout, status=own_requests.mirror_status),
         # cipher key iv_offset DEV offset: the key is not read
         Parser("crypt", _offset_at(3), facts=_fact("cipher", 0)),
-        Parser("multipath", multipath.multipath, facts=multipath.multipath_facts, status=multipath.multipath_status),
+        Parser("multipath", passthrough.multipath, facts=passthrough.multipath_facts, status=passthrough.multipath_status),
         # META DATA block low_water …
-        Parser("thin-pool", _places((0, Role.METADATA), (1, Role.DATA)), facts=thin_and_cache.thin_pool_facts, status=thin_and_cache.thin_pool_status),
-        Parser("thin", thin_and_cache.thin, facts=_fact("thin id", 1), status=thin_and_cache.thin_status),
+        Parser("thin-pool", _places((0, Role.METADATA), (1, Role.DATA)), facts=own_requests.thin_pool_facts, status=own_requests.thin_pool_status),
+        Parser("thin", own_requests.thin, facts=_fact("thin id", 1), status=own_requests.thin_status),
         # META CACHE ORIGIN block …
-        Parser("cache", _places((2, Role.ORIGIN), (1, Role.CACHE), (0, Role.METADATA)), facts=thin_and_cache.cache_facts, status=thin_and_cache.cache_status),
+        Parser("cache", _places((2, Role.ORIGIN), (1, Role.CACHE), (0, Role.METADATA)), facts=own_requests.cache_facts, status=own_requests.cache_status),
         # p|s ORIGIN CACHE block …: the cache device has its own metadata, and the block size is in bytes
-        Parser("writecache", _places((1, Role.ORIGIN), (2, Role.CACHE)), facts=_fact("block", 3), status=thin_and_cache.writecache_status),
+        Parser("writecache", _places((1, Role.ORIGIN), (2, Role.CACHE)), facts=_fact("block", 3), status=own_requests.writecache_status),
         # ORIGIN COW P chunk
-        Parser("snapshot", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=thin_and_cache.snapshot_status),
-        Parser("snapshot-merge", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=thin_and_cache.snapshot_status),
+        Parser("snapshot", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=own_requests.snapshot_status),
+        Parser("snapshot-merge", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=own_requests.snapshot_status),
         Parser("snapshot-origin", passthrough.every_device),
         Parser("integrity", passthrough.integrity, facts=passthrough.integrity_facts, status=passthrough.integrity_status),
         Parser("verity", passthrough.verity, facts=_fact("hash", 7), status=passthrough.verity_status),
         # META ORIGIN block: the origin holds the data unchanged
         Parser("era", _places((1, Role.DATA), (0, Role.METADATA))),
         # META DESTINATION SOURCE region …
-        Parser("clone", _places((1, Role.DATA), (2, Role.ORIGIN), (0, Role.METADATA)), status=thin_and_cache.clone_status),
+        Parser("clone", _places((1, Role.DATA), (2, Role.ORIGIN), (0, Role.METADATA)), status=own_requests.clone_status),
         Parser("delay", passthrough.delay, facts=passthrough.delay_facts),
         Parser("flakey", _offset_at(0)),
         Parser("dust", _offset_at(0)),
