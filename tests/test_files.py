@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
+from stackmap.discover.uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.features.fiojob.target import (
     HEAD,
     SECTOR,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from stackmap.discover.discovered import Discovered, base_device
-from stackmap.discover.inference import NOTHING_BELOW
-from stackmap.discover.scan import Scan
+from stackmap.discover.device_mapper import NOTHING_BELOW
+from stackmap.discover.scan import Discovered, Scan, base_device
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR

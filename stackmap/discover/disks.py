@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stackmap.discover.discovered import Discovered, base_device
-from stackmap.discover.scan import Scan
+from stackmap.discover.scan import Discovered, Scan, base_device
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR

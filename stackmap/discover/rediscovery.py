@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.discover import TopologyParts, read_device, topology_parts
-from stackmap.discover.discovered import Discovered
-from stackmap.discover.scan import Scan, scan_host
+from stackmap.discover.scan import Discovered, Scan, scan_host
 from stackmap.host import Host
 from stackmap.host.kept import KeptAnswers, RememberingHost
 from stackmap.model.device import Kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stackmap.discover.sound_edges import sound_edges
+from stackmap.discover import sound_edges
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.machine import Machine
 from stackmap.model.raid import Layout, layout
