@@ -11,7 +11,7 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.ledger.status_changes import readings_of, status_changes, thread_usage
 from stackmap.measurement.machines import CaptureSource
-from stackmap.model.target_status import StatusReading, TargetStatus
+from stackmap.model.device import StatusReading, TargetStatus
 from stackmap.sampling.readings import READING_INTERVAL
 from stackmap.sampling.watch import Watch
 from tests.machine import block, lvm_uuid, mapped

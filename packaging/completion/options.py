@@ -14,7 +14,7 @@ import click
 
 from stackmap.cli import COMMANDS, load, stackmap
 from stackmap.completion.table import LIST, NAMES, REPEATED
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.render.columns import COLUMNS
 

@@ -24,7 +24,7 @@ from stackmap.cli.output import print_text
 from stackmap.discover.find import find_existing
 from stackmap.document.arrangement import Arrangement
 from stackmap.ledger.corrections import corrected
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions

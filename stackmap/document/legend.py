@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stackmap.document.blocks import Part, Terms
 from stackmap.ledger.layer_metrics import LAYER_METRICS
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS
 
 BLAME = {
     "SOURCE": 'Volume that sent the requests; "not from any device above": a file system or program '

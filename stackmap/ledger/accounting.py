@@ -16,8 +16,8 @@ from typing import NamedTuple
 from stackmap.ledger.amounts import Amount, join_divisions
 from stackmap.ledger.division import targets_of
 from stackmap.ledger.sent import Sent
-from stackmap.model.computed_once import computed_once
 from stackmap.model.load import ratio
+from stackmap.model.topology import computed_once
 
 TOLERANCE = 0.01  # of what was sent, or of all arrivals
 

@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 from stackmap.ledger.accounting import LABEL_SCAN
 from stackmap.ledger.member_evidence import doubled, empty_flushes
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, plus, sum_flows
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once
 
 UNKNOWN = Load()
 MOST_SCANS = 10.0  # of labels, per second

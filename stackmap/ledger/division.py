@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import Amount, Traffic
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Role
 from stackmap.model.load import ratio
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Topology, computed_once
 
 
 class Part(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from stackmap.ledger.amplification import LayerFigures
-from stackmap.model.metrics import on_one_line
+from stackmap.model.load import on_one_line
 
 
 class LayerMetric(NamedTuple):

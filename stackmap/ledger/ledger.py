@@ -21,9 +21,8 @@ from stackmap.ledger.ownership import shares, together
 from stackmap.ledger.pools import with_pools
 from stackmap.ledger.rows import Cause, Row
 from stackmap.ledger.sent import Sent
-from stackmap.model.computed_once import computed_once, forget
 from stackmap.model.load import DIRECTIONS, Flow, Load, sum_flows, total_of
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once, forget
 
 
 class Ledger:

@@ -28,10 +28,9 @@ from stackmap.ledger.division import divides
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.pools import is_pool, part_of_pool
 from stackmap.ledger.sent import TOLERANCE, Sent, is_all
-from stackmap.model.computed_once import computed_once
 from stackmap.model.load import DIRECTIONS, Flow, Load, ratio
 from stackmap.model.reason import Reason
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Topology, computed_once
 
 
 @dataclass(frozen=True)

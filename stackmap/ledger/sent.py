@@ -24,12 +24,11 @@ from stackmap.ledger.division import (
     part_down,
     segment_share,
 )
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import passes_on
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.reason import Reason
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Topology, computed_once
 
 ABSENT = Load()
 TOLERANCE = 0.01  # a share of all that is smaller than this does not count

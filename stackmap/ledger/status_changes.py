@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from stackmap.model.device import Counts, RaidThread, StatusReading, TargetStatus
 from stackmap.model.interval import Interval
-from stackmap.model.target_status import Counts, RaidThread, StatusReading, TargetStatus
 
 # Counts that only go up while a table is loaded; the others are amounts that go up and down.
 COUNTERS = frozenset(

@@ -1,11 +1,57 @@
-"""A block device: its names, kind, state and users."""
+"""
+A block device: its names, kind, state, settings and users, and what it reports about itself at an instant.
+
+Status is that of device-mapper targets, md arrays and md's threads.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.model.raid import Layout
-from stackmap.model.target_status import NO_COUNTS, Counts, TargetStatus
+
+Counts = Mapping[str, int]
+NO_COUNTS: Counts = {}
+
+
+class TargetStatus(NamedTuple):
+    """
+    The state and the numbers of one device.
+
+    ``identity``: tells two devices of one name apart. ``state``: as in ``Device``.
+    ``counts``: by name, in blocks of the target: thin pool ``data_used``, ``data_total``,
+    ``metadata_used``, ``metadata_total``; snapshot ``used``, ``total`` (sectors);
+    cache ``used``, ``total``, ``dirty``, ``metadata_used``, ``metadata_total``, and since its table
+    was loaded ``read_hits``, ``read_misses``, ``write_hits``, ``write_misses``, ``demotions``,
+    ``promotions`` (requests and blocks); writecache ``total``, ``free``, ``writeback``; md
+    ``missing`` (members).
+    """
+
+    identity: str
+    state: str | None
+    counts: Counts = MappingProxyType({})
+
+
+class RaidThread(NamedTuple):
+    """A kernel thread that serves one array: ``name`` as in ``ps`` ("md0_raid5"; LVM: "mdX_raid5")."""
+
+    pid: int
+    name: str
+
+
+class StatusReading(NamedTuple):
+    """
+    The status of every device that has one, read once.
+
+    ``time``: when it was read, seconds since the epoch. ``targets`` by kernel name.
+    ``threads``: CPU seconds that each md thread has used.
+    """
+
+    time: float
+    targets: Mapping[str, TargetStatus]
+    threads: Mapping[RaidThread, float] = MappingProxyType({})
+
 
 # A fact of an array whose redundancy was not initialised at creation.
 NEVER_SYNCED = "never synced"

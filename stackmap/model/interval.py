@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stackmap.model.device import StatusReading
 from stackmap.model.load import Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
-from stackmap.model.target_status import StatusReading
 
 LONG_RECORDING = "long recording"  # how a note on intervals of several samples begins
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from stackmap.document import describe
 from stackmap.document.units import size
 from stackmap.model.device import Device
-from stackmap.model.differences import Change, Differences
+from stackmap.model.machine import Change, Differences
 from stackmap.render.text import safe
 
 SCHEMA = "stackmap.diff/1"
@@ -33,7 +31,7 @@ def differences_json(found: Differences) -> dict[str, object]:
         "gone": [_named(device) for device in found.gone],
         "appeared": [_named(device) for device in found.appeared],
         "changed": [
-            _named(device) | {"changes": [asdict(change) for change in changes]}
+            _named(device) | {"changes": [change._asdict() for change in changes]}
             for device, changes in found.changed
         ],
     }

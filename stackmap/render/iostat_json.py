@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from stackmap.ledger.totals import Total
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS, Load
 from stackmap.render.json import interval_json
 
 SCHEMA = "stackmap.iostat/1"

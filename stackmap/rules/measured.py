@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
+from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.interval import Interval
-from stackmap.model.io_limit import IoLimit
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stackmap.ledger.status_changes import thread_usage
-from stackmap.model.device import Device, Kind
-from stackmap.model.target_status import RaidThread
+from stackmap.model.device import Device, Kind, RaidThread
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Figure, Found, Limits, Rule, Severity, observe
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stackmap.ledger.layers import layers
-from stackmap.model.io_limit import IoLimit
+from stackmap.model.cgroup_io import IoLimit
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Found, Limits, Observation, Rule, Severity, observe
 

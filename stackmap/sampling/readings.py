@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.model.target_status import StatusReading
+from stackmap.model.device import StatusReading
 from stackmap.sources.polled_state import Polled, PolledDevices
 
 COMMAND_INTERVAL = 30.0  # seconds between questions that run a command

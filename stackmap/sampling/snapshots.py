@@ -12,8 +12,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from stackmap.errors import InputError
+from stackmap.model.device import StatusReading
 from stackmap.model.interval import Interval
-from stackmap.model.target_status import StatusReading
 from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, unsampled_events
 from stackmap.sources import diskstats

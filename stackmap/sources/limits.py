@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 
 from stackmap.host import Host
-from stackmap.model.io_limit import IoLimit
+from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.topology import Topology
 from stackmap.sources import cgroup, guests
 from stackmap.sources.sysfs import attribute, list_names

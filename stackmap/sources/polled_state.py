@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stackmap.host import Host
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import Device, Kind, RaidThread, StatusReading, TargetStatus
 from stackmap.model.dm_targets import DM_TARGETS
 from stackmap.model.raid import raid_state
-from stackmap.model.target_status import RaidThread, StatusReading, TargetStatus
 from stackmap.model.topology import Topology
 from stackmap.sources import dm, mountinfo
 from stackmap.sources.dm_commands import STATUS

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.model.device import Device, Kind, Queue, Role
+from stackmap.model.device import Device, Kind, Queue, RaidThread, Role, StatusReading
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
-from stackmap.model.target_status import RaidThread, StatusReading
 from stackmap.model.topology import Edge
 from stackmap.model.units import KIB
 from stackmap.rules.checks import checks

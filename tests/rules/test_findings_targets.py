@@ -14,9 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Role, StatusReading, TargetStatus
 from stackmap.model.interval import Interval
-from stackmap.model.target_status import StatusReading, TargetStatus
 from stackmap.model.topology import Edge, Topology
 from stackmap.model.units import GIB, KIB, MIB
 from stackmap.rules.checks import checks

@@ -17,8 +17,7 @@ from math import isnan, nan
 from typing import IO
 
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
-from stackmap.model.metrics import METRICS, Metric
+from stackmap.model.load import METRICS, Load, Metric
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS
 from stackmap.model.topology import Topology
 
 try:

@@ -14,9 +14,8 @@ from stackmap.ledger.corrections import counted_twice, uncounted
 from stackmap.ledger.division import divides, targets_of
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.pools import is_pool
-from stackmap.model.computed_once import computed_once
 from stackmap.model.dm_targets import passes_on
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Topology, computed_once
 
 Names = frozenset[str]
 

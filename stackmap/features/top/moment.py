@@ -21,11 +21,10 @@ from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.totals import summed_devices
 from stackmap.model.cgroup_io import CgroupLoad
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Role, Use
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, ratio, sum_flows
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once
 from stackmap.rules.rule import Finding
 
 if TYPE_CHECKING:

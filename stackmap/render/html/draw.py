@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from stackmap.document import blocks as doc
-from stackmap.model.metrics import on_one_line
+from stackmap.model.load import on_one_line
 from stackmap.render.html.axes import label, places, scale_of
 from stackmap.render.html.markup import Markup, data, joined, lines, tag
 from stackmap.render.html.plot import bars, plot
