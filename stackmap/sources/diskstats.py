@@ -16,8 +16,7 @@ from operator import ne
 
 from stackmap.errors import ParseError
 from stackmap.host import Host
-from stackmap.model.counters import Counters
-from stackmap.model.interval import Interval
+from stackmap.model.interval import Counters, Interval
 from stackmap.model.load import IDLE, NONE, Load
 from stackmap.model.units import SECTOR
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.errors import ParseError
-from stackmap.model.counters import Counters
+from stackmap.model.interval import Counters
 from stackmap.model.load import IDLE
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample

@@ -11,8 +11,8 @@ from stackmap.ledger.division import divides
 from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import layers
 from stackmap.model import exported
-from stackmap.model.counters import Counters
 from stackmap.model.device import Device
+from stackmap.model.interval import Counters
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
