@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackmap.discover.names_only import is_hidden, topology_from_names
+from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.model.device import Kind, Role
 from stackmap.model.machine import Machine
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from stackmap import completion
-from stackmap.completion.command_line import read_line
-from stackmap.completion.table import Table
+from stackmap.completion import Table, read_line
 from tests.paths import ROOT
 
 SCRIPTS = ROOT / "packaging/completion"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
+from stackmap.discover.uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.features.fiojob.target import (
     HEAD,
     SECTOR,
@@ -14,7 +14,7 @@ from stackmap.features.fiojob.target import (
     used_by,
 )
 from stackmap.model.device import Use
-from stackmap.sources.swaps import priorities
+from stackmap.sources.mountinfo import swap_priorities
 from tests.machine import DrawnHost
 
 SWAPS = "Filename Type Size Used Priority\n/dev/dm-4 partition 1 0 -2\n/swap\\040file file 1 0 -3\n"
@@ -50,8 +50,8 @@ def test_files_that_are_disks():
 
 def test_priorities_of_swap():
     host = DrawnHost({"/proc/swaps": SWAPS})
-    assert priorities(host) == {"/dev/dm-4": -2, "/swap file": -3}
-    assert priorities(DrawnHost({})) == {}
+    assert swap_priorities(host) == {"/dev/dm-4": -2, "/swap file": -3}
+    assert swap_priorities(DrawnHost({})) == {}
 
 
 def test_where_nothing_tells_nobody_uses_files():

@@ -14,7 +14,8 @@ CORE = {
     "errors": set(),
     "commands": set(),
     "model": {"errors"},
-    "host": {"errors"},
+    # Of the model: which dm targets have keys in their tables, which must not leave the host.
+    "host": {"errors", "model"},
     "sources": {"errors", "model", "host"},
     "discover": {"errors", "model", "host", "sources"},
     "sampling": {"errors", "model", "host", "sources"},

@@ -17,7 +17,7 @@ from stackmap.cli import COMMANDS, load, stackmap
 from stackmap.document import blame
 from stackmap.ledger.amplification import COLUMNS as LAYER_METRICS
 from stackmap.ledger.corrections import RULES
-from stackmap.model.metrics import METRICS, on_one_line
+from stackmap.model.load import METRICS, on_one_line
 from stackmap.render.columns import ALIASES, COLUMNS
 from tests.paths import ROOT
 from tests.test_readme import PROMPT, README

@@ -12,7 +12,7 @@ from stackmap.cli import stackmap
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
-from stackmap.sources.device_numbers import number_of
+from stackmap.sources.device_lists import number_of
 from tests.paths import ROOT
 from tests.sosreport import write, write_sosreport
 

@@ -11,7 +11,7 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.ledger.device_state import readings_of, status_changes, thread_usage
 from stackmap.measurement.machines import CaptureSource
-from stackmap.model.target_status import StatusReading, TargetStatus
+from stackmap.model.device import StatusReading, TargetStatus
 from stackmap.sampling.watch import READING_INTERVAL, Watch
 from tests.machine import block, lvm_uuid, mapped
 from tests.test_watch import Machine, nothing

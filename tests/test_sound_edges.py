@@ -1,6 +1,6 @@
 """Edges that no kernel has: they are left out, and named."""
 
-from stackmap.discover.sound_edges import MAX_DEPTH, sound_edges
+from stackmap.discover import MAX_DEPTH, sound_edges
 from stackmap.model.device import Role
 from stackmap.model.topology import Edge
 

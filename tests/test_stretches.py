@@ -12,7 +12,7 @@ from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import TimeWindow
 from stackmap.ledger.averages import average
 from stackmap.measurement.machines import CaptureSource
-from stackmap.model.counters import MILLISECONDS_WRAP
+from stackmap.model.interval import MILLISECONDS_WRAP
 from stackmap.sampling.snapshots import downsample, only_same_devices
 from stackmap.sampling.watch import Watch
 from tests.machine import DrawnHost, block

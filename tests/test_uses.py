@@ -4,7 +4,7 @@ import json
 
 from stackmap.discover import discover
 from stackmap.model.device import Use
-from stackmap.sources import libvirt, proxmox
+from stackmap.sources import guests
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
 
 SDA, SDB = block("sda", "8:0"), block("sdb", "8:16")
@@ -34,7 +34,7 @@ def test_a_domain_that_is_no_xml_is_passed_over():
 
 
 def test_a_domain_has_a_name_and_disks():
-    domain = libvirt.parse(DOMAIN, "x")
+    domain = guests.parse_domain(DOMAIN, "x")
     assert ("web1", ("/dev/vg-md/my-disk", "/images/a.qcow2")) == (domain.name, domain.disks)
 
 
@@ -51,7 +51,7 @@ def test_a_guest_of_proxmox():
 
 
 def test_a_name_after_a_snapshot_is_the_snapshots():
-    assert "" == proxmox.parse("cores: 2\n[before]\nname: old\n", "name")
+    assert "" == guests.config_value("cores: 2\n[before]\nname: old\n", "name")
 
 
 def test_a_guest_by_what_its_process_holds_open():

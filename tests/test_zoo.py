@@ -13,8 +13,8 @@ import tarfile
 import pytest
 
 from stackmap.discover import discover
-from stackmap.discover.consumers import UNNUMBERED
 from stackmap.discover.find import find
+from stackmap.discover.uses import UNNUMBERED
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind, Role
 from stackmap.sources import mountinfo

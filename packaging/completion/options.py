@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import click
 
 from stackmap.cli import COMMANDS, load, stackmap
-from stackmap.completion.table import LIST, NAMES, REPEATED
-from stackmap.model.metrics import METRICS
+from stackmap.completion import LIST, NAMES, REPEATED
+from stackmap.model.load import METRICS
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.render.columns import COLUMNS
 

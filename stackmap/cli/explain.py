@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
+    from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.interval import Interval
-    from stackmap.model.io_limit import IoLimit
     from stackmap.model.topology import Topology
     from stackmap.rules.rule import Finding, Severity
     from stackmap.rules.unjudged import Unjudged

@@ -25,7 +25,7 @@ from stackmap.cli.output import one_form, print_blocks
 from stackmap.discover.find import find_existing
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.corrections import corrected
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS
 
 if TYPE_CHECKING:
     from stackmap.cli.options import Legend, MeasuringOptions

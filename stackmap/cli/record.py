@@ -27,12 +27,12 @@ from stackmap.host.segments import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen
-from stackmap.model.same_machine import another_machine
+from stackmap.model.machine import another_machine
 from stackmap.model.units import parse_size
 from stackmap.render.text import safe
 from stackmap.sampling.snapshots import Snapshot, counted_on
 from stackmap.sampling.watch import Watch
-from stackmap.sources import cgroup, diskstats, limits, uptime
+from stackmap.sources import cgroup, diskstats, limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +148,7 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
             interval, None if count is None else count + 1, linger=LINGER
         ):
             with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
-                host.read(uptime.PATH)
+                host.read(diskstats.UPTIME)
             if before is not None and not counted_on(before, moment):
                 host.mark()
             host.set_outdated(watch.is_behind)

@@ -1,22 +1,147 @@
 """
 Completion of command lines, for the scripts of bash, zsh and fish in ``packaging/completion``.
 
-It imports neither click nor the commands, so that it answers in a tenth of a second.
+It imports neither click nor the commands, so that it answers in a tenth of a second. The commands
+with their options and arguments are in ``options.txt``, which ``packaging/completion/options.py``
+writes. A line has, separated by tabs: the command ("" for the global options), the words of an
+option or the place of an argument, what follows it, and its help. What follows an option: nothing,
+or ``free``, ``files``, ``names``, or words separated by ``|``; a ``,`` before the words means a
+comma-separated list. ``*`` before the last argument: repeatable. A line without the second field is
+a command with its help.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-
-from stackmap.completion.command_line import read_line
-from stackmap.completion.table import NAMES, Table, values
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 VARIABLE = "_STACKMAP_COMPLETE"  # in the environment: the name of the shell that asks
 FILES, WORDS = "files", "words"
 
 Candidates = list[tuple[str, str]]  # words with their help
+
+
+FILE = "options.txt"
+NAMES = "names"
+NO_WORDS = ("", "free")
+LIST, REPEATED = ",", "*"
+
+
+class Row(NamedTuple):
+    """A line of the file."""
+
+    command: str
+    words: tuple[str, ...]
+    value: str
+    help: str
+
+
+class Table:
+    """The file, by command."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.commands = {row.command: row.help for row in rows if row.words == ("",)}
+        self._rows = [row for row in rows if row.words != ("",)]
+
+    @classmethod
+    def read(cls) -> Table:
+        """Return the table of this version."""
+        path = os.path.join(os.path.dirname(__file__), FILE)
+        with open(path, encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split("\t") for line in file]
+        return cls([Row(first, tuple(words.split(",")), *more) for first, words, *more in lines])
+
+    def flags(self, command: str) -> list[tuple[str, str]]:
+        """Return the words of the command's options with their help."""
+        rows = [row for row in self._rows if row.command == command]
+        return [(word, row.help) for row in rows for word in row.words if word.startswith("-")]
+
+    def value_of(self, command: str, word: str) -> str:
+        """Return what follows the option *word*, or the last one of ``-tJ``; "" for nothing."""
+        name = word if word.startswith("--") else f"-{word[-1:]}"
+        rows = (row for row in self._rows if row.command == command and name in row.words)
+        return next((row.value for row in rows), "")
+
+    def argument(self, command: str, place: int) -> str:
+        """Return what the argument at *place* is; "" for anything, or if there is none."""
+        rows = [row for row in self._rows if row.command == command and row.words[0].isdigit()]
+        kinds = [row.value for row in rows]
+        if place >= len(kinds) and not (kinds and kinds[-1].startswith(REPEATED)):
+            return ""
+        return kinds[min(place, len(kinds) - 1)].lstrip(REPEATED)
+
+
+def values(expected: str, current: str) -> list[str]:
+    """
+    Return the words that *expected* has; in a list, after those of *current* that are complete.
+
+    >>> values("raid1|raid10", "r"), values(",name|size|state", "name,s")
+    (['raid1', 'raid10'], ['name,size', 'name,state'])
+    """
+    if expected in NO_WORDS:
+        return []
+    if not expected.startswith(LIST):
+        return expected.split("|")
+    done, comma, _ = current.rpartition(",")
+    given = done.split(",")
+    return [done + comma + word for word in expected[1:].split("|") if word not in given]
+
+
+FROM = "--from"
+IMPLIED = "tree"  # the command of a line that begins with a NAME
+COMPARE = "compare"  # its first argument is the capture that has the names
+
+
+class Line(NamedTuple):
+    """
+    ``command``: "" before it; ``arguments``: how many it has so far.
+
+    ``awaited``: what the last option is followed by, None if it is complete. ``capture``: where names are
+    looked up, "" for this machine.
+    """
+
+    command: str
+    arguments: int
+    awaited: str | None
+    capture: str
+
+
+def read_line(table: Table, words: list[str]) -> Line:
+    """Return what *words* say; unknown options have no value."""
+    command, capture, option, awaited = "", "", "", None
+    arguments: list[str] = []
+    for word in _joined(words):
+        if awaited is not None:
+            capture = word if option == FROM else capture
+            awaited = None
+        elif word.startswith("-") and word != "-":
+            option, _, value = word.partition("=")
+            capture = value if option == FROM else capture
+            awaited = None if value else table.value_of(command, option) or None
+        elif not command:
+            command = word if word in table.commands else IMPLIED
+            arguments = [] if command == word else [word]
+        else:
+            arguments.append(word)
+    if command == COMPARE and arguments:
+        capture = arguments[0]
+    return Line(command, len(arguments), awaited, capture)
+
+
+def _joined(words: list[str]) -> Iterator[str]:
+    """Yield *words* with ``--option = value`` joined: bash splits a line at "=", too."""
+    joined = ""
+    for word in words:
+        if joined.startswith("--") and (word == "=" or joined.endswith("=")):
+            joined += word
+            continue
+        if joined:
+            yield joined
+        joined = word
+    if joined:
+        yield joined
 
 
 def main() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from stackmap.discover.discovered import Discovered, base_device
-from stackmap.discover.inference import NOTHING_BELOW
-from stackmap.discover.scan import Scan
+from stackmap.discover.device_mapper import NOTHING_BELOW
+from stackmap.discover.scan import Discovered, Scan, base_device
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
-from stackmap.sources import mdraid, mdstat, sysfs, udev
+from stackmap.sources import mdraid, mdstat, sysfs
 from stackmap.sources.mdraid import Array, Member
 from stackmap.sources.sysfs import Block
 
@@ -22,7 +21,7 @@ def read(scan: Scan, block: Block) -> Discovered:
     array = mdraid.read(scan.host, block)
     if not array.attributes["level"] and scan.partial:
         array = mdstat.read(scan.host).get(block.name, array)
-    properties = udev.properties(scan.host, block.number)
+    properties = sysfs.udev_properties(scan.host, block.number)
     alias = properties.get("MD_DEVNAME", "")
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
     device = base_device(scan, block, Kind.ARRAY)._replace(

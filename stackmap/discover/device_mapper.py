@@ -1,20 +1,138 @@
-"""Device-mapper devices: from their tables, or without root from names, uuids and sizes."""
+"""
+Device-mapper devices: from their tables, or without root from names, uuids, sizes and queue limits.
+
+Without tables, the edges come from sysfs and are exact. Roles come from LVM's names. The level
+of a RAID volume follows from its size in members: n for raid0, n-1 for raid4
+and raid5, n-2 for raid6 (LVM needs 5), n/2 for raid10, 1 for raid1. The chunk is
+the volume's minimum_io_size, which dm-raid sets to it (raid_io_hints).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from stackmap.discover import inference
-from stackmap.discover.discovered import Discovered, is_rotational, queue_of
-from stackmap.discover.scan import Scan
+from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
 from stackmap.model.device import Device, Kind
+from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
+from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
-from stackmap.sources.dm_targets import ACTIVE, DAMAGE, Target, status_of, target
+from stackmap.sources.dm_targets import ACTIVE, DAMAGE, Parser, parser, status_of
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
+
+STRANGE = "table of {devices}: unknown form; inferred from names and sizes instead"
+NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
+PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
+SPREAD = "data layout of {devices}: needs root (dmsetup table)"
+
+NOTHING_BELOW = "devices below {devices}: not in the input"
+
+MIN_RAID6_MEMBERS = 5  # in LVM
+SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
+
+
+class InferredLayout(NamedTuple):
+    """A layout as far as it can be inferred, and what stays uncertain."""
+
+    layout: Layout | None = None
+    uncertainty: str = ""
+
+
+def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
+    """Return a device-mapper device as far as it can be inferred without its table."""
+    block = mapped.block
+    names = sysfs.slaves(scan.host, block)
+    below = [scan.mapped[name] for name in names if name in scan.mapped]
+    inferred = dm.infer_target(mapped, below)
+    spread = inferred.target in ("raid", "mirror") or (not inferred.target and len(names) > 1)
+    base = base_device(scan, block, inferred.kind, geometry=spread, read_only=mapped.read_only)
+    shape = _infer_layout(scan, inferred.target, base, names) if spread else InferredLayout()
+    target = _inferred_target(mapped, inferred.target, names, shape)
+    record = DM_TARGETS.get(target, UNKNOWN)
+    device = base._replace(
+        label=mapped.label,
+        dm_name=mapped.name,
+        target=target,
+        uuid=mapped.uuid,
+        layout=shape.layout,
+        state="suspended" if mapped.suspended else None,
+        counted=record.counted,
+        merges=record.merges,
+    )
+    doubts = (shape.uncertainty, NOTHING_BELOW if scan.partial and not names else "")
+    uncertainties = tuple(filter(None, doubts))
+    return Discovered(
+        device, tuple(inferred_edges(scan, mapped, target)), uncertainties=uncertainties
+    )
+
+
+def inferred_edges(scan: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
+    """Yield the edges that sysfs shows, with roles by name; sub-LVs in order of their index."""
+    names = sysfs.slaves(scan.host, mapped.block)
+    found = []
+    for name in names:
+        if name in scan.mapped:
+            other = scan.mapped[name]
+            place = other.lv.position if other.lv and other.lv.position is not None else 0
+            found.append((place, Edge(mapped.block.name, name, dm.role(other, target))))
+        else:
+            role = dm.default_role(target)
+            found.append((0, Edge(mapped.block.name, name, role)))
+    yield from (edge for _, edge in sorted(found, key=lambda pair: pair[0]))
+
+
+def _infer_layout(scan: Scan, target: str, device: Device, names: list[str]) -> InferredLayout:
+    below = [scan.mapped[name] for name in names if name in scan.mapped]
+    chunk = device.queue.minimum_io_size or 0
+    if target == "mirror":
+        # pvmove's mirror has no sub-LVs: it copies from one PV to another.
+        images = sum(_ending(other) == "mimage" for other in below)
+        return InferredLayout(layout("mirror", images or len(names)))
+    if target == "raid":
+        blocks = [other.block for other in below if _ending(other) == "rimage"]
+        sizes = [sysfs.size(scan.host, block) or 0 for block in blocks]
+        return infer_raid(device.size or 0, sizes, chunk)
+    if chunk * len(names) == device.queue.optimal_io_size:
+        return InferredLayout(layout("striped", len(names), chunk))
+    return InferredLayout(uncertainty=SPREAD)
+
+
+def infer_raid(size: int, members: list[int], chunk: int) -> InferredLayout:
+    """Return the layout of a volume of *size* bytes on *members* of these sizes."""
+    count = len(members)
+    largest = max(members, default=0)
+    data = round(size / largest) if largest else 0
+    chunk = chunk if chunk >= SMALLEST_CHUNK else 0
+    if data == 1:
+        return InferredLayout(layout("raid1", count))
+    if data == count:
+        return InferredLayout(layout("raid0", count, chunk))
+    if data == count - 1:
+        return InferredLayout(layout("raid5", count, chunk), PARITY)
+    if data == count - 2 and count >= MIN_RAID6_MEMBERS:
+        return InferredLayout(layout("raid6", count, chunk))
+    if data * 2 == count:
+        return InferredLayout(layout("raid10", count, chunk, 2))
+    return InferredLayout(uncertainty=NO_LEVEL)
+
+
+def _inferred_target(
+    mapped: MappedDevice, target: str, names: list[str], shape: InferredLayout
+) -> str:
+    """Return *target*; for an LV without one: its striped level, or linear if on one device."""
+    if target or mapped.lv is None:
+        return target
+    if shape.layout:
+        return shape.layout.level
+    return "linear" if len(names) == 1 else ""
+
+
+def _ending(mapped: MappedDevice) -> str:
+    return mapped.lv.ending if mapped.lv else ""
 
 
 def read(scan: Scan, block: Block) -> Discovered:
@@ -22,12 +140,12 @@ def read(scan: Scan, block: Block) -> Discovered:
     mapped = scan.mapped[block.name]
     segments = (scan.tables or {}).get(mapped.name)
     if segments is None:
-        return inference.read(scan, mapped)
+        return infer(scan, mapped)
     try:
         return _from_table(scan, mapped, segments)
     except DAMAGE:
-        found = inference.read(scan, mapped)
-        return found._replace(uncertainties=(*found.uncertainties, inference.STRANGE))
+        found = infer(scan, mapped)
+        return found._replace(uncertainties=(*found.uncertainties, STRANGE))
 
 
 def unknown(found: Iterable[Discovered]) -> Iterator[str]:
@@ -41,30 +159,30 @@ def unknown(found: Iterable[Discovered]) -> Iterator[str]:
 
 
 def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
-    readers = [target(segment.target) for segment in segments]
+    readers = [parser(segment.target) for segment in segments]
     edges = tuple(_edges(scan, mapped, readers, segments))
     status = _read_statuses(scan, mapped)
     names = list(dict.fromkeys([segment.target for segment in segments]))
+    targets = [DM_TARGETS.get(name, UNKNOWN) for name in names]
     layouts = {reader.layout(segment) for reader, segment in zip(readers, segments, strict=True)}
     queue = queue_of(scan, mapped.block)
     device = Device(
         name=mapped.block.name,
-        kind=_kind(mapped, {reader.kind for reader in readers}),
+        kind=_kind(mapped, {target.kind for target in targets}),
         number=mapped.block.number,
         size=sum([segment.length for segment in segments]),
         diskseq=mapped.block.diskseq,
         read_only=mapped.read_only,
         queue=queue,
-        rotational=is_rotational(queue),
+        rotational=queue.rotational,
         label=mapped.label,
         dm_name=mapped.name,
         target=",".join(names),
         uuid=mapped.uuid,
         layout=layouts.pop() if len(layouts) == 1 else None,
         state="suspended" if mapped.suspended else status.state,
-        # I/O of a thin volume goes straight to the pool's data device, past the pool's own counters.
-        counted="thin-pool" not in names,
-        merges="multipath" in names and queues_requests(scan, mapped.block),
+        counted=all(target.counted for target in targets),
+        merges=any(target.merges for target in targets) and queues_requests(scan, mapped.block),
         facts={**_facts(readers, segments), **status.facts},
         counts=status.counts,
     )
@@ -73,12 +191,12 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         for reader, segment in zip(readers, segments, strict=True)
         for below in reader.below(segment)
     )
-    doubts = (inference.NOTHING_BELOW,) if unnamed else ()
+    doubts = (NOTHING_BELOW,) if unnamed else ()
     return Discovered(device, edges, _states(edges, status, scan.names), doubts)
 
 
 def _edges(
-    scan: Scan, mapped: MappedDevice, readers: Sequence[Target], segments: Sequence[Segment]
+    scan: Scan, mapped: MappedDevice, readers: Sequence[Parser], segments: Sequence[Segment]
 ) -> list[Edge]:
     above, names = mapped.block.name, scan.names
     edges = []
@@ -87,7 +205,7 @@ def _edges(
             if number in names:
                 edges.append(Edge(above, names[number], role, start, length))
         if reader.name != segment.target:
-            edges += inference.edges(scan, mapped, segment.target)
+            edges += inferred_edges(scan, mapped, segment.target)
     return edges
 
 
@@ -114,7 +232,7 @@ def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
     return next(wrong, status[0] if status else DmStatus())
 
 
-def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, str]:
+def _facts(readers: Sequence[Parser], segments: Sequence[Segment]) -> dict[str, str]:
     facts = {"segments": str(len(segments))} if len(segments) > 1 else {}
     for reader, segment in zip(readers, segments, strict=True):
         facts |= reader.facts(segment)
@@ -134,5 +252,5 @@ def _states(edges: tuple[Edge, ...], status: DmStatus, names: Mapping[str, str])
 
 def queues_requests(scan: Scan, block: Block) -> bool:
     """Whether a multipath device merges: a request-based one has an I/O scheduler."""
-    scheduler = sysfs.queue(scan.host, block, ("scheduler",)).get("scheduler", "")
+    scheduler = sysfs.queue(scan.host, block, ("scheduler",)).scheduler or ""
     return "mq" in block.entries or "[" in scheduler

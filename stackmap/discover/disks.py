@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from stackmap.discover.discovered import Discovered, base_device
-from stackmap.discover.scan import Scan
+from stackmap.discover.scan import Discovered, Scan, base_device
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
-from stackmap.sources import disk_identity, sysfs, udev
+from stackmap.sources import disk_identity, sysfs
 from stackmap.sources.sysfs import Block
 
 # Disks with bio-based drivers, which never merge.
@@ -34,7 +33,7 @@ def _partition(scan: Scan, block: Block) -> Discovered:
     start = sysfs.parse_int(sysfs.attribute(scan.host, f"{block.path}/start"))
     size = sysfs.size(scan.host, block)
     if start is None:  # udev has both, the size in sectors too
-        entry = udev.properties(scan.host, block.number)
+        entry = sysfs.udev_properties(scan.host, block.number)
         start = sysfs.parse_int(entry.get("ID_PART_ENTRY_OFFSET", ""))
         sectors = sysfs.parse_int(entry.get("ID_PART_ENTRY_SIZE", ""))
         size = size if sectors is None else sectors * SECTOR

@@ -1,24 +1,32 @@
 """
-Which devices a NAME or a shell pattern means.
+What the names of devices tell: which devices a NAME means, and the topology of a text that has only names.
 
-A name is tried in turn as a kernel name, label or device number, a path in
+A NAME is tried in turn as a kernel name, label or device number, a path in
 /dev, an array's name, an LV, a VG, and a mount point or other user; the first
 kind that matches counts. LVs of one name in two VGs both match. A pattern
 ("vg*", "dm-[0-9]") means all devices with a name that it matches.
+
+Where no machine can be asked, LVM's names tell the purpose of sub-LVs (``vg-lv_rimage_0``), and a
+partition is named after its disk. Names do not show the placement of LVs, the members of an array, or
+the level of a RAID volume.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
-from stackmap.model.passthrough import POOL
-from stackmap.model.topology import Topology
+from stackmap.model.dm_targets import POOL
+from stackmap.model.machine import Machine
+from stackmap.model.topology import NO_TOPOLOGY, Edge, Topology
+from stackmap.sources import dm, lvm_names
+from stackmap.sources.dm import MappedDevice
 from stackmap.sources.lvm_names import split_name, unmangle
+from stackmap.sources.sysfs import Block
 
-PATTERN = r"[*?]|\[.+\]"
+NAME_PATTERN = r"[*?]|\[.+\]"
 DEV = "/dev/"
 MAPPER = "mapper/"
 
@@ -45,7 +53,7 @@ def _carrier(topology: Topology, name: str) -> str:
 def _matching(topology: Topology, name: str) -> list[str]:
     """Return the devices that *name* means; if none, those that it matches as a pattern."""
     found = find(topology, name)
-    if found or not re.search(PATTERN, name):
+    if found or not re.search(NAME_PATTERN, name):
         return found
     from fnmatch import fnmatchcase  # only a pattern pays for it
 
@@ -63,7 +71,7 @@ def _matching(topology: Topology, name: str) -> list[str]:
 def find_one_name(topology: Topology, name: str) -> list[str]:
     """Return the devices that the exact *name* means; ``NameNotFound`` if none, and for a pattern."""
     found = find(topology, name)
-    if not found and re.search(PATTERN, name):
+    if not found and re.search(NAME_PATTERN, name):
         raise NameNotFound(f"'{name}' is a pattern; give the exact name of one volume")
     return found or find_all(topology, [name])
 
@@ -143,3 +151,94 @@ def _label_at(path: str) -> str:
     """
     group, *rest = split_name(unmangle(path.removeprefix(MAPPER)))
     return f"{group}/{'-'.join(rest)}"
+
+
+KERNEL_NAME = r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+|(?:cciss|ida)/c\d+d\d+(?:p\d+)?"
+PARTITION = (
+    r"([hsv]d[a-z]+|(?:cciss|ida)/c\d+d\d+(?=p)|xvd[a-z]+|nvme\d+n\d+(?=p)|mmcblk\d+(?=p))p?\d+"
+)
+NUMBERED = r"dev(\d{1,9})-(\d{1,9})"  # sar without -p
+ARRAY = r"md(?:\d+|_\w+|/.+)"
+
+# Linux admin-guide/devices.txt; device-mapper's number is the highest free one when it is loaded.
+SCSI_MAJORS = frozenset({8, *range(65, 72), *range(128, 136)})
+SCSI_MINORS = 16  # per disk
+MD_MAJOR = 9
+DM_MAJORS = frozenset({252, 253, 254})
+
+
+def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
+    """Return the stacks that the names *printed* in a text of *machine* show."""
+    names = dict.fromkeys(printed)
+    volumes = {name: volume for name in names if (volume := _volume(name)) is not None}
+    by_lv_name = {(v.lv.vg, v.lv.lv, v.lv.layer): name for name, v in volumes.items() if v.lv}
+    below: dict[str, list[str]] = {}
+    for name, volume in volumes.items():
+        above = _owner(volume, by_lv_name)
+        if above:
+            below.setdefault(above, []).append(name)
+    devices, edges = [], []
+    for name in names:
+        partition, numbered = re.fullmatch(PARTITION, name), re.fullmatch(NUMBERED, name)
+        if name in volumes:
+            members = [volumes[member] for member in below.get(name, ())]
+            inferred = dm.infer_target(volumes[name], members)
+            devices.append(
+                Device(name, inferred.kind, "", label=volumes[name].label, target=inferred.target)
+            )
+            edges += [Edge(name, m.name, dm.role(m, inferred.target)) for m in members]
+        elif partition and partition[1] in names:
+            devices.append(Device(name, Kind.PARTITION, "", merges=True))
+            edges.append(Edge(name, partition[1], dm.default_role("")))
+        elif numbered:
+            devices.append(_numbered(name, int(numbered[1]), int(numbered[2])))
+        else:
+            devices.append(_other(name))
+    return Topology(devices, edges, machine=machine, unknown=[NO_TOPOLOGY])
+
+
+def is_hidden(name: str) -> bool:
+    """Whether *name* is a device that LVM made for its own use."""
+    volume = _volume(name)
+    return volume is not None and volume.lv is not None and volume.lv.is_hidden
+
+
+def _volume(name: str) -> MappedDevice | None:
+    """Return the LV with this *name*; None if it is not the name of an LV."""
+    if re.fullmatch(KERNEL_NAME, name):
+        return None
+    lv = lvm_names.parse(lvm_names.unmangle(name), lvm_names.PREFIX)
+    block = Block(name, "", frozenset(), "")
+    return (
+        None
+        if lv is None
+        else MappedDevice(block, name, "", suspended=False, read_only=False, lv=lv)
+    )
+
+
+def _owner(volume: MappedDevice, by_lv_name: Mapping[tuple[str, str, str], str]) -> str:
+    """Return the name of the LV that a sub-LV belongs to, "" if the text does not have it."""
+    lv = volume.lv
+    if lv is None or not lv.is_hidden:
+        return ""
+    base = lv.lv if lv.layer else lv.lv.rpartition(f"_{lv.ending}")[0]
+    layers = ("tpool", "") if lv.ending in ("tdata", "tmeta") else ("",)
+    return next((by_lv_name[lv.vg, base, x] for x in layers if (lv.vg, base, x) in by_lv_name), "")
+
+
+def _numbered(name: str, major: int, minor: int) -> Device:
+    """Return the device that sar names by number; its major number tells the kind."""
+    if major in SCSI_MAJORS and minor % SCSI_MINORS:
+        kind = Kind.PARTITION
+    else:
+        kind = {MD_MAJOR: Kind.ARRAY}.get(major, Kind.DM if major in DM_MAJORS else Kind.DISK)
+    number = f"{major}:{minor}"
+    return Device(name, kind, number, merges=kind in (Kind.DISK, Kind.PARTITION))
+
+
+def _other(name: str) -> Device:
+    if re.fullmatch(ARRAY, name):
+        return Device(name, Kind.ARRAY, "")
+    if name.startswith("dm-") or not re.fullmatch(KERNEL_NAME, name):
+        return Device(name, Kind.DM, "")
+    return Device(name, Kind.DISK, "", merges=True)

@@ -16,14 +16,11 @@ from contextlib import suppress
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.sources import (
-    device_numbers,
+    device_lists,
     diskstats,
     dm,
     dm_commands,
-    dmsetup,
-    lsblk,
     mdstat,
-    partitions,
 )
 from stackmap.sources.sysfs import DM_ENTRIES, ROOT, Block, attribute
 
@@ -43,14 +40,14 @@ LSBLK = "/cmd/lsblk.txt"
 def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
     """Return *blocks* and the devices that only /proc lists, with the facts of other files."""
     in_sysfs = {block.name: block for block in blocks}
-    listed = partitions.parse(attribute(host, partitions.PATH))
+    listed = device_lists.parse_partitions(attribute(host, device_lists.PARTITIONS))
     counted = dict(_counted(host))
     numbers = {name: number for name, (number, _) in counted.items()}
     numbers |= {name: number for name, (number, _) in listed.items()}
     in_proc = frozenset(numbers)
     numbers = numbers or _told_by_stacks(host, in_sysfs.values())
     names = {number: name for name, number in numbers.items()}
-    drawn = lsblk.parse(attribute(host, LSBLK))
+    drawn = device_lists.parse_lsblk(attribute(host, LSBLK))
     found = []
     for name in dict.fromkeys([*in_sysfs, *numbers]):
         block = in_sysfs.get(name) or _block(name, numbers.keys() | in_sysfs)
@@ -60,7 +57,7 @@ def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
         if size is None and _OFTEN_EMPTY.fullmatch(name):
             size = 0 if listed or not counted.get(name, ("", False))[1] else None
         number = block.number or numbers.get(name, "")
-        said = drawn.get(number, lsblk.Listed("", ()))
+        said = drawn.get(number, device_lists.Listed("", ()))
         found.append(
             block._replace(
                 number=number,
@@ -88,18 +85,18 @@ def _counted(host: Host) -> Iterator[tuple[str, tuple[str, bool]]]:
 def _told_by_stacks(host: Host, blocks: Iterable[Block]) -> dict[str, str]:
     """Return the numbers of *blocks* and of all devices that dmsetup and /proc/mdstat name, by kernel name."""
     mapped: Iterable[str] = ()
-    tables: dmsetup.Segments = {}
+    tables: dm.Segments = {}
     with suppress(SourceError):
-        mapped = dm.parse(host.run(*dm_commands.INFO))
+        mapped = dm.parse_info(host.run(*dm_commands.INFO))
     with suppress(SourceError):
-        tables = dmsetup.read_tables(host)
+        tables = dm.read_tables(host)
     words = {word for lines in tables.values() for line in lines for word in line.words}
-    below = (device_numbers.name_of(word) for word in words if _NUMBER.fullmatch(word))
+    below = (device_lists.name_of(word) for word in words if _NUMBER.fullmatch(word))
     arrays = mdstat.read(host)
     members = (member.name for array in arrays.values() for member in array.members)
     known = {block.name: block.number for block in blocks}
     names = sorted({*known, *arrays, *members, *below} - {""})
-    told = {name: known.get(name) or device_numbers.number_of(name) for name in names}
+    told = {name: known.get(name) or device_lists.number_of(name) for name in names}
     told |= {f"dm-{number.partition(':')[2]}": number for number in mapped}
     others = {number for name, number in known.items() if number}
     return {

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.discover import TopologyParts, read_device, topology_parts
-from stackmap.discover.discovered import Discovered
-from stackmap.discover.scan import Scan, scan_host
+from stackmap.discover.scan import Discovered, Scan, scan_host
 from stackmap.host import Host
 from stackmap.host.intercepting import KeptAnswers, RememberingHost
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
 from stackmap.sources import disk_identity
-from stackmap.sources.dm import MappedDevice
+from stackmap.sources.dm import MappedDevice, Segments
 from stackmap.sources.dm_targets.segment import Segment
-from stackmap.sources.dmsetup import Segments
 from stackmap.sources.sysfs import Block
 
 # Devices with facts that change without a uevent, or with devices below that only sysfs names.

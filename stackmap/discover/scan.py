@@ -1,17 +1,23 @@
-"""The facts that every reader needs: the devices in sysfs, and the device-mapper tables."""
+"""
+What every reader needs, read once: the devices in sysfs and the device-mapper tables.
+
+``Discovered`` is what a reader learns about a device.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
-from stackmap.sources.dm import NO_MAPPED, MappedDevice
+from stackmap.model.device import NO_QUEUE, NO_TEXTS, Device, Kind, Queue
+from stackmap.model.topology import Edge
+from stackmap.sources import device_lists, dm, sysfs
+from stackmap.sources.dm import NO_MAPPED, MappedDevice, Segments
 from stackmap.sources.dm_targets import has_status
-from stackmap.sources.dmsetup import Segments
 from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import NO_BLOCKS, Block
 
@@ -69,7 +75,7 @@ class Scan:
         labels = {mapped.label: name for name, mapped in self.mapped.items()}
         arrays = (block for block in self.blocks.values() if "md" in block.entries)
         aliases = {
-            f"md/{udev.properties(self.host, array.number).get('MD_DEVNAME', array.name)}": array.name
+            f"md/{sysfs.udev_properties(self.host, array.number).get('MD_DEVNAME', array.name)}": array.name
             for array in arrays
         }
         nodes = {f"mapper/{mapped.name}": name for name, mapped in self.mapped.items()}
@@ -96,7 +102,7 @@ def scan_host(
 
     *known*: devices by path that have not changed; *known_mapped*: by name, what they were.
     """
-    numbers = {} if counters else partitions.read(host)
+    numbers = {} if counters else device_lists.read_numbers(host)
     listed = sysfs.read(host, numbers, known)
     partial = _is_partial(listed)
     if partial:
@@ -110,11 +116,11 @@ def scan_host(
     }
     mapped = dm.read(host, blocks.values(), known_mapped)
     refused: list[str] = []
-    tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
+    tables = _ask(dm.read_tables, host, refused) if mapped else {}
     lines = (line for lines in (tables or {}).values() for line in lines)
     # Only if a target's status has more than its table.
     have_states = any(has_status(line.target) for line in lines)
-    statuses = _ask(dmsetup.read_statuses, host, refused) if have_states else tables
+    statuses = _ask(dm.read_statuses, host, refused) if have_states else tables
     return Scan(
         host,
         blocks,
@@ -143,6 +149,55 @@ def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Se
     try:
         return read(host)
     except SourceError as error:
-        what = "tables" if read is dmsetup.read_tables else "states"
+        what = "tables" if read is dm.read_tables else "states"
         refused.append(f"{what} of mapped devices: {error}")
         return None
+
+
+class Discovered(NamedTuple):
+    """
+    A device, the edges down from it, and the states it reports for devices below.
+
+    ``uncertainties``: sentences with ``{devices}`` for what had to be inferred or
+    is unknown; ``device_mapper.unknown`` joins the devices that share one.
+    """
+
+    device: Device
+    edges: tuple[Edge, ...] = ()
+    states: Mapping[str, str] = NO_TEXTS
+    uncertainties: tuple[str, ...] = ()
+
+
+def base_device(
+    scan: Scan,
+    block: Block,
+    kind: Kind,
+    *,
+    geometry: bool = False,
+    size: int | None = None,
+    read_only: bool | None = None,
+) -> Device:
+    """
+    Return the device with the fields that every kind has; *geometry*: its kind needs the queue limits.
+
+    *size* and *read_only*: if already known.
+    """
+    queue = queue_of(scan, block, geometry=geometry)
+    return Device(
+        name=block.name,
+        kind=kind,
+        number=block.number,
+        size=sysfs.size(scan.host, block) if size is None else size,
+        diskseq=block.diskseq,
+        read_only=sysfs.read_only(scan.host, block) if read_only is None else read_only,
+        queue=queue,
+        rotational=queue.rotational,
+    )
+
+
+def queue_of(scan: Scan, block: Block, *, geometry: bool = False) -> Queue:
+    """Return the settings of the queue that are wanted; *geometry*: its limits too."""
+    wanted: tuple[str, ...] = ("iostats",) if scan.counters else ()
+    wanted += sysfs.GEOMETRY if geometry or scan.geometry else ()
+    wanted += sysfs.SETTINGS if scan.geometry else ()
+    return sysfs.queue(scan.host, block, wanted) if wanted else NO_QUEUE

@@ -6,13 +6,15 @@ adjacent ones share a row. Sub-LVs of one role share a row, and so do the
 devices below them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from stackmap.document.wording import size
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.dm_targets import target_of
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology, natural_key
 
@@ -229,6 +231,7 @@ def _numbered(names: list[str]) -> str:
     return stem + ",".join(runs)
 
 
+NO_TARGET_KINDS = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.DM})
 FINE = frozenset({None, "active", "standby", "spare", "journal"})
 
 
@@ -271,29 +274,30 @@ def _disk(device: Device) -> str:
 
 
 def _mapped(device: Device) -> str:
-    """Describe a device of another kind by layout or target."""
+    """Describe a device-mapper device by its layout, in the words of its target, or by its target's name."""
     if device.layout is not None:
         return layout(device.layout)
-    segments = device.facts.get("segments")
-    name = device.target or "mapped"
-    if segments:
-        return f"{name}, {segments} segments"
-    return f"{name} {device.facts['delay']}" if "delay" in device.facts else name
+    if device.kind is Kind.THIN_POOL and device.target == "linear":
+        return "name of the thin pool"
+    target, segments = target_of(device), device.facts.get("segments")
+    is_own = target.kind is device.kind
+    if is_own and not (segments and device.kind is Kind.DM):
+        return "".join(_known_words(target.what, device.facts)) or device.target or "mapped"
+    name = device.target or ("mapped" if device.kind in NO_TARGET_KINDS else str(device.kind))
+    return f"{name}, {segments} segments" if segments else name
+
+
+def _known_words(words: Iterable[str], facts: Mapping[str, str]) -> Iterator[str]:
+    """Yield *words* with their facts, without those whose facts are unknown."""
+    for word in words:
+        with suppress(KeyError):
+            yield word.format_map(facts)
 
 
 def _array(device: Device) -> str:
     how = layout(device.layout) if device.layout else "md"
     alias = device.facts.get("alias")
     return f"{how} ({alias})" if alias else how
-
-
-def _pool(device: Device) -> str:
-    if device.target == "linear":
-        return "name of the thin pool"
-    data, metadata = device.facts.get("data used"), device.facts.get("metadata used")
-    if data is None or metadata is None:
-        return "thin-pool"
-    return f"thin-pool, data {data}, metadata {metadata}"
 
 
 def _fact(word: str, *keys: str) -> Callable[[Device], str]:
@@ -306,23 +310,10 @@ def _fact(word: str, *keys: str) -> Callable[[Device], str]:
     return describe
 
 
-def _used(word: str, key: str, verb: str) -> Callable[[Device], str]:
-    def describe(device: Device) -> str:
-        return f"{word}, {device.facts[key]} {verb}" if key in device.facts else word
-
-    return describe
-
-
 DESCRIPTIONS: dict[Kind, Callable[[Device], str]] = {
     Kind.DISK: _disk,
     Kind.PARTITION: _fact("partition"),
     Kind.ARRAY: _array,
-    Kind.CRYPT: _fact("crypt", "cipher"),
-    Kind.MULTIPATH: _used("multipath", "paths", "paths"),
-    Kind.CACHE: _fact("cache", "mode", "policy"),
-    Kind.THIN: _used("thin", "mapped", "mapped"),
-    Kind.THIN_POOL: _pool,
-    Kind.SNAPSHOT: _used("snapshot", "used", "used"),
     Kind.LOOP: _fact("loop", "file"),
     Kind.ZRAM: _fact("zram"),
     Kind.BCACHE: _fact("bcache", "mode", "state"),

@@ -10,8 +10,7 @@ from stackmap.document.wording import divided, plural
 from stackmap.ledger.layers import Total
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
-from stackmap.model.metrics import METRICS, Metric
+from stackmap.model.load import METRICS, Load, Metric
 
 INDENT = " "
 JUDGED = {"read_await", "write_await", "await", "aqu"}  # metrics whose worst value is in colour

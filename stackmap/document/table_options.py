@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stackmap.document.blocks import Block, Cell, Part, Row, Rows, Table, Terms, Value, with_columns
 from stackmap.errors import UsageError
-from stackmap.model.metrics import on_one_line
+from stackmap.model.load import on_one_line
 
 
 class Arrangement(NamedTuple):

@@ -5,20 +5,27 @@ dmsetup masks the keys of ``crypt`` and ``integrity`` in this form, but those of
 (dmsetup.c: ``_status``; measured with 1.02.185 and 1.02.205). So every table is masked here: as the
 kernel's answer is read, and as a capture or a text from elsewhere is.
 
-A target that is not listed here may have a key in any word. There, every run of 32 and more
-hexadecimal or base64 digits is masked, unless it is part of a path, a UUID, a WWID or a device's name.
+The record of a target (``model/dm_targets``) says which of its words may be a key: of most, and of
+unknown ones, any word. There, every run of 32 and more hexadecimal or base64 digits is masked, unless
+it is part of a path, a UUID, a WWID or a device's name.
 """
 
 import re
 from functools import partial
 
-# The key is the second word: dm-crypt.c, dm-inlinecrypt.c and Android's dm-default-key.c. "-" stands
-# for no key, and ":64:logon:NAME" for one that the kernel's keyring keeps.
-KEY_SECOND = ("crypt", "inlinecrypt", "default-key")
+from stackmap.model.dm_targets import DM_TARGETS, Keys
+
+# "-" stands for no key, and ":64:logon:NAME" for one that the kernel's keyring keeps.
+# dm-inlinecrypt.c and Android's dm-default-key.c are not among the records.
+KEY_SECOND = (
+    *(target.name for target in DM_TARGETS.values() if target.keys is Keys.SECOND_WORD),
+    "inlinecrypt",
+    "default-key",
+)
 KEY_TYPES = ("logon", "user", "encrypted", "trusted")  # of the kernel's keyring
 KEY_OPTIONS = ("internal_hash", "journal_crypt", "journal_mac")  # OPTION:ALGORITHM:KEY of integrity
 # Long words that are no keys: the root hash and the salt of verity, one letter per member of the others.
-KEYLESS = frozenset({"verity", "raid", "striped", "mirror"})
+KEYLESS = frozenset(t.name for t in DM_TARGETS.values() if t.keys is Keys.NOWHERE)
 DIGITS = 32  # a key of 128 bits in hexadecimal
 
 # Patterns are compiled when first used: most commands need one of them.

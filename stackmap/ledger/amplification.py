@@ -24,14 +24,14 @@ from stackmap.ledger.amounts import Share, Traffic
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.device_state import background
 from stackmap.ledger.disk_cost import DiskCost, disk_cost
-from stackmap.ledger.expected import Expected, by_layer
+from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import Layer, layers, spreading
 from stackmap.ledger.ledger import Account, Ledger, diagnosis, mismatches
 from stackmap.ledger.parity import Parity, parity_device, parity_of, parity_reads
 from stackmap.model.device import Device, Kind
+from stackmap.model.dm_targets import Expected
 from stackmap.model.interval import Interval
-from stackmap.model.load import DIRECTIONS, Flow, plus, ratio, total_of
-from stackmap.model.metrics import on_one_line
+from stackmap.model.load import DIRECTIONS, Flow, on_one_line, plus, ratio, total_of
 from stackmap.model.topology import Topology
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "discard", "total"

@@ -13,10 +13,10 @@ from operator import mul
 from typing import cast
 
 from stackmap.ledger.workload_mix import FEW, mixed
+from stackmap.model.device import StatusReading
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, NONE, Flow, Load, sum_in_order
 from stackmap.model.load_table import LoadTable, sum_of_tables
-from stackmap.model.target_status import StatusReading
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
 MAX_HELD = 500  # loads not yet added up: some 0.5 MB; more of them leave the caches of a CPU

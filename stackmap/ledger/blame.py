@@ -20,8 +20,8 @@ from stackmap.ledger.layers import carriers
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
 from stackmap.ledger.sent import divides, is_idle
+from stackmap.model.dm_targets import passes_on
 from stackmap.model.load import Flow, ratio, total_of
-from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
 
 SEPARATE = ("read", "write", "discard")

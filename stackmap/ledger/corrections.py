@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.ledger.member_writes import doubled, empty_flushes
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, plus, sum_flows
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once
 
 UNKNOWN = Load()
 LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks for its label
@@ -89,7 +88,7 @@ def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Loa
 
 def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
-    if load.idle or ("iostats" not in device.queue and not doubled(topology, device, loads)):
+    if load.idle or (device.queue.iostats is None and not doubled(topology, device, loads)):
         return None
     half = load.scaled(0.5)
     writes = plus(half.write.ios, _flushes(topology, device, loads) / 2)
@@ -114,10 +113,10 @@ def counted_twice(topology: Topology, device: Device) -> bool | None:
 
     None where the attribute is unknown: then only the load of its members can tell.
     """
-    kernel, known = topology.machine.kernel, "iostats" in device.queue
+    kernel, known = topology.machine.kernel, device.queue.iostats is not None
     possible = (
         device.target == "raid"
-        and device.queue.get("iostats", "1") == "1"
+        and device.queue.iostats is not False
         and (_release(kernel) >= (5, 14) or not (kernel or known))
     )
     return (True if known else None) if possible else False
@@ -146,7 +145,7 @@ def uncounted(topology: Topology, device: Device) -> bool:
     """Whether its ``queue/iostats`` is 0 and the kernel honours that."""
     # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
     since = (5, 14) if device.kind is Kind.ARRAY else (6, 5)
-    return device.queue.get("iostats") == "0" and (
+    return device.queue.iostats is False and (
         device.merges or _release(topology.machine.kernel) >= since
     )
 
@@ -237,9 +236,7 @@ RULES = (
         "perhaps-doubled",
         "queue/iostats of this LVM RAID volume is unknown, and its members do not show it: its "
         "figures may be doubled",
-        lambda topology, device: (
-            "iostats" not in device.queue and _may_be_doubled(topology, device)
-        ),
+        lambda topology, device: device.queue.iostats is None and _may_be_doubled(topology, device),
         _perhaps_doubled,
     ),
     Rule(
@@ -253,7 +250,7 @@ RULES = (
     Rule(
         "not-counted",
         "queue/iostats is 0 and the counters do not change: its I/O is unknown, not 0",
-        lambda _, device: device.queue.get("iostats") == "0",
+        lambda _, device: device.queue.iostats is False,
         _uncounted,
         of_idle=True,
     ),

@@ -13,9 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.ledger.layers import carries_data
-from stackmap.model.device import Device, Role
+from stackmap.model.device import Counts, Device, RaidThread, Role, StatusReading, TargetStatus
 from stackmap.model.reason import Reason
-from stackmap.model.target_status import Counts, RaidThread, StatusReading, TargetStatus
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:  # a tree has no interval, and starts without dataclasses

@@ -1,68 +1,26 @@
 """
 The expected amplification of layouts and targets, to show beside the measured one.
 
-Bytes just below per byte above, as a range: the lowest and the highest, which
-is None where it is unlimited (a first write to a thin chunk may zero all of it).
+The record of a target has its own (``model/dm_targets``); RAID arithmetic gives that of a layout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from stackmap.ledger.device_state import missing_members
 from stackmap.ledger.layers import Layer
 from stackmap.model.device import Device
-from stackmap.model.passthrough import is_passthrough
+from stackmap.model.dm_targets import ONE, UNCHANGED, Expected, is_passthrough, target_of
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
-Range = tuple[float, float | None]
-
-ONE: Range = (1.0, 1.0)
-
-
-class Expected(NamedTuple):
-    """Bytes below per byte read and per byte written; ``why``: what decides within the range, in words."""
-
-    read: Range
-    write: Range
-    why: str = ""
-
-    def times(self, other: Expected) -> Expected:
-        """Return the amplification of two layers, one below the other."""
-        return Expected(
-            _product(self.read, other.read),
-            _product(self.write, other.write),
-            "; ".join(filter(None, (self.why, other.why))),
-        )
-
-
-UNCHANGED = Expected(ONE, ONE)
-
-TARGETS = {
-    "thin": UNCHANGED,
-    "thin-pool": Expected((0.0, None), (1.0, None), "a first write zeroes or copies its chunk"),
-    "snapshot": Expected(ONE, (1.0, None), "a first write copies its chunk out"),
-    "snapshot-merge": Expected(ONE, (1.0, None), "the snapshot is being merged"),
-    "snapshot-origin": Expected(
-        ONE, (1.0, None), "a first write copies its chunk to each snapshot"
-    ),
-    "cache": Expected((0.0, None), (1.0, None), "hits, promotions and writeback"),
-    "writecache": Expected((0.0, 1.0), (1.0, 2.0), "each byte is written back later"),
-    "integrity": Expected(
-        (0.0, None), (1.0, 2.2), "the journal writes it twice, a bitmap 1.2 times"
-    ),
-    "era": UNCHANGED,
-    "verity": Expected((1.0, None), (0.0, 0.0), "hashes are read too"),
-}
-
 
 def expected(device: Device, missing: int = 0) -> Expected | None:
-    """Return the expected amplification of *device*, which lacks *missing* members; None if its target is not in the table."""
+    """Return the expected amplification of *device*, which lacks *missing* members; None if it is unknown."""
     if device.layout is not None:
         return _degraded(device.layout, missing) if missing else _of_layout(device.layout)
-    return UNCHANGED if is_passthrough(device) else TARGETS.get(device.target)
+    return UNCHANGED if is_passthrough(device) else target_of(device).expected
 
 
 def by_layer(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | None]:
@@ -116,7 +74,3 @@ def _degraded(layout: Layout, missing: int) -> Expected:
     least = float(max(0, layout.copies - missing))
     why = f"degraded: random writes {layout.copies * present:.2f}"
     return Expected(ONE, (least, float(layout.copies)), why)
-
-
-def _product(a: Range, b: Range) -> Range:
-    return a[0] * b[0], None if a[1] is None or b[1] is None else a[1] * b[1]

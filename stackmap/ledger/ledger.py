@@ -27,9 +27,8 @@ from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.ownership import shares, together, with_pools
 from stackmap.ledger.rows import Cause, Row, StackRows
 from stackmap.ledger.sent import Sent, targets_of
-from stackmap.model.computed_once import computed_once, forget
 from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_flows, total_of
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once, forget
 
 TOLERANCE = 0.01  # of what was sent, or of all arrivals
 

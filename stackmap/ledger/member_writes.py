@@ -109,7 +109,7 @@ def _needed(layout: Layout, writes: Flow) -> float | None:
 def _block_size(topology: Topology, name: str) -> int:
     """Return the largest logical block of the disks below; 0 if one is unknown."""
     leaves = topology.disks_of(name)
-    sizes = [topology[n].queue_number("logical_block_size") or 0 for n in leaves]
+    sizes = [topology[n].queue.logical_block_size or 0 for n in leaves]
     return 0 if 0 in sizes else max(sizes, default=0)
 
 

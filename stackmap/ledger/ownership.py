@@ -3,7 +3,7 @@ Which part of a device's traffic belongs to one stack, where several share it.
 
 A device that only one top can reach belongs to that top. On a shared device,
 each device above sent what its own counters say, if it passes requests on one
-by one (``model.passthrough``): arrivals and bytes are exact. Completions after
+by one (``model.dm_targets``): arrivals and bytes are exact. Completions after
 merging are divided in proportion to arrivals, an estimate. Where a device
 above makes requests of its own for several tops (two volumes on one array),
 the answer is None with the reason.
@@ -40,12 +40,11 @@ from stackmap.ledger.amounts import (
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
 from stackmap.ledger.sent import TOLERANCE, Sent, divides, is_all
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Role
+from stackmap.model.dm_targets import POOL
 from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_loads
-from stackmap.model.passthrough import POOL
 from stackmap.model.reason import Reason
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Topology, computed_once
 
 
 @dataclass(frozen=True)

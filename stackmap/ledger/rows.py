@@ -21,6 +21,7 @@ from stackmap.ledger.member_writes import has_bitmap
 from stackmap.ledger.ownership import completed, is_pool
 from stackmap.ledger.sent import Sent
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.dm_targets import target_of
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
@@ -60,18 +61,6 @@ class Row(NamedTuple):
 
 BY_ROLE = {Role.JOURNAL: Cause.JOURNAL, Role.COW: Cause.COPY_ON_WRITE}
 
-# What a target writes and reads below beyond what it is asked for.
-EXTRA_BY_TARGET = {
-    "integrity": Cause.INTEGRITY,
-    "thin": Cause.COPY_ON_WRITE,
-    "thin-pool": Cause.COPY_ON_WRITE,
-    "snapshot": Cause.COPY_ON_WRITE,
-    "snapshot-origin": Cause.COPY_ON_WRITE,
-    "snapshot-merge": Cause.COPY_ON_WRITE,
-    "cache": Cause.CACHE,
-    "writecache": Cause.CACHE,
-}
-
 
 def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
     """Return the cause of all traffic down *edge*; None where it carries the data of the device *above*."""
@@ -94,7 +83,7 @@ def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Ca
         return Cause.CACHE
     if has_bitmap(device) and direction == "write":
         return Cause.BITMAP
-    return EXTRA_BY_TARGET.get(device.target, Cause.OTHER)
+    return Cause(target_of(device).extra or Cause.OTHER)
 
 
 SKEW = 0.02  # counters of two layers are read at different instants

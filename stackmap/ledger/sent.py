@@ -1,7 +1,7 @@
 """
 What each device sent to the devices below it.
 
-The own counters of a device that passes requests on (``model.passthrough``) are
+The own counters of a device that passes requests on (``model.dm_targets``) are
 what it sent. A device without counters passes on what the devices above it
 sent. A device that makes requests of its own (RAID, thin, cache) is unknown.
 
@@ -17,12 +17,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Kind, Role
+from stackmap.model.dm_targets import passes_on
 from stackmap.model.load import Flow, Load, ratio
-from stackmap.model.passthrough import passes_on
 from stackmap.model.reason import Reason
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Topology, computed_once
 
 
 class Part(NamedTuple):

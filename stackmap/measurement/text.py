@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from stackmap import text as statistics
-from stackmap.discover import names_only
+from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.errors import InputError, StackmapError, UsageError
 from stackmap.measurement.source import Note, Source
 from stackmap.model.load import Load
@@ -58,7 +58,7 @@ class TextSource(Source):
                 proven = first is None or _is_proven(topology, first)
                 self.doubt = UNPROVEN if live and not proven else ""
                 return topology
-        return names_only.topology_from_names(
+        return topology_from_names(
             first.loads if first else (), first.machine if first else UNKNOWN_MACHINE
         )
 
@@ -140,7 +140,7 @@ def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:
     if not live or not names.known:
         return not names.known
     if _is_proven(topology, first):
-        return any(map(names_only.is_hidden, names.strangers))
+        return any(map(is_hidden, names.strangers))
     return bool(first.machine.host or names.strangers)
 
 

@@ -1,4 +1,6 @@
-"""I/O that the kernel counted for one control group on one device."""
+"""I/O of control groups on devices: what the kernel counted, and the caps that a group or libvirt sets."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -42,3 +44,18 @@ def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> 
         if ios > 0:
             found.append(CgroupLoad(group, number, ios / seconds, moved / seconds))
     return sorted(found, key=lambda each: -each.ios)
+
+
+class IoLimit(NamedTuple):
+    """
+    The most that *owner* may do on *device* (a kernel name).
+
+    ``caps``: pairs of what is capped ("read_ios", "write_ios", "total_ios",
+    "read_bytes", "write_bytes", "total_bytes") and the limit per second.
+    ``source``: the file that sets it.
+    """
+
+    device: str
+    owner: str
+    source: str
+    caps: tuple[tuple[str, float], ...]

@@ -1,11 +1,57 @@
-"""A block device: its names, kind, state and users."""
+"""
+A block device: its names, kind, state, settings and users, and what it reports about itself at an instant.
+
+Status is that of device-mapper targets, md arrays and md's threads.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.model.raid import Layout
-from stackmap.model.target_status import NO_COUNTS, Counts, TargetStatus
+
+Counts = Mapping[str, int]
+NO_COUNTS: Counts = {}
+
+
+class TargetStatus(NamedTuple):
+    """
+    The state and the numbers of one device.
+
+    ``identity``: tells two devices of one name apart. ``state``: as in ``Device``.
+    ``counts``: by name, in blocks of the target: thin pool ``data_used``, ``data_total``,
+    ``metadata_used``, ``metadata_total``; snapshot ``used``, ``total`` (sectors);
+    cache ``used``, ``total``, ``dirty``, ``metadata_used``, ``metadata_total``, and since its table
+    was loaded ``read_hits``, ``read_misses``, ``write_hits``, ``write_misses``, ``demotions``,
+    ``promotions`` (requests and blocks); writecache ``total``, ``free``, ``writeback``; md
+    ``missing`` (members).
+    """
+
+    identity: str
+    state: str | None
+    counts: Counts = MappingProxyType({})
+
+
+class RaidThread(NamedTuple):
+    """A kernel thread that serves one array: ``name`` as in ``ps`` ("md0_raid5"; LVM: "mdX_raid5")."""
+
+    pid: int
+    name: str
+
+
+class StatusReading(NamedTuple):
+    """
+    The status of every device that has one, read once.
+
+    ``time``: when it was read, seconds since the epoch. ``targets`` by kernel name.
+    ``threads``: CPU seconds that each md thread has used.
+    """
+
+    time: float
+    targets: Mapping[str, TargetStatus]
+    threads: Mapping[RaidThread, float] = MappingProxyType({})
+
 
 # A fact of an array whose redundancy was not initialised at creation.
 NEVER_SYNCED = "never synced"
@@ -63,6 +109,32 @@ class Use(NamedTuple):
     source: str
 
 
+class Queue(NamedTuple):
+    """
+    The settings of a device's request queue, as in its ``queue/`` in sysfs; None for one that was not read.
+
+    Sizes are bytes. ``iostats``: whether the kernel counts the device's I/O; on dm-raid, it counts twice.
+    ``scheduler``: the available ones, the chosen one in brackets. ``write_cache``: "write back" or "write
+    through". ``alignment_offset``: bytes by which the device begins past its disk's alignment boundary.
+    """
+
+    iostats: bool | None = None
+    logical_block_size: int | None = None
+    physical_block_size: int | None = None
+    minimum_io_size: int | None = None
+    optimal_io_size: int | None = None
+    rotational: bool | None = None
+    scheduler: str | None = None
+    nr_requests: int | None = None
+    read_ahead_kb: int | None = None
+    write_cache: str | None = None
+    max_sectors_kb: int | None = None
+    alignment_offset: int | None = None
+
+
+NO_QUEUE = Queue()
+
+
 class Device(NamedTuple):
     """
     A block device at one instant.
@@ -73,8 +145,7 @@ class Device(NamedTuple):
     across reboots. ``diskseq``: the kernel's sequence number of disks; it tells two devices of
     one name apart. ``state``: "active", or what is wrong or running ("degraded", "resync 12.5
     %"); None if unknown. ``counted``: False where I/O bypasses the device's own counters (a thin
-    pool). ``merges``: whether its driver merges requests. ``queue``: the ``queue/`` attributes
-    that were read, and ``alignment_offset``. ``facts``: what only its kind has (cipher, cache
+    pool). ``merges``: whether its driver merges requests. ``facts``: what only its kind has (cipher, cache
     use), for display. ``counts``: numbers of its status, see ``TargetStatus``. ``full_stripes``: the
     share of bytes written to a parity array as full stripes, and the seconds in which a trace in the
     capture counted it; None without one.
@@ -100,7 +171,7 @@ class Device(NamedTuple):
     counted: bool = True
     merges: bool = False
     uses: tuple[Use, ...] = ()
-    queue: Mapping[str, str] = NO_TEXTS
+    queue: Queue = NO_QUEUE
     facts: Mapping[str, str] = NO_TEXTS
     counts: Counts = NO_COUNTS
     full_stripes: tuple[float, float] | None = None
@@ -117,11 +188,8 @@ class Device(NamedTuple):
 
     def fact_number(self, name: str) -> int | None:
         """Return a fact that is a whole number; None if there is none."""
-        return _whole_number(self.facts.get(name, ""))
-
-    def queue_number(self, name: str) -> int | None:
-        """Return a setting of the queue that is a whole number; None if there is none."""
-        return _whole_number(self.queue.get(name, ""))
+        text = self.facts.get(name, "")  # untrusted
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
 
     @property
     def identity(self) -> str:
@@ -142,8 +210,3 @@ class Device(NamedTuple):
     def mounts(self) -> tuple[str, ...]:
         """Its mount points."""
         return tuple(use.name for use in self.uses if use.kind == "mount")
-
-
-def _whole_number(text: str) -> int | None:
-    """Return the number in *text*, which is untrusted; None if it is none, or has 20 digits or more."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None

@@ -1,18 +1,144 @@
 """
-An interval: the load of every device between two instants.
+The kernel's counters of a device, and an interval: the load of every device between two instants.
 
-It comes from two samples of counters or from one report of a text. ``analysis``
-treats both alike.
+An interval comes from two samples of counters or from one report of a text. The ledger treats both alike.
+
+``in_flight`` is a gauge, not a counter: it is never subtracted. Requests in
+flight at the ends of an interval bound how far the counts of two layers differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from stackmap.model.load import Load
+from stackmap.model.device import StatusReading
+from stackmap.model.load import NONE, ZERO, Flow, Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
-from stackmap.model.target_status import StatusReading
+
+# The kernel keeps milliseconds in 32 bits: they wrap after 49.7 days of waiting.
+MILLISECONDS_WRAP = 1 << 32
+DISCARDS = slice(10, 14)  # the places of the counters of discards
+
+
+class Counters(NamedTuple):
+    """
+    Totals since the device appeared: requests, merges, bytes, milliseconds.
+
+    None where the kernel has no such field (discards before 4.18, flushes before
+    5.5). ``busy_ms``: time with a request in flight; ``weighted_ms``: the same
+    times the number in flight. ``in_flight``: requests in flight now. ``timed``: False for a
+    partition before Linux 2.6.25, which has only requests and bytes; the rest is 0 and unknown.
+    """
+
+    reads: int
+    read_merges: int
+    read_bytes: int
+    read_ms: int
+    writes: int
+    write_merges: int
+    write_bytes: int
+    write_ms: int
+    busy_ms: int
+    weighted_ms: int
+    discards: int | None = None
+    discard_merges: int | None = None
+    discard_bytes: int | None = None
+    discard_ms: int | None = None
+    flushes: int | None = None
+    flush_ms: int | None = None
+    in_flight: int = 0
+    timed: bool = True
+
+    def went_back_from(self, earlier: Counters) -> bool:
+        """Whether a count decreased: the device was replaced or a counter wrapped."""
+        return (
+            self.reads < earlier.reads
+            or self.writes < earlier.writes
+            or self.read_bytes < earlier.read_bytes
+            or self.write_bytes < earlier.write_bytes
+            or self.read_merges < earlier.read_merges
+            or self.write_merges < earlier.write_merges
+            or (self.discards or 0) < (earlier.discards or 0)
+            or (self.discard_merges or 0) < (earlier.discard_merges or 0)
+            or (self.discard_bytes or 0) < (earlier.discard_bytes or 0)
+            or (self.flushes or 0) < (earlier.flushes or 0)
+        )
+
+    def load_since(self, earlier: Counters, seconds: float) -> Load:
+        """Return the load per second since *earlier*, a sample of the same device (see ``went_back_from``)."""
+        per_second = 1 / seconds
+        if not self.timed:
+            return Load(
+                Flow(
+                    (self.reads - earlier.reads) * per_second,
+                    bytes=(self.read_bytes - earlier.read_bytes) * per_second,
+                ),
+                Flow(
+                    (self.writes - earlier.writes) * per_second,
+                    bytes=(self.write_bytes - earlier.write_bytes) * per_second,
+                ),
+            )
+        return Load(
+            read=Flow(
+                (self.reads - earlier.reads) * per_second,
+                (self.read_merges - earlier.read_merges) * per_second,
+                (self.read_bytes - earlier.read_bytes) * per_second,
+                _milliseconds_between(self.read_ms, earlier.read_ms) * per_second,
+            ),
+            write=Flow(
+                (self.writes - earlier.writes) * per_second,
+                (self.write_merges - earlier.write_merges) * per_second,
+                (self.write_bytes - earlier.write_bytes) * per_second,
+                _milliseconds_between(self.write_ms, earlier.write_ms) * per_second,
+            ),
+            discard=self._discards_since(earlier, per_second),
+            flush=self._flushes_since(earlier, per_second),
+            aqu=_milliseconds_between(self.weighted_ms, earlier.weighted_ms) * per_second / 1000,
+            busy=_milliseconds_between(self.busy_ms, earlier.busy_ms) * per_second / 1000,
+            in_flight_at_ends=earlier.in_flight + self.in_flight,
+        )
+
+    def _discards_since(self, earlier: Counters, per_second: float) -> Flow:
+        if (
+            self.discards is None
+            or self.discard_merges is None
+            or self.discard_bytes is None
+            or self.discard_ms is None
+            or earlier.discards is None
+            or earlier.discard_merges is None
+            or earlier.discard_bytes is None
+            or earlier.discard_ms is None
+        ):
+            return NONE
+        if self[DISCARDS] == earlier[DISCARDS]:  # of most devices
+            return ZERO
+        return Flow(
+            (self.discards - earlier.discards) * per_second,
+            (self.discard_merges - earlier.discard_merges) * per_second,
+            (self.discard_bytes - earlier.discard_bytes) * per_second,
+            _milliseconds_between(self.discard_ms, earlier.discard_ms) * per_second,
+        )
+
+    def _flushes_since(self, earlier: Counters, per_second: float) -> Flow:
+        if (
+            self.flushes is None
+            or self.flush_ms is None
+            or earlier.flushes is None
+            or earlier.flush_ms is None
+        ):
+            return NONE
+        return Flow(
+            ios=(self.flushes - earlier.flushes) * per_second,
+            wait=_milliseconds_between(self.flush_ms, earlier.flush_ms) * per_second,
+        )
+
+
+def _milliseconds_between(later: int, earlier: int) -> int:
+    """Return the milliseconds from *earlier* to *later*, allowing for one 32-bit wrap."""
+    return later - earlier if later >= earlier else later - earlier + MILLISECONDS_WRAP
+
 
 LONG_RECORDING = "long recording"  # how a note on intervals of several samples begins
 

@@ -121,3 +121,12 @@ def layout(
         chunk=chunk or None,
         variant=variant,
     )
+
+
+def raid_state(*, failed: bool, action: str, progress: str) -> str:
+    """Return the state in words: a failed member first, then the running action."""
+    # "recover" already says that a member is not in sync.
+    words = ["degraded"] if failed and action != "recover" else []
+    if action not in ("idle", "frozen"):
+        words.append(f"{action} {progress}".strip())
+    return ", ".join(words) or "active"

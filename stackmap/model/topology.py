@@ -1,18 +1,50 @@
 """The devices of a machine and the edges between them."""
 
+from __future__ import annotations
+
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, wraps
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, TypeVarTuple
 
 from stackmap.model.device import Device, Role
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+PREFIX = "_known_"  # of the attribute that keeps the results of a method
+Owner = TypeVar("Owner")
+Given = TypeVarTuple("Given")
+Result = TypeVar("Result")
+
+
+def computed_once(
+    method: Callable[[Owner, *Given], Result],
+) -> Callable[[Owner, *Given], Result]:
+    """Return *method* so that each object computes it once per hashable positional arguments."""
+    name = PREFIX + method.__name__
+
+    @wraps(method)
+    def known(self: Owner, *given: *Given) -> Result:
+        found: dict[Hashable, Any] = vars(self).setdefault(name, {})
+        if given not in found:
+            found[given] = method(self, *given)
+        return found[given]  # type: ignore[no-any-return]  # what *method* returned
+
+    return known
+
+
+def forget(owner: object, *given: Hashable) -> None:
+    """Free what the methods of *owner* computed for these arguments."""
+    for name, found in vars(owner).items():
+        if name.startswith(PREFIX):
+            found.pop(given, None)
+
 
 # Among what is unknown of a topology: it was made from the names in a text.
 NO_TOPOLOGY = "no topology for this text; devices are shown by their own names"
@@ -162,7 +194,7 @@ class Topology:
         """Return the tops whose I/O can reach *name*."""
         return self._tops_of[name]
 
-    def select(self, names: Iterable[str]) -> "Topology":
+    def select(self, names: Iterable[str]) -> Topology:
         """Return the whole stacks that contain *names*, as a topology."""
         kept: set[str] = set()
         for name in names:
@@ -170,7 +202,7 @@ class Topology:
             kept.update(self.with_all_above(name))
         return self.subset(kept)
 
-    def subset(self, names: Iterable[str]) -> "Topology":
+    def subset(self, names: Iterable[str]) -> Topology:
         """Return *names* and the edges between them, as a topology."""
         kept = set(names)
         return Topology(
@@ -180,7 +212,7 @@ class Topology:
             unknown=self.unknown,
         )
 
-    def graph(self) -> "nx.MultiDiGraph":
+    def graph(self) -> nx.MultiDiGraph:
         """Return this as a networkx graph with edges down, for algorithms and exports."""
         # Imported here: it takes 100 ms, which tree and iostat must not pay.
         import networkx as nx

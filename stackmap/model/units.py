@@ -1,4 +1,4 @@
-"""Units of size, in bytes."""
+"""Units of size, in bytes, and shares as text."""
 
 import re
 
@@ -21,3 +21,13 @@ def parse_size(text: str) -> int:
     if found is None or int(found[1]) == 0:
         raise UsageError(f"{text!r} is not a size; write 500M, 2G or 1T")
     return int(found[1]) * _BYTES[found[2]]
+
+
+def percent(part: float, whole: float) -> str:
+    """
+    Return *part* of *whole* as a percentage; 100 % of nothing.
+
+    >>> percent(1, 8), percent(0, 0)
+    ('12.5 %', '100.0 %')
+    """
+    return f"{100 * part / whole if whole else 100:.1f} %"

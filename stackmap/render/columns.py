@@ -97,18 +97,6 @@ def what(row: Row) -> str:
     return f"{role}: {text}" if role else text
 
 
-def _queue(name: str) -> Callable[[Device], Value]:
-    return lambda device: device.queue.get(name)
-
-
-def _queue_bytes(name: str) -> Callable[[Device], Bytes | None]:
-    def count(device: Device) -> Bytes | None:
-        text = device.queue.get(name, "")
-        return Bytes(text) if text.isdecimal() else None
-
-    return count
-
-
 def _bytes(number: int | None) -> Bytes | None:
     return None if number is None else Bytes(number)
 
@@ -156,11 +144,11 @@ COLUMNS = {column.name: column for column in (
     Column("RM", "whether it is removable", lambda d: d.removable),
     Column("UUID", "uuid of the mapping, array or disk", lambda d: d.uuid or None),
     Column("DISKSEQ", "the kernel's sequence number of the device", lambda d: d.diskseq or None, counters=True),
-    Column("IOSTATS", "whether the kernel counts its I/O", _queue("iostats"), counters=True),
-    Column("LOG-SEC", "logical block size", _queue_bytes("logical_block_size"), right=True, geometry=True),
-    Column("PHY-SEC", "physical block size", _queue_bytes("physical_block_size"), right=True, geometry=True),
-    Column("MIN-IO", "minimum efficient request size", _queue_bytes("minimum_io_size"), right=True, geometry=True),
-    Column("OPT-IO", "optimal request size", _queue_bytes("optimal_io_size"), right=True, geometry=True),
+    Column("IOSTATS", "whether the kernel counts its I/O", lambda d: d.queue.iostats, counters=True),
+    Column("LOG-SEC", "logical block size", lambda d: _bytes(d.queue.logical_block_size), right=True, geometry=True),
+    Column("PHY-SEC", "physical block size", lambda d: _bytes(d.queue.physical_block_size), right=True, geometry=True),
+    Column("MIN-IO", "minimum efficient request size", lambda d: _bytes(d.queue.minimum_io_size), right=True, geometry=True),
+    Column("OPT-IO", "optimal request size", lambda d: _bytes(d.queue.optimal_io_size), right=True, geometry=True),
     Column("FACTS", "facts that only this kind has", _facts),
 )}  # fmt: skip
 

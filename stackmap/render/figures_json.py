@@ -12,9 +12,9 @@ from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
-from stackmap.ledger.expected import Expected
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Device
+from stackmap.model.dm_targets import Expected
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
 from stackmap.model.topology import Topology

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from stackmap.document.describe import WRITE_MOSTLY
 from stackmap.document.interval import end_time
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
-from stackmap.model.load import Load
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS, Load
 from stackmap.model.raid import Layout
 from stackmap.model.reason import code_of
 from stackmap.model.topology import Topology
@@ -19,8 +17,8 @@ from stackmap.model.topology import Topology
 if TYPE_CHECKING:
     from stackmap.ledger.amounts import Traffic
     from stackmap.ledger.layers import Total
-    from stackmap.model.differences import Differences
     from stackmap.model.interval import Interval
+    from stackmap.model.machine import Differences
 
 SCHEMA = "stackmap.tree/1"
 
@@ -43,7 +41,7 @@ def differences_json(found: Differences) -> dict[str, object]:
         "gone": [_named(device) for device in found.gone],
         "appeared": [_named(device) for device in found.appeared],
         "changed": [
-            _named(device) | {"changes": [asdict(change) for change in changes]}
+            _named(device) | {"changes": [change._asdict() for change in changes]}
             for device, changes in found.changed
         ],
     }

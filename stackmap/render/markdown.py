@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from stackmap.document import blocks as doc
 from stackmap.document.wording import with_band
-from stackmap.model.metrics import on_one_line
+from stackmap.model.load import on_one_line
 from stackmap.render.text import code_spans, safe
 from stackmap.render.tree import render_tree
 

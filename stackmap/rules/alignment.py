@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.passthrough import is_passthrough
+from stackmap.model.dm_targets import is_passthrough
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.context import Context
@@ -68,7 +68,7 @@ def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Bound
 
 def _sectors(disk: Device) -> Boundaries:
     """Return the physical sectors of *disk*; assumed ones where those it reports may hide larger ones."""
-    physical = disk.queue_number("physical_block_size") or 0
+    physical = disk.queue.physical_block_size or 0
     if physical >= SMALLEST_PHYSICAL_SECTOR:
         return Boundaries(physical, 0, "physical sectors", disk.name, sectors=True)
     reported = f", it reports {physical} bytes" if physical else ""
@@ -160,16 +160,11 @@ def alignment_offset(context: Context, _: Limits) -> Found:
     """Yield devices that the kernel reports as misaligned, unless a known start explains it."""
     topology = context.topology
     known = {edge.above for edge, below in _known_starts(context) if below.past(edge.start or 0)}
-    offsets = {device.name: _offset(device) for device in topology if _offset(device)}
+    offsets = {d.name: d.queue.alignment_offset for d in topology if d.queue.alignment_offset}
     for name, offset in offsets.items():
         lower = topology.with_all_below(name)
         if known.isdisjoint(lower) and offsets.keys().isdisjoint(lower[1:]):
             yield observe(name, {"offset": (float(offset), "bytes")})
-
-
-def _offset(device: Device) -> int:
-    reported = device.queue.get("alignment_offset", "0")
-    return int(reported) if reported.lstrip("-").isdigit() else 0
 
 
 def _known_starts(context: Context) -> Iterator[tuple[Edge, Boundaries]]:

@@ -140,7 +140,7 @@ EXT4_BLOCKS = (4096, 2048, 1024)  # bytes: ext4 counts its stripe in blocks of u
 def crypt_sector(context: Context, _: Limits) -> Found:
     """Yield encrypted devices, good if their sectors are no smaller than the disk's physical ones."""
     for device in context.topology:
-        logical = device.queue_number("logical_block_size")
+        logical = device.queue.logical_block_size
         physical = _largest_physical_sector(context.topology, device.name)
         if device.kind is Kind.CRYPT and logical and physical:
             yield _compare(device.name, logical >= physical, logical=logical, physical=physical)
@@ -149,7 +149,7 @@ def crypt_sector(context: Context, _: Limits) -> Found:
 def _largest_physical_sector(topology: Topology, name: str) -> int:
     """Return the largest physical sector of the disks below *name*; 0 if none is known."""
     disks = map(topology.__getitem__, topology.disks_of(name))
-    return max((disk.queue_number("physical_block_size") or 0 for disk in disks), default=0)
+    return max((disk.queue.physical_block_size or 0 for disk in disks), default=0)
 
 
 @check(
@@ -225,8 +225,8 @@ def optimal_size(context: Context, _: Limits) -> Found:
     """Yield tops above a striped array, good if they have its optimal_io_size."""
     for top in context.topology.tops:
         array = _array_below(context.topology, top.name)
-        own = top.queue_number("optimal_io_size")
-        wanted = None if array is None else array.queue_number("optimal_io_size")
+        own = top.queue.optimal_io_size
+        wanted = None if array is None else array.queue.optimal_io_size
         if array is not None and array.name != top.name and own is not None and wanted:
             words = {"array": array.title}
             yield _compare(top.name, own == wanted, words, told=own, wanted=wanted)

@@ -17,8 +17,9 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.ledger.device_state import StatusChange
     from stackmap.ledger.ledger import Ledger
     from stackmap.ledger.parity import Parity
-    from stackmap.model.io_limit import IoLimit
-    from stackmap.model.target_status import StatusReading, TargetStatus
+    from stackmap.model.cgroup_io import IoLimit
+    from stackmap.model.device import StatusReading, TargetStatus
+
 
 UNKNOWN = Load()
 

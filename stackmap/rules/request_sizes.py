@@ -169,7 +169,7 @@ def request_limit(context: Context, limits: Limits) -> Found:
         if raid.kind is not Kind.ARRAY or layout is None or not layout.parity or not layout.chunk:
             continue
         stripe = layout.chunk * layout.data
-        sizes = ((user.queue_number("max_sectors_kb"), user) for user in _users(context, raid))
+        sizes = ((user.queue.max_sectors_kb, user) for user in _users(context, raid))
         known = [(float(kib * KIB), user) for kib, user in sizes if kib]
         if not known or min(known, key=lambda pair: pair[0])[0] >= stripe:
             continue

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from math import ceil
 
 from stackmap.ledger.layers import counted_tops
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
+from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
 from stackmap.rules.disk import medium
 from stackmap.rules.rule import Found, Limits, Observation, Rule, Severity, observe

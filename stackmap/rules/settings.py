@@ -45,7 +45,7 @@ def stripe_cache(context: Context, limits: Limits) -> Found:
 def no_scheduler(context: Context, limits: Limits) -> Found:
     """Yield spinning disks that queue requests without an I/O scheduler."""
     for device in context.disks:
-        queue, text = context.load(device.name).aqu, device.queue.get("scheduler", "")
+        queue, text = context.load(device.name).aqu, device.queue.scheduler or ""
         chosen = text.partition("[")[2].partition("]")[0] or text  # "[none] mq-deadline", or "none"
         if device.rotational and chosen == "none" and (queue or 0.0) >= limits["queue"]:
             yield observe(device.name, {"queue": (queue, "requests")})
@@ -65,7 +65,7 @@ def no_scheduler(context: Context, limits: Limits) -> Found:
 def queue_full(context: Context, limits: Limits) -> Found:
     """Yield disks with nearly as many requests in flight as their queue holds."""
     for device in context.disks:
-        capacity, depth = device.queue_number("nr_requests"), context.load(device.name).aqu
+        capacity, depth = device.queue.nr_requests, context.load(device.name).aqu
         if capacity and (depth or 0.0) >= limits["share"] * capacity:
             yield observe(
                 device.name, {"queue": (depth, "requests"), "holds": (float(capacity), "requests")}
@@ -85,7 +85,7 @@ def queue_full(context: Context, limits: Limits) -> Found:
 def read_ahead(context: Context, limits: Limits) -> Found:
     """Yield volumes whose reads have the size of a read-ahead that is smaller than a stripe."""
     for device in context.measured:
-        ahead = (device.queue_number("read_ahead_kb") or 0) * KIB
+        ahead = (device.queue.read_ahead_kb or 0) * KIB
         stripe, read = device.layout and device.layout.stripe, context.load(device.name).read
         if not ahead or not stripe or read.size is None or ahead >= stripe:
             continue
@@ -116,7 +116,7 @@ def write_through(context: Context, limits: Limits) -> Found:
     """Yield spinning disks that write a lot with their write cache off."""
     for device in context.disks:
         write = context.load(device.name).write
-        if not device.rotational or device.queue.get("write_cache") != "write through":
+        if not device.rotational or device.queue.write_cache != "write through":
             continue
         slow = (write.await_ms or 0.0) >= limits["await"]
         if slow and context.enough(write.ios, limits["requests"]):

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from stackmap.ledger.device_state import thread_usage
 from stackmap.ledger.layers import layers
-from stackmap.model.device import Device, Kind
-from stackmap.model.io_limit import IoLimit
-from stackmap.model.target_status import RaidThread
+from stackmap.model.cgroup_io import IoLimit
+from stackmap.model.device import Device, Kind, RaidThread
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Figure, Found, Limits, Observation, Rule, Severity, observe
 

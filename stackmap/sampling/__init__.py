@@ -15,7 +15,7 @@ from typing import TypeVar
 from stackmap.errors import InputError, NoInterval, SourceMissing
 from stackmap.host import Host
 from stackmap.model.interval import Interval
-from stackmap.sources import diskstats, uptime
+from stackmap.sources import diskstats
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def since_boot(host: Host) -> Interval:
         raise NoInterval("no readable sample, so no averages since boot")
     sample = diskstats.read(host, instant)
     try:
-        seconds = uptime.read(host)
+        seconds = diskstats.read_uptime(host)
     except SourceMissing as error:
         raise SourceMissing(f"no averages since boot: {error}") from error
     return diskstats.since_boot(sample, seconds)

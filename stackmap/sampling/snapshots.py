@@ -14,9 +14,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from stackmap.errors import InputError
-from stackmap.model.device import Device
+from stackmap.model.device import Device, StatusReading
 from stackmap.model.interval import Interval
-from stackmap.model.target_status import StatusReading
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
@@ -155,7 +154,7 @@ def interval_between(
         loads = {n: load for n, load in loads.items() if n not in gone}
     events = [*interval.events, *gone.values()]
     if later.changes:
-        sampled = frozenset(diskstats.names(later.sample))
+        sampled = frozenset(later.sample.names)
         events += unsampled_events(later.changes, later.topology, sampled, events)
     titled = (_with_label(event, earlier, later) for event in events)
     ends = (earlier.reading, later.reading)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Answer, Host
-from stackmap.model.target_status import StatusReading
+from stackmap.model.device import StatusReading
 from stackmap.model.topology import Topology
 from stackmap.sampling.snapshots import (
     Identities,
@@ -113,8 +113,8 @@ class Watch:
 
         *last*: it is known to be the last one, and has a new reading.
         """
-        sample = diskstats.read(self._host, time)
-        before, self._last_sample = self._last_sample, sample
+        before = self._last_sample
+        self._last_sample = sample = diskstats.read(self._host, time, before)
         self._start_survey_if_due(self._read_uevents(), time, last=last)
         survey = self._finished_survey(patience)
         if survey is not None:
@@ -176,7 +176,7 @@ class Watch:
     def _snapshot_before_survey(self, last: Sample | None, sample: Sample) -> Snapshot:
         """Return the snapshot while the identities of changed devices are still unknown."""
         if last is not None:
-            self._sampled |= {*diskstats.names(last), *diskstats.names(sample)}
+            self._sampled |= {*last.names, *sample.names}
         changes = self._changes + self._later_changes
         if changes.unknown:
             return Snapshot(sample, self.topology, None, later_changes=changes)

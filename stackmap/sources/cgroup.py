@@ -1,5 +1,5 @@
 """
-I/O of each control group (a service, a container) per device.
+Control groups (services, containers): their I/O per device, and their owners by the names that engines use.
 
 Version 2: ``io.stat`` has one line per device, ``8:16 rbytes=… wbytes=… rios=… wios=… dbytes=… dios=…``,
 and a group's figures include its subgroups. Version 1 has a tree of groups per controller. ``blkio`` has
@@ -9,8 +9,13 @@ under blkio.
 The kernel counts I/O at the device it was sent to, and below only where the owner is still known. So each
 line is for one layer, and lines of two layers must not be added. Version 1 counts page-cache writeback
 for the root group only.
+
+Owners: one line per container engine. IDs are cut to 12 digits, as the engines' own tools do.
 """
 
+from __future__ import annotations
+
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,6 +23,7 @@ from typing import NamedTuple
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.cgroup_io import CgroupCounters, CgroupSample
+from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import list_names
 
 ROOT = "/sys/fs/cgroup"
@@ -138,3 +144,71 @@ def _directions(text: str) -> defaultdict[str, dict[str, int]]:
         if len(words) == 2 and words[1].isdecimal():
             found[number][words[0]] = int(words[1])
     return found
+
+
+CONTAINER_ID = r"([0-9a-f]{12})[0-9a-f]*"
+
+# Beginning of one part of a group's path, pattern of the rest, the kind of its owner, and the owner's name.
+ENGINES = (
+    ("docker-", rf"{CONTAINER_ID}\.scope", "container", "docker {}"),
+    ("libpod-", rf"{CONTAINER_ID}\.scope", "container", "podman {}"),
+    ("cri-containerd-", rf"{CONTAINER_ID}\.scope", "container", "kubernetes {}"),
+    ("crio-", rf"{CONTAINER_ID}\.scope", "container", "kubernetes {}"),
+    ("lxc.payload.", r"(.+)", "container", "lxc {}"),
+    ("machine-qemu-", r"\d+-(.+)\.scope", "vm", "{}"),
+    ("machine-", r"(.+)\.scope", "container", "nspawn {}"),
+)
+# Engines whose name is a directory, with the container as the next part.
+ENGINE_FOLDERS = {
+    "docker": (CONTAINER_ID, "docker {}"),
+    "lxc": (r"(?!\.)(.+)", "lxc {}"),
+    "kubepods": (CONTAINER_ID, "kubernetes {}"),
+}
+SERVICE = ".service"
+
+
+def owner(group: str) -> tuple[str, str] | None:
+    r"""
+    Return the kind and the name of the owner of *group*; None if it has none.
+
+    >>> owner("/system.slice/docker-0123456789abcdef.scope/init.scope")
+    ('container', 'docker 0123456789ab')
+    >>> owner(r"/machine.slice/machine-qemu\x2d3\x2dweb1.scope"), owner("/system.slice/mariadb.service")
+    (('vm', 'web1'), ('service', 'mariadb'))
+    >>> owner("/user.slice")
+    """
+    parts = [unmangle(part) for part in group.split("/")]
+    # From the top: everything inside a container belongs to the container.
+    found = next(_containers(parts), None)
+    if found:
+        return found
+    units = (part for part in parts if part.endswith(SERVICE))
+    services = [name for unit in units if (name := unit.removesuffix(SERVICE))]
+    return ("service", services[-1]) if services else None
+
+
+def group_of_owner(group: str) -> str:
+    r"""
+    Return the outermost group around *group* that has the same owner; *group* itself without one.
+
+    >>> group_of_owner("/machine.slice/libpod-0123456789abcdef.scope/container")
+    '/machine.slice/libpod-0123456789abcdef.scope'
+    >>> group_of_owner("/user.slice/session-1.scope")
+    '/user.slice/session-1.scope'
+    """
+    who, parts = owner(group), group.split("/")
+    around = ("/".join(parts[:end]) for end in range(2, len(parts)))
+    return next((each for each in around if who and owner(each) == who), group)
+
+
+def _containers(parts: list[str]) -> Iterator[tuple[str, str]]:
+    for place, part in enumerate(parts):
+        for start, pattern, how, who in ENGINES:
+            # Mostly no engine's part begins so, and no pattern is compiled.
+            if part.startswith(start) and (match := re.fullmatch(pattern, part[len(start) :])):
+                yield how, who.format(match[1])
+        above = parts[place - 1] if place else ""
+        folder = "kubepods" if above.startswith("kubepods") else above
+        pattern, who = ENGINE_FOLDERS.get(folder, ("", ""))
+        if who and (match := re.fullmatch(pattern, part)):
+            yield "container", who.format(match[1])

@@ -8,7 +8,7 @@ knows. A serial is on VPD page 0x80, after four bytes.
 from typing import NamedTuple
 
 from stackmap.host import Host
-from stackmap.sources import udev
+from stackmap.sources import sysfs
 from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import Block, attribute, list_names
 
@@ -46,7 +46,7 @@ def identity(host: Host, block: Block) -> Identity:
     serial = ask("serial") or ask_block("serial") or _vpd_serial(host, path, entries)
     scsi = block.name.startswith("sd") and (not serial or vendor == "ATA")
     if scsi or ("device" in block.entries and not entries - {"block"}):
-        record = _by_udev(udev.properties(host, block.number))
+        record = _by_udev(sysfs.udev_properties(host, block.number))
         model, serial = record.model or model, record.serial or serial
         vendor = "" if record.model else vendor
     # virtio's vendor is only a number.

@@ -1,11 +1,18 @@
 """
-Names and uuids of device-mapper devices: ``/sys/block/dm-N/dm`` and ``dmsetup info``.
+Device-mapper devices: ``/sys/block/dm-N/dm``, ``dmsetup info``, ``dmsetup table`` and ``dmsetup status``.
 
 sysfs has four files per device, readable by everyone; dmsetup has all devices at once but needs
 root. Without root the tables are unknown. Still, the uuid names the creator ("CRYPT-LUKS2-…",
 "mpath-…", "LVM-…"), LVM names sub-LVs by purpose, and ``slaves/`` lists the devices below.
+
+A line of a table or status is ``name: start length target words…`` in 512-byte sectors. A device may have
+several lines, or none without a table. ``dm_targets`` reads the words.
 """
 
+from __future__ import annotations
+
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -14,7 +21,11 @@ from typing import NamedTuple
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Kind, Role
-from stackmap.sources import dm_commands, lvm_names, udev
+from stackmap.model.units import SECTOR
+from stackmap.sources import dm_commands, lvm_names, sysfs
+from stackmap.sources.dm_commands import STATUS, TABLE
+from stackmap.sources.dm_targets.segment import Segment
+from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import Block, attribute, read_only
 
 # Target and kind by the beginning of the uuid, longer beginnings first.
@@ -93,7 +104,7 @@ def read(
     if wanted:
         dm_commands.start(host)
         with suppress(SourceError):  # sysfs has the same
-            info = parse(host.run(*dm_commands.INFO))
+            info = parse_info(host.run(*dm_commands.INFO))
     return {
         block.name: _mapped(host, block, info.get(block.number), known.get(block.name))
         for block in wanted
@@ -101,13 +112,13 @@ def read(
 
 
 @lru_cache(maxsize=1)  # after most uevents it is the same
-def parse(text: str) -> Mapping[str, DmInfo]:
+def parse_info(text: str) -> Mapping[str, DmInfo]:
     """
     Return the devices by number; any columns may stand in between.
 
     Separated by "|" as stackmap asks, or by spaces under a heading as ``dmsetup info -c`` prints.
 
-    >>> parse("vg-lv|254|3|L-sw|LVM-abc")
+    >>> parse_info("vg-lv|254|3|L-sw|LVM-abc")
     {'254:3': DmInfo(name='vg-lv', uuid='LVM-abc', suspended=True, read_only=False)}
     """
     first, _, rest = text.partition("\n")
@@ -130,7 +141,7 @@ def _from_sysfs(host: Host, block: Block) -> DmInfo:
     path = f"{block.path}/dm"
     name, uuid = attribute(host, f"{path}/name"), attribute(host, f"{path}/uuid")
     if not name:  # a partial tree
-        said = udev.properties(host, block.number)
+        said = sysfs.udev_properties(host, block.number)
         name, uuid = said.get("DM_NAME", block.listed_name), said.get("DM_UUID", "")
     return DmInfo(
         name=name,
@@ -194,3 +205,41 @@ def role(below: MappedDevice, target: str) -> Role:
     if below.lv.ending == "real" and target in ("snapshot", "snapshot-merge", "thin"):
         return Role.ORIGIN
     return below.lv.role
+
+
+NO_DEVICES = "No devices found"
+_SEGMENT = re.compile(r"(.*?): (\d{1,19}) (\d{1,19}) (\S+)(.*)", re.ASCII)
+
+Segments = Mapping[str, tuple[Segment, ...]]
+
+
+def read_tables(host: Host) -> Segments:
+    """Return the live tables; ``SourceError`` if the text is the message of a failed command."""
+    text = host.run(*TABLE)
+    if found := parse_segments(text):
+        return found
+    # A device without a table is "name:".
+    others = [
+        line for line in text.splitlines() if line.strip() and not line.rstrip().endswith(":")
+    ]
+    if others and others[0] != NO_DEVICES:
+        raise SourceError(f"dmsetup table: {others[0][:80]}")
+    return found
+
+
+def read_statuses(host: Host) -> Segments:
+    """Return the status lines, without a metadata commit."""
+    return parse_segments(host.run(*STATUS))
+
+
+@lru_cache(maxsize=2)  # after most uevents, the tables and the states are the same
+def parse_segments(text: str) -> Segments:
+    """Return the segments of each device, by its unmangled name."""
+    segments: defaultdict[str, list[Segment]] = defaultdict(list)
+    for line in text.splitlines():
+        if match := _SEGMENT.fullmatch(line):
+            name, start, length, target, words = match.groups()
+            segments[unmangle(name)].append(
+                Segment(int(start) * SECTOR, int(length) * SECTOR, target, tuple(words.split()))
+            )
+    return {name: tuple(found) for name, found in segments.items()}

@@ -13,9 +13,9 @@ from functools import partial
 from itertools import islice
 
 from stackmap.host import Host
-from stackmap.model.io_limit import IoLimit
+from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.topology import Topology
-from stackmap.sources import cgroup, libvirt
+from stackmap.sources import cgroup, guests
 from stackmap.sources.sysfs import attribute, list_names
 
 # A device's number or path, and its caps.
@@ -81,7 +81,7 @@ def parse_v1(cap: str, text: str) -> Iterator[DeviceCaps]:
 def parse_domain(text: str) -> Iterator[DeviceCaps]:
     """Yield path and caps of each disk with an ``<iotune>`` in a domain's XML; nothing if it is not XML."""
     try:
-        root = libvirt.xml(text)
+        root = guests.xml(text)
     except ValueError:
         return
     for disk in root.iter("disk"):
@@ -99,9 +99,9 @@ def parse_domain(text: str) -> Iterator[DeviceCaps]:
 
 def _domains(host: Host, topology: Topology) -> Iterator[IoLimit]:
     by_path = {f"/dev/{device.title}": name for name, device in topology.devices.items()}
-    for name in list_names(host, libvirt.RUNNING):
+    for name in list_names(host, guests.RUNNING):
         if name.endswith(".xml"):
-            path = f"{libvirt.RUNNING}/{name}"
+            path = f"{guests.RUNNING}/{name}"
             for dev, caps in parse_domain(attribute(host, path)):
                 if dev in by_path:
                     yield IoLimit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)

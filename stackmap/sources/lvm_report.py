@@ -1,8 +1,11 @@
 """
-``lvm fullreport``: VGs, PVs, LVs and segments in one consistent answer.
+LVM's reports: ``lvm fullreport`` for plans, and the tags of LVs. Both need root.
 
-Placement needs it: libblockdev 2.x reports neither segments nor which LV uses which
-extents of a PV. Needs root. Field names are LVM's (lvs(8), pvs(8)); numbers come as text.
+The full report has VGs, PVs, LVs and segments in one consistent answer. Placement needs it: libblockdev
+2.x reports neither segments nor which LV uses which extents of a PV. Field names are LVM's (lvs(8),
+pvs(8)); numbers come as text. Ceph marks its LVs with tags (``ceph.osd_id=3``), which are in LVM's
+metadata only. ``lvs`` reads the devices that LVM knows, so it runs only if tags are needed, and ignores
+suspended devices instead of waiting for them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any
 from stackmap.errors import ParseError
 from stackmap.host import Host
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
+from stackmap.sources.sysfs import output
 
 FIELDS = {
     "vg": "vg_name,vg_extent_size,vg_attr,vg_lock_type",
@@ -107,3 +111,36 @@ def _extents_by_pv(rows: list[Row]) -> defaultdict[str, dict[str, int]]:
 def _without_brackets(name: str) -> str:
     """Return an LV's name without the brackets around sub-LVs."""
     return name.strip("[]")
+
+
+TAGS = (
+    "lvs", "--all", "--reportformat=json", "--readonly", "--options=vg_name,lv_name,lv_tags",
+    "--config=devices/ignore_suspended_devices=1",
+)  # fmt: skip
+
+
+def read_tags(host: Host) -> dict[str, dict[str, str]]:
+    """Return the tags of each LV (``vg/lv``) as key and value, {} if unavailable."""
+    return parse_tags(output(host, *TAGS))
+
+
+def parse_tags(text: str) -> dict[str, dict[str, str]]:
+    """
+    Return the tags in a report of lvs; {} if it is not one.
+
+    >>> parse_tags('{"report": [{"lv": [{"vg_name": "v", "lv_name": "l", "lv_tags": "a.b=3,c"}]}]}')
+    {'v/l': {'a.b': '3', 'c': ''}}
+    """
+    try:
+        rows = [row for report in json.loads(text)["report"] for row in report["lv"]]
+        return {
+            f"{row['vg_name']}/{row['lv_name'].strip('[]')}": _tags_of(row["lv_tags"])
+            for row in rows
+        }
+    except DAMAGE:
+        return {}
+
+
+def _tags_of(text: str) -> dict[str, str]:
+    pairs = (tag.partition("=") for tag in text.split(",") if tag)
+    return {key: value for key, _, value in pairs}

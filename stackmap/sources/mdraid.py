@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from stackmap.host import Host
 from stackmap.model.device import Role
-from stackmap.model.raid import Layout, layout
-from stackmap.model.units import KIB
-from stackmap.sources.progress import percent, raid_state
+from stackmap.model.raid import Layout, layout, raid_state
+from stackmap.model.units import KIB, percent
 from stackmap.sources.sysfs import Block, attribute, kernel_name, list_names, parse_int
 
 _MEMBER = "dev-"

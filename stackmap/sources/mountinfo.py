@@ -1,10 +1,12 @@
 r"""
-``/proc/self/mountinfo``: mounted file systems.
+``/proc/self/mountinfo`` and ``/proc/swaps``: mounted file systems and swap.
 
-``id above major:minor root point options … - type source superoptions``. Spaces and backslashes
-in a path are octal (``\040``). btrfs and other file systems over several devices have a number of
-their own (major 0), so their source counts.
+A line of mountinfo is ``id above major:minor root point options … - type source superoptions``. Spaces and
+backslashes in a path are octal in both files (``\040``). btrfs and other file systems over several devices
+have a number of their own (major 0), so their source counts.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Mapping
@@ -91,3 +93,33 @@ def unescape(text: str) -> str:
     if "\\" not in text:
         return text
     return re.sub(_OCTAL, lambda match: chr(int(match[1], 8)), text)
+
+
+SWAPS = "/proc/swaps"
+_SWAP_PRIORITY = r"-?[0-9]{1,6}"
+
+
+def swap_devices(host: Host) -> list[str]:
+    """Return the paths of the swap devices, [] if they cannot be read."""
+    return parse_swaps(attribute(host, SWAPS))
+
+
+def swap_files(host: Host) -> list[str]:
+    """Return the paths of the swap files, [] if they cannot be read."""
+    return parse_swaps(attribute(host, SWAPS), "file")
+
+
+def swap_priorities(host: Host) -> dict[str, int]:
+    """Return the priority of each swap device and file by path, {} if they cannot be read."""
+    lines = (line.split() for line in attribute(host, SWAPS).splitlines()[1:])
+    return {
+        unescape(words[0]): int(words[-1])
+        for words in lines
+        if re.fullmatch(_SWAP_PRIORITY, words[-1] if words else "")
+    }
+
+
+def parse_swaps(text: str, kind: str = "partition") -> list[str]:
+    """Return the paths of type *kind*: "partition" (any block device) or "file"."""
+    lines = (line.split() for line in text.splitlines()[1:])
+    return [unescape(words[0]) for words in lines if words[1:2] == [kind]]

@@ -3,30 +3,33 @@ State to poll because the kernel sends no uevent for it: dm targets, md resyncs,
 
 Answers are kept as text and parsed when they change. A change of ``volume_state`` means that it is
 time to rediscover; progress is left out of it, and whether an array was written to.
+
+md has one thread per array, named ``md0_raid5``. Under LVM all of them are named ``mdX_raid5``
+(dm-raid.c), so their names do not say which volume they serve. Kernel threads are children of
+process 2; a container sees none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from stackmap.host import Host
-from stackmap.model.device import Device, Kind
-from stackmap.model.target_status import RaidThread, StatusReading, TargetStatus
+from stackmap.model.device import Device, Kind, RaidThread, StatusReading, TargetStatus
+from stackmap.model.dm_targets import DM_TARGETS
+from stackmap.model.raid import raid_state
 from stackmap.model.topology import Topology
-from stackmap.sources import dmsetup, mountinfo, raid_threads
+from stackmap.sources import dm, mountinfo
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
-from stackmap.sources.progress import raid_state
 from stackmap.sources.sysfs import ROOT, attribute, output, parse_int
 
 MD_ATTRIBUTES = ("sync_action", "degraded")
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
 RAID_HEALTH, RAID_ACTION = 2, 4
-POLLED_TARGETS = frozenset(
-    ("raid", "thin-pool", "cache", "writecache", "snapshot", "snapshot-merge")
-)
+POLLED_TARGETS = frozenset(target.name for target in DM_TARGETS.values() if target.polled)
 
 
 @dataclass(frozen=True)
@@ -70,16 +73,16 @@ class PolledDevices:
         md_state = self.md_state(host)
         statuses = output(host, *STATUS) if self.by_dm_name else ""
         mounts = attribute(host, mountinfo.PATH)
-        return Polled(statuses, mounts, md_state, raid_threads.read(host, self.threads))
+        return Polled(statuses, mounts, md_state, read_stats(host, self.threads))
 
     def reading(self, polled: Polled, time: float) -> StatusReading:
         """Return the status of dm targets, arrays and threads that *polled* has, as of *time*."""
         targets = {**dict(self._targets(polled.statuses)), **dict(self._md_states(polled.md_state))}
-        threads = dict(raid_threads.parse(self.threads, polled.stats))
+        threads = dict(parse_stats(self.threads, polled.stats))
         return StatusReading(time, targets, threads)
 
     def _targets(self, statuses: str) -> Iterator[tuple[str, TargetStatus]]:
-        for name, (segment, *more) in dmsetup.parse(statuses).items():
+        for name, (segment, *more) in dm.parse_segments(statuses).items():
             device = self.by_dm_name.get(name)
             if device is not None and not more and segment.target in POLLED_TARGETS:
                 status = status_of(segment)
@@ -98,14 +101,45 @@ def polled_devices(host: Host, topology: Topology) -> PolledDevices:
     wanted = {d.dm_name: d for d in devices if d.dm_name and d.target in POLLED_TARGETS}
     arrays = tuple(d for d in devices if d.kind is Kind.ARRAY)
     raid = arrays or any(d.target == "raid" for d in devices)
-    return PolledDevices(wanted, arrays, raid_threads.find(host) if raid else ())
+    return PolledDevices(wanted, arrays, find_threads(host) if raid else ())
 
 
 def _states(statuses: str) -> Iterator[str]:
-    for name, segments in dmsetup.parse(statuses).items():
+    for name, segments in dm.parse_segments(statuses).items():
         for segment in segments:
             if segment.target == "raid":
                 words = segment.words
                 yield " ".join((name, *words[RAID_HEALTH:][:1], *words[RAID_ACTION:][:1]))
             elif segment.target in POLLED_TARGETS:
                 yield f"{name} {status_of(segment).state}"
+
+
+KERNEL_THREADS = ("ps", "--ppid=2", "--no-headers", "--format=pid,comm")
+TICKS = 100  # per second: USER_HZ of every architecture that Debian and Red Hat support
+_THREAD = re.compile(r"md\S+_raid(?:1|10|4|5|6)")
+_STAT = re.compile(r"\d+ \((.*)\) \S(?: -?\d+){10} (\d+) (\d+) .*", re.DOTALL)
+
+
+def find_threads(host: Host) -> tuple[RaidThread, ...]:
+    """Return md's threads; () where the kernel's threads are not visible."""
+    named = (line.split(None, 1) for line in output(host, *KERNEL_THREADS).splitlines())
+    return tuple(
+        RaidThread(int(words[0]), words[1].strip())
+        for words in named
+        if len(words) > 1 and words[0].isdecimal() and _THREAD.fullmatch(words[1].strip())
+    )
+
+
+def read_stats(host: Host, threads: Iterable[RaidThread]) -> tuple[str, ...]:
+    """Return the ``stat`` of each of *threads*; "" of one that ended."""
+    return tuple(attribute(host, f"/proc/{thread.pid}/stat") for thread in threads)
+
+
+def parse_stats(
+    threads: Iterable[RaidThread], stats: Iterable[str]
+) -> Iterator[tuple[RaidThread, float]]:
+    """Yield each thread that still runs, with the CPU seconds it has used."""
+    for thread, stat in zip(threads, stats, strict=True):
+        match = _STAT.fullmatch(stat)
+        if match and match[1] == thread.name[: len(match[1])]:
+            yield thread, (int(match[2]) + int(match[3])) / TICKS

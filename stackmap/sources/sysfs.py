@@ -1,16 +1,19 @@
 """
-``/sys/block``: the block devices, and the block layer's attributes of each.
+``/sys/block``: the block devices, and the block layer's attributes of each; udev's record of a device.
 
 The listing of a device's directory shows its kind (``dm/``, ``md/``, ``loop/`` …),
 so no missing file is opened: a host has thousands of devices. A ``/`` in a
 kernel name (cciss/c0d0) is ``!`` here.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
+from stackmap.model.device import NO_QUEUE, Queue
 from stackmap.model.units import SECTOR
 
 ROOT = "/sys/block"
@@ -26,8 +29,15 @@ GEOMETRY = (
     "rotational",
 )
 
-# Attributes of queue/ with the settings of the queue.
-SETTINGS = ("scheduler", "nr_requests", "read_ahead_kb", "write_cache", "max_sectors_kb")
+# Attributes with the settings of the queue; all are in queue/ but the last, which is the device's own.
+SETTINGS = (
+    "scheduler",
+    "nr_requests",
+    "read_ahead_kb",
+    "write_cache",
+    "max_sectors_kb",
+    "alignment_offset",
+)
 
 
 class Block(NamedTuple):
@@ -140,23 +150,39 @@ def slaves(host: Host, block: Block) -> list[str]:
     return [kernel_name(name) for name in names] or list(block.listed_below)
 
 
-def queue(host: Host, block: Block, names: tuple[str, ...]) -> dict[str, str]:
-    """Return those ``queue/`` attributes among *names* that exist, without numbers that no kernel has."""
+def queue(host: Host, block: Block, names: Collection[str]) -> Queue:
+    """Return the settings of the queue of *block*, of which only *names* are read."""
+
+    def text(name: str) -> str | None:
+        return attribute(host, f"{block.path}/queue/{name}") or None if name in names else None
+
+    def number(name: str) -> int | None:
+        value = parse_int(text(name) or "")
+        return None if value is None or value < 0 else value
+
+    def flag(name: str) -> bool | None:
+        value = text(name)
+        return None if value is None else value == "1"
+
+    offset = ""
+    if "alignment_offset" in names:
+        offset = attribute(host, f"{block.path}/alignment_offset")
     if "queue" not in block.entries:
-        return {}
-    found = {name: attribute(host, f"{block.path}/queue/{name}") for name in names}
-    return {name: value for name, value in found.items() if value and _is_plausible(value)}
-
-
-def _is_plausible(value: str) -> bool:
-    """Whether *value* is a word, or a number that a kernel can have."""
-    return not value.lstrip("-").isdigit() or parse_int(value) is not None
-
-
-def alignment(host: Host, block: Block) -> dict[str, str]:
-    """Return the bytes by which *block* begins past its disk's alignment boundary."""
-    record = attribute(host, f"{block.path}/alignment_offset")
-    return {"alignment_offset": record} if record and _is_plausible(record) else {}
+        return Queue(alignment_offset=parse_int(offset)) if offset else NO_QUEUE
+    return Queue(
+        iostats=flag("iostats"),
+        logical_block_size=number("logical_block_size"),
+        physical_block_size=number("physical_block_size"),
+        minimum_io_size=number("minimum_io_size"),
+        optimal_io_size=number("optimal_io_size"),
+        rotational=flag("rotational"),
+        scheduler=text("scheduler"),
+        nr_requests=number("nr_requests"),
+        read_ahead_kb=number("read_ahead_kb"),
+        write_cache=text("write_cache"),
+        max_sectors_kb=number("max_sectors_kb"),
+        alignment_offset=parse_int(offset),
+    )
 
 
 def kernel_name(name: str) -> str:
@@ -184,3 +210,26 @@ def _block(
     known = f"{major}:{minor}" if major else attribute(host, f"{path}/dev")
     # DISKSEQ exists since 5.15.
     return Block(name, path, entries, known, record.get("DISKSEQ", ""), whole)
+
+
+def udev_properties(host: Host, number: str) -> dict[str, str]:
+    """Return udev's properties of device *number*, {} without any or without permission."""
+    try:
+        return host.udev(number)
+    except SourceError:
+        return {}
+
+
+def udev_content(record: dict[str, str], *, partition: bool) -> str | None:
+    """
+    Return the file system or partition table on a device; "" if there is none that udev knows.
+
+    None if udev has no record. A *partition* has its disk's table among its properties.
+
+    >>> udev_content({"DEVTYPE": "disk", "ID_PART_TABLE_TYPE": "gpt"}, partition=False)
+    'gpt'
+    """
+    if not record:
+        return None
+    table = "" if partition else record.get("ID_PART_TABLE_TYPE", "")
+    return record.get("ID_FS_TYPE") or table

@@ -64,7 +64,7 @@ def read_untimed(lines: Lines) -> Iterator[Interval]:
         spoilt += cut
         if last is not None:
             alone = False
-            yield _annotated(diskstats.between(last, replace(copy, time=1.0)), NO_LENGTH, spoilt)
+            yield _annotated(diskstats.between(last, copy), NO_LENGTH, spoilt)
             spoilt = 0
         last = copy
     if alone and last is not None:
@@ -79,28 +79,29 @@ def samples(lines: Iterable[str]) -> Iterator[tuple[Sample, bool]]:
         stamp = STAMP.match(line)
         if stamp is not None:
             if time is not None:
-                yield Sample(time, tuple(seen)), False
+                yield Sample(time, seen), False
             time, seen = float(stamp[1]), []
         elif time is not None and line.strip():
             seen.append(line.rstrip("\n"))
             if len(seen) > MAX_DEVICES:
                 raise InputError(f"refused: more than {MAX_DEVICES} lines in one sample")
     if time is not None and seen:
-        yield Sample(time, tuple(seen)), True
+        yield Sample(time, seen), True
 
 
 def _damage(start: Sample | None, sample: Sample, *, last: bool) -> str:
     """Return why *sample* is unusable, "" if it is usable: a bad line, or a last one without all devices."""
     try:
-        after = list(diskstats.parse(sample.lines))
-        before = [] if start is None or not last else list(diskstats.parse(start.lines))
+        after = list(sample.counters)
+        before = [] if start is None or not last else list(start.counters)
     except ParseError:
         return LAST_TRUNCATED if last else DAMAGED
     return LAST_TRUNCATED if len(after) < len(before) and before[: len(after)] == after else ""
 
 
 def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
-    """Yield each copy, and how many of its lines were damaged."""
+    """Yield each copy, one second after the one before, and how many of its lines were damaged."""
+    count = 0
     seen: dict[str, str] = {}
     cut = 0
     for line in lines:
@@ -112,13 +113,13 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
             cut += PERHAPS_CUT.match(line) is not None
             continue
         if device[1] in seen:
-            yield Sample(0.0, tuple(seen.values())), cut
-            seen, cut = {}, 0
+            yield Sample(count, seen.values()), cut
+            count, seen, cut = count + 1, {}, 0
         seen[device[1]] = line
         if len(seen) > MAX_DEVICES:
             raise InputError(f"refused: more than {MAX_DEVICES} devices in one sample")
     if seen:
-        yield Sample(0.0, tuple(seen.values())), cut
+        yield Sample(count, seen.values()), cut
 
 
 def _annotated(interval: Interval, note: str, spoilt: int) -> Interval:

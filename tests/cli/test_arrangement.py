@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from stackmap.cli import COMMANDS, stackmap
 from stackmap.document import blame
 from stackmap.ledger.amplification import COLUMNS
-from stackmap.model.metrics import METRICS, on_one_line
+from stackmap.model.load import METRICS, on_one_line
 from tests.test_man import SAMPLES
 
 

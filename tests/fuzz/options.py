@@ -12,7 +12,7 @@ import click
 from stackmap import cli
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS
 from stackmap.render.columns import COLUMNS
 from tests.fuzz.hostile_captures import SAMPLES
 from tests.fuzz.running import Tally

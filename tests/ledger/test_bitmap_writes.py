@@ -7,7 +7,7 @@ from stackmap.ledger.member_writes import (
     max_bitmap_bytes,
     max_bitmap_writes,
 )
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.load import IDLE
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
@@ -32,13 +32,13 @@ def members(flow):
 def with_blocks(parts, block):
     """Return a topology of *parts* whose disks have logical blocks of *block* bytes."""
     bare = topology(parts)
-    disks = [bare[name]._replace(queue={"logical_block_size": block}) for name in DISKS]
+    disks = [bare[name]._replace(queue=Queue(logical_block_size=block)) for name in DISKS]
     return Topology([*parts[0], *disks], parts[1], machine=bare.machine)
 
 
 def test_a_mirror_needs_a_write_for_each_copy():
     """40 writes on 4 mirrors are 160; of 172 no more than 3 a member were marks."""
-    seen = with_blocks(array("raid1"), "512")
+    seen = with_blocks(array("raid1"), 512)
     loads = {"md0": moved(write=did(40, 8192))} | members(did(43, 7680))
 
     assert max_bitmap_writes(seen, loads, seen["md0"]) == 3
@@ -48,7 +48,7 @@ def test_a_mirror_needs_a_write_for_each_copy():
 
 def test_a_mirror_without_marks_is_no_estimate():
     """All that arrived was asked for."""
-    seen = with_blocks(array("raid10"), "512")
+    seen = with_blocks(array("raid10"), 512)
     loads = {"md0": moved(write=did(40, 8192))} | members(did(20, 8192))
 
     assert not stack_figures(seen, loads, "md0").layers[1].share.estimated
@@ -56,7 +56,7 @@ def test_a_mirror_without_marks_is_no_estimate():
 
 def test_writes_of_parity_that_are_no_pages_are_marks():
     """20 pages a member and 7 marks of 2560 bytes: found by how much their bytes are short of pages."""
-    seen = with_blocks(array("raid5"), "512")
+    seen = with_blocks(array("raid5"), 512)
     flow = did(27, (20 * 4096 + 7 * 2560) / 27)
     loads = {"md0": moved(write=did(40, 4096))} | members(flow)
 
@@ -64,11 +64,11 @@ def test_writes_of_parity_that_are_no_pages_are_marks():
 
 
 @pytest.mark.parametrize(("chunk", "block", "size"), [
-    ("67108864", "512", 512),  # 16 bits and the superblock
-    ("65536", "512", 2560),  # 16384 bits: 2048 bytes and 256
-    ("65536", "4096", 4096),
-    ("4096", "512", 4096),  # several pages
-    ("0", "512", 4096),  # md does not say
+    ("67108864", 512, 512),  # 16 bits and the superblock
+    ("65536", 512, 2560),  # 16384 bits: 2048 bytes and 256
+    ("65536", 4096, 4096),
+    ("4096", 512, 4096),  # several pages
+    ("0", 512, 4096),  # md does not say
 ])  # fmt: skip
 def test_a_mark_takes_no_more_than_its_bitmap(chunk, block, size):
     """Rounded up to what the disks write at least, up to a page."""
@@ -80,7 +80,7 @@ def test_a_mark_takes_no_more_than_its_bitmap(chunk, block, size):
 def test_a_degraded_mirror_promises_no_copies():
     """What it was sent went to fewer members: any write at one may have been a mark."""
     devices, edges = array("raid1")
-    seen = with_blocks(([devices[0]._replace(state="degraded")], edges[:3]), "512")
+    seen = with_blocks(([devices[0]._replace(state="degraded")], edges[:3]), 512)
     loads = {"md0": moved(write=did(40, 8192))} | members(did(43, 8192))
 
     assert max_bitmap_writes(seen, loads, seen["md0"]) == 43
@@ -88,7 +88,7 @@ def test_a_degraded_mirror_promises_no_copies():
 
 def test_reads_have_no_marks():
     """An array that was only read is no estimate."""
-    seen = with_blocks(array("raid5"), "512")
+    seen = with_blocks(array("raid5"), 512)
     loads = dict.fromkeys(DISKS, moved(did(11, 4096))) | {"md0": moved(did(44, 4096))}
 
     assert not stack_figures(seen, loads, "md0").layers[1].share.estimated
@@ -97,7 +97,7 @@ def test_reads_have_no_marks():
 
 def test_bytes_of_bitmap_writes_are_counted_at_each_member():
     """20 pages and 7 bitmap writes of 2560 bytes at each of 4 members; an array without a bitmap has none."""
-    seen = with_blocks(array("raid5"), "512")
+    seen = with_blocks(array("raid5"), 512)
     flow = did(27, (20 * 4096 + 7 * 2560) / 27)
     loads = {"md0": moved(write=did(40, 4096))} | members(flow)
     bare = seen["md0"]._replace(facts={})
@@ -108,7 +108,7 @@ def test_bytes_of_bitmap_writes_are_counted_at_each_member():
 
 def test_bits_that_fill_a_block_with_the_superblock_take_one_block():
     """256 bytes of superblock and 2048 bits are 512 bytes; one bit more takes another block."""
-    seen = with_blocks(array("raid5"), "512")
+    seen = with_blocks(array("raid5"), 512)
     sizes = [seen["md0"]._replace(size=3 * bits * 65536) for bits in (2048, 2049)]
 
     assert [bitmap_write_size(seen, each) for each in sizes] == [512, 1024]

@@ -3,7 +3,7 @@
 import pytest
 
 from stackmap.ledger.corrections import RULES, corrected
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load
 from stackmap.model.raid import layout
@@ -19,15 +19,15 @@ def mended(tree, loads):
 @pytest.mark.parametrize(
     ("kernel", "iostats", "halved"),
     [
-        ("6.12.1", "1", True),
-        ("5.14.0-503.el9", "1", True),
-        ("6.1.0", "0", False),
-        ("5.10.1", "1", False),
+        ("6.12.1", True, True),
+        ("5.14.0-503.el9", True, True),
+        ("6.1.0", False, False),
+        ("5.10.1", True, False),
     ],
 )
 def test_raid_volumes_counted_twice_are_halved(kernel, iostats, halved):
     """Requests, bytes and time, where queue/iostats is 1 and md counts bios (5.14 and later)."""
-    tree = topology(raid_volume("vm", "raid5", 8, queue={"iostats": iostats}), kernel=kernel)
+    tree = topology(raid_volume("vm", "raid5", 8, queue=Queue(iostats=iostats)), kernel=kernel)
     loads, done = mended(tree, {"vm": moved(write=did(26, 4096, wait=34), aqu=38.0)})
 
     assert loads["vm"].write.ios == (13 if halved else 26)
@@ -47,7 +47,7 @@ def test_raid_volumes_counted_twice_are_halved(kernel, iostats, halved):
 )
 def test_empty_flushes_were_not_counted_twice(level, members):
     """11 writes and 7 flushes: the volume counts 29, its members tell the 7."""
-    tree = topology(raid_volume("vm", level, 8, queue={"iostats": "1"}), kernel="6.12.1")
+    tree = topology(raid_volume("vm", level, 8, queue=Queue(iostats=True)), kernel="6.12.1")
     loads = {f"vm_rimage_{i}": moved(write=flow) for i, flow in enumerate(members)}
     loads, _ = mended(tree, loads | {"vm": moved(write=did(2 * 11 + 7, 4096))})
 
@@ -119,7 +119,7 @@ def test_members_that_do_other_work_do_not_tell(state):
 def test_a_disk_that_does_not_count_is_unknown():
     """queue/iostats 0 freezes a disk's counters: what it did is not 0."""
     tree = topology()
-    quiet = disk("sde")._replace(queue={"iostats": "0"})
+    quiet = disk("sde")._replace(queue=Queue(iostats=False))
     tree = type(tree)([*tree.devices.values(), quiet])
     loads, done = mended(tree, {"sde": IDLE, "sda": IDLE})
 
@@ -134,7 +134,7 @@ def test_a_disk_that_does_not_count_is_unknown():
 )
 def test_work_below_an_idle_target_is_not_its_load(target, role):
     """Copies for an origin, write-back, a resync and thin volumes: the idle device above counts well."""
-    devices = [passing("lv", target=target, queue={"iostats": "0"}), passing("store")]
+    devices = [passing("lv", target=target, queue=Queue(iostats=False)), passing("store")]
     edges = [Edge("lv", "store", role), Edge("store", "sda", Role.DATA)]
     busy = {"lv": IDLE, "store": moved(write=did(30, 65536)), "sda": moved(write=did(30, 65536))}
 
@@ -145,7 +145,7 @@ def test_work_below_an_idle_target_is_not_its_load(target, role):
 
 def test_md_honours_the_attribute_since_5_14():
     """An array with queue/iostats 0 has no counters, whatever its disks do."""
-    array = Device("md0", Kind.ARRAY, "9:0", queue={"iostats": "0"})
+    array = Device("md0", Kind.ARRAY, "9:0", queue=Queue(iostats=False))
     edges = [Edge("md0", "sda", Role.DATA)]
     for kernel, done in (("6.1", ("not-counted: md0",)), ("5.10", ())):
         assert mended(topology(([array], edges), kernel=kernel), {"md0": IDLE})[1] == done
@@ -153,7 +153,7 @@ def test_md_honours_the_attribute_since_5_14():
 
 def test_an_idle_volume_on_an_old_kernel_is_idle():
     """Before 6.5 the attribute reads 0 on bio-based dm and means nothing."""
-    devices = [passing("lv", queue={"iostats": "0"}), passing("other")]
+    devices = [passing("lv", queue=Queue(iostats=False)), passing("other")]
     edges = [Edge("lv", "sda", Role.DATA), Edge("other", "sda", Role.DATA)]
     busy = {"lv": IDLE, "other": moved(did(3, 512)), "sda": moved(did(3, 512))}
 
@@ -163,7 +163,7 @@ def test_an_idle_volume_on_an_old_kernel_is_idle():
 
 def test_a_volume_whose_own_disk_moved_was_not_counted():
     """Nobody else stands on it, so it was this volume's I/O."""
-    parts = ([passing("lv", queue={"iostats": "0"})], [Edge("lv", "sda", Role.DATA)])
+    parts = ([passing("lv", queue=Queue(iostats=False))], [Edge("lv", "sda", Role.DATA)])
     loads, _ = mended(topology(parts), {"lv": IDLE, "sda": moved(did(3, 512))})
 
     assert loads["lv"] == Load()
@@ -175,7 +175,7 @@ def test_a_volume_whose_own_disk_moved_was_not_counted():
 def test_a_disk_in_memory_below_an_array_that_writes_was_not_counted(above, expected):
     """brd counts nothing before 6.5: an array writes to all members, but may read only the other one."""
     array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid1", 2))
-    ram = disk("ram0")._replace(merges=False, queue={"iostats": "0"})
+    ram = disk("ram0")._replace(merges=False, queue=Queue(iostats=False))
     parts = ([array, ram], [Edge("md0", "ram0", Role.DATA)])
     loads, _ = mended(topology(parts, kernel="6.1.0"), {"md0": above, "ram0": IDLE})
 

@@ -8,7 +8,7 @@ from stackmap.ledger.corrections import corrected
 from stackmap.ledger.disk_cost import disk_cost
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.rows import Cause
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load
 from stackmap.model.machine import Machine
@@ -295,7 +295,7 @@ def test_more_reads_of_128_kib_are_label_scans():
 
 def test_a_label_scan_does_not_make_an_idle_volume_uncounted():
     """Reads of 128 KiB below say nothing about its counters; writes do."""
-    lv = passing("lv", queue={"iostats": "0"})
+    lv = passing("lv", queue=Queue(iostats=False))
     tree = topology(([lv], [Edge("lv", "sda", Role.DATA)]))
     for below, done in (
         (moved(did(2, 128 * 1024)), ()),

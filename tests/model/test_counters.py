@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.model.counters import Counters
+from stackmap.model.interval import Counters
 from stackmap.model.load import Flow, Load
 
 START = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)

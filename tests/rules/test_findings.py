@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.io_limit import IoLimit
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.context import Context

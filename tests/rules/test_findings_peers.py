@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.topology import NO_TOPOLOGY, Edge, Topology
 from stackmap.rules.checks import checks
@@ -368,14 +368,13 @@ def test_a_burst_is_not_a_slow_disk():
 
 
 @pytest.mark.parametrize(
-    ("physical", "severity"), [("4096", "warning"), ("512", "info"), ("", "info")]
+    ("physical", "severity"), [(4096, "warning"), (512, "info"), (None, "info")]
 )
 def test_an_assumed_sector_is_said_to_be(physical, severity):
     """A disk that reports 512 bytes may hide 4 KiB; whether it does is not known."""
-    queue = {"physical_block_size": physical} if physical else {}
     tree = Topology(
         [
-            disk("sda", queue=queue),
+            disk("sda", queue=Queue(physical_block_size=physical)),
             Device("sda1", Kind.PARTITION, "8:1"),
             Device("dm-0", Kind.VOLUME, "253:0"),
         ],
@@ -390,17 +389,17 @@ def test_an_assumed_sector_is_said_to_be(physical, severity):
     assert [(each.rule.id, each.device, str(each.severity)) for each in found] == [
         ("SM901", "sda1", severity)
     ]
-    assert ("assumed" in found[0].observed.words["unit"]) == (physical != "4096")
-    assert (physical in found[0].observed.words["unit"]) == (physical != "4096")
+    assert ("assumed" in found[0].observed.words["unit"]) == (physical != 4096)
+    assert ("reports 512" in found[0].observed.words["unit"]) == (physical == 512)
 
 
 def test_the_kernels_offset_is_no_second_finding():
     """alignment_offset of a partition whose start is known to be off."""
-    queue = {"physical_block_size": "4096", "alignment_offset": "3584"}
+    queue = Queue(physical_block_size=4096, alignment_offset=3584)
     part = Device("sda1", Kind.PARTITION, "8:1", queue=queue)
     known, unknown = (
         Topology(
-            [disk("sda", queue={"physical_block_size": "4096"}), part],
+            [disk("sda", queue=Queue(physical_block_size=4096)), part],
             [Edge("sda1", "sda", Role.DATA, start=at)],
         )
         for at in (63 * 512, None)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, RaidThread, Role, StatusReading
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
-from stackmap.model.target_status import RaidThread, StatusReading
 from stackmap.model.topology import Edge
 from stackmap.model.units import KIB
 from stackmap.rules.checks import checks
@@ -104,7 +103,7 @@ def test_a_queue_that_is_unknown_is_not_judged():
 
 
 def limited(chunk, kib, level="raid5", **more):
-    return array(level, chunk=chunk * KIB, queue={"max_sectors_kb": str(kib)}, **more)
+    return array(level, chunk=chunk * KIB, queue=Queue(max_sectors_kb=kib), **more)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,7 @@ def test_a_stripe_that_no_request_fills(chunk, kib, severity):
 def test_the_narrowest_device_above_counts():
     """The array takes whole stripes, the volume on it 128 KiB: that is where to change it."""
     devices, edges = limited(64, 4096)
-    volume = Device("lv", Kind.VOLUME, "254:1", target="linear", queue={"max_sectors_kb": "128"})
+    volume = Device("lv", Kind.VOLUME, "254:1", target="linear", queue=Queue(max_sectors_kb=128))
     context_ = Context(topology(([*devices, volume], [*edges, Edge("lv", "md0", Role.DATA)])))
     (found,) = [f for f in checks(context_) if f.rule.id == "SM111"]
 
@@ -147,7 +146,7 @@ def test_it_is_a_warning_where_large_writes_pay_for_it():
 
 
 def test_lvm_cuts_requests_at_the_chunk_anyway():
-    parts = raid_volume("vm", "raid5", 8, queue={"max_sectors_kb": "64"})
+    parts = raid_volume("vm", "raid5", 8, queue=Queue(max_sectors_kb=64))
 
     assert not [f for f in checks(Context(topology(parts))) if f.rule.id == "SM111"]
 

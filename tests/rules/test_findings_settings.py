@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
 from stackmap.model.raid import layout
@@ -24,7 +24,9 @@ def found(parts, loads):
 
 def alone(load, **queue):
     """The findings on one spinning disk with these queue settings."""
-    return {name for name, _ in found([([TURNING._replace(queue=queue)], [])], {"sdz": load})}
+    return {
+        name for name, _ in found([([TURNING._replace(queue=Queue(**queue))], [])], {"sdz": load})
+    }
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_a_queue_that_nobody_sorts(chosen, queue, expected):
 @pytest.mark.parametrize(("queue", "expected"), [(61.0, True), (31.0, False)])
 def test_a_queue_that_is_full(queue, expected):
     """A queue of 64 requests."""
-    assert ("queue-full" in alone(moved(did(997, 4096), aqu=queue), nr_requests="64")) == expected
+    assert ("queue-full" in alone(moved(did(997, 4096), aqu=queue), nr_requests=64)) == expected
 
 
 @pytest.mark.parametrize(("cache", "expected"), [("write through", True), ("write back", False)])
@@ -61,11 +63,11 @@ def test_a_write_cache_that_is_off(cache, expected):
     ) == expected
 
 
-@pytest.mark.parametrize(("ahead", "expected"), [("128", True), ("4096", False)])
+@pytest.mark.parametrize(("ahead", "expected"), [(128, True), (4096, False)])
 def test_a_read_ahead_of_less_than_a_stripe(ahead, expected):
     """Reads of 128 KiB on stripes of 192 KiB."""
     array = Device(
-        "md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), queue={"read_ahead_kb": ahead}
+        "md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), queue=Queue(read_ahead_kb=ahead)
     )
 
     assert (

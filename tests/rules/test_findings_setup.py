@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.alignment import boundaries
@@ -162,27 +162,27 @@ def test_thin_chunks_are_whole_stripes(chunk, well):
 
 def test_the_best_request_size_is_passed_up():
     """The volume reports 0, the array 192 KiB."""
-    said = {"optimal_io_size": str(192 * KIB)}
+    said = Queue(optimal_io_size=192 * KIB)
     devices, edges = array(queue=said)
-    for size, expected in (("0", [("info", "optimal-size", "lv")]), (str(192 * KIB), [])):
-        lv = passing("lv", queue={"optimal_io_size": size})
+    for size, expected in ((0, [("info", "optimal-size", "lv")]), (192 * KIB, [])):
+        lv = passing("lv", queue=Queue(optimal_io_size=size))
         parts = ([*devices, lv], [*edges, Edge("lv", "md0", Role.DATA, start=192 * KIB)])
         assert problems(parts) == expected
 
 
 def test_encryption_in_small_sectors():
     """Sectors of 512 bytes on disks with physical sectors of 4096."""
-    lower = disk("sda", queue={"physical_block_size": "4096"})
-    for logical, expected in (("512", ["crypt-sector"]), ("4096", [])):
-        crypt = passing("luks", Kind.CRYPT, target="crypt", queue={"logical_block_size": logical})
+    lower = disk("sda", queue=Queue(physical_block_size=4096))
+    for logical, expected in ((512, ["crypt-sector"]), (4096, [])):
+        crypt = passing("luks", Kind.CRYPT, target="crypt", queue=Queue(logical_block_size=logical))
         context = Context(Topology([lower, crypt], [Edge("luks", "sda", Role.DATA, start=4096)]))
         assert names(context) == expected
 
 
-@pytest.mark.parametrize(("offset", "well"), [("0", True), ("3584", False), ("-1", False)])
+@pytest.mark.parametrize(("offset", "well"), [(0, True), (3584, False), (-1, False)])
 def test_what_the_kernel_calls_misaligned(offset, well):
     """-1 means that it cannot be aligned."""
-    device = disk("sda")._replace(queue={"alignment_offset": offset})
+    device = disk("sda")._replace(queue=Queue(alignment_offset=offset))
 
     assert (names(Context(Topology([device]))) == []) == well
 

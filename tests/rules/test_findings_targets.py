@@ -14,16 +14,15 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Role, StatusReading, TargetStatus
 from stackmap.model.interval import Interval
-from stackmap.model.target_status import StatusReading, TargetStatus
 from stackmap.model.topology import Edge, Topology
 from stackmap.model.units import GIB, KIB, MIB
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import findings
-from stackmap.sources import dmsetup
+from stackmap.sources import dm
 from stackmap.sources.dm_targets import status_of
 from tests.drawn import did, disk, moved, passing
 from tests.paths import ROOT
@@ -40,7 +39,7 @@ SAMPLES = ROOT / "sample_topologies"
 
 def status(line):
     """The status of the target in a *line* of ``dmsetup status``."""
-    ((segment,),) = dmsetup.parse(line).values()
+    ((segment,),) = dm.parse_segments(line).values()
     found = status_of(segment)
     return TargetStatus("one", found.state, found.counts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.discover.names_only import topology_from_names
+from stackmap.discover.find import topology_from_names
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.model.block_event import BlockEvent, Step
-from stackmap.sources.block_events import parse
+from stackmap.sources.trace_text import BlockEvent, Step, parse_events
 
 HEAD = "             fio-884     [001] .....   303.028908: "
 
 
 def one(line):
-    [event] = parse([line])
+    [event] = parse_events([line])
     return event
 
 
@@ -72,4 +71,4 @@ def test_other_lines_are_ignored():
         f"{HEAD}block_plug: [fio]",
         "8,0 R 0 + 8",
     ]
-    assert list(parse(lines)) == []
+    assert list(parse_events(lines)) == []

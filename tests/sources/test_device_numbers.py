@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackmap.sources.device_numbers import SCSI_MAJORS, name_of, number_of
+from stackmap.sources.device_lists import SCSI_MAJORS, name_of, number_of
 
 
 def test_each_disk_has_a_number_of_its_own():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.errors import ParseError
-from stackmap.model.counters import Counters
+from stackmap.model.interval import Counters
 from stackmap.model.load import IDLE
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
@@ -73,14 +73,35 @@ def test_a_line_that_did_not_change_knows_what_its_kernel_counts(fields, discard
     assert load.idle
 
 
-def test_only_the_newest_lines_are_kept():
-    """Memory stays flat for days, and no line is parsed twice."""
+def test_no_line_is_parsed_twice(monkeypatch):
+    """What was parsed of a sample serves the next interval too; no sample keeps an older one."""
+    parsed, parse_line = [], diskstats.parse_line
+    monkeypatch.setattr(
+        diskstats, "parse_line", lambda line: parsed.append(line) or parse_line(line)
+    )
+    idle = LINE.replace("sda", "sdb")
     lines = [LINE.replace(" 2 3 5 ", f" {reads} 3 5 ") for reads in range(50)]
-    for second in range(49):
-        pair = (Sample(second, (lines[second],)), Sample(second + 1.0, (lines[second + 1],)))
-        assert diskstats.between(*pair).loads["sda"].read.ios == 1
+    sample = Sample(0, (lines[0], idle))
+    for second, line in enumerate(lines[1:], 1):
+        last, sample = sample, Sample(second, (line, idle), sample)
+        assert diskstats.between(last, sample).loads["sda"].read.ios == 1
 
-    assert [*diskstats._newest] == lines[-1:]
+    assert parsed == [lines[1], lines[0], *lines[2:]]
+    assert not any(isinstance(value, Sample) for value in vars(sample).values())
+
+
+def test_a_load_without_change_follows_the_line():
+    """Requests in flight stay known while a line changes, rests, and changes back."""
+    waiting = LINE.replace(" 23 ", " 5 ")
+    lines = [LINE, waiting, waiting, LINE, LINE, waiting]
+    samples = [Sample(0, (LINE,))]
+    for second, line in enumerate(lines[1:], 1):
+        samples.append(Sample(second, (line,), samples[-1]))
+
+    def ends(earlier, later):
+        return diskstats.between(samples[earlier], samples[later]).loads["sda"].in_flight_at_ends
+
+    assert [10, 46, 10, 46] == [ends(1, 2), ends(3, 4), ends(1, 5), ends(0, 4)]
 
 
 def test_a_device_that_comes_or_goes_has_no_rate():

@@ -1,15 +1,18 @@
 """What each target's words mean; the strings are a kernel's own where it could be made to print them."""
 
 from contextlib import suppress
+from string import Formatter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.discover.device_mapper import DAMAGE
-from stackmap.model.device import Role
-from stackmap.sources import dmsetup
-from stackmap.sources.dm_targets import TARGETS, target
+from stackmap.ledger.rows import Cause
+from stackmap.model.device import Kind, Role
+from stackmap.model.dm_targets import DM_TARGETS, DmTarget
+from stackmap.sources import dm
+from stackmap.sources.dm_targets import PARSERS, parser, status_of
 
 DATA, METADATA, CACHE, ORIGIN, COW, JOURNAL, PATH = (
     Role.DATA, Role.METADATA, Role.CACHE, Role.ORIGIN, Role.COW, Role.JOURNAL, Role.PATH,
@@ -97,7 +100,7 @@ TABLES = {
 
 
 def segment(words):
-    ((only,),) = dmsetup.parse(f"name: 0 65536 {words}").values()
+    ((only,),) = dm.parse_segments(f"name: 0 65536 {words}").values()
     return only
 
 
@@ -106,20 +109,15 @@ def test_devices_of_a_table(words):
     """Each device of a table has its role, and its start in bytes if the table has it."""
     line = segment(words)
 
-    found = [(each.number, each.role, each.start) for each in target(line.target).below(line)]
+    found = [(each.number, each.role, each.start) for each in parser(line.target).below(line)]
 
     assert TABLES[words] == found
-
-
-def test_every_target_has_a_table_here():
-    """A target that is added is tested."""
-    assert set(TARGETS) <= {words.split()[0] for words in TABLES}
 
 
 def test_stripes_share_the_length():
     """Each of three stripes has a third of the segment."""
     line = segment("striped 3 128 8:0 0 8:16 0 8:32 0")
-    assert [65536 * 512 // 3] * 3 == [b.length for b in target("striped").below(line)]
+    assert [65536 * 512 // 3] * 3 == [b.length for b in parser("striped").below(line)]
 
 
 @pytest.mark.parametrize(
@@ -143,21 +141,21 @@ def test_stripes_share_the_length():
 def test_layout_of_a_table(words, expected):
     """Level, data chunks a stripe, chunk in bytes, variant."""
     line = segment(words)
-    found = target(line.target).layout(line)
+    found = parser(line.target).layout(line)
     assert expected == (found.level, found.data, found.chunk, found.variant)
 
 
 def test_raid_devices_are_counted_from_the_right():
     """Kernels with dm-raid before 1.15.1 print a wrong number of parameters."""
     line = segment("raid raid1 17 0 region_size 4096 2 1:1 1:2 1:3 1:4")
-    assert ["1:1", "1:2", "1:3", "1:4"] == [b.number for b in target("raid").below(line)]
+    assert ["1:1", "1:2", "1:3", "1:4"] == [b.number for b in parser("raid").below(line)]
 
 
 def test_a_key_is_never_kept():
     """A key in a table, as old kernels and --showkeys print it, is in no result."""
     key = "cafe" * 16
     line = segment(f"crypt aes-xts-plain64 {key} 0 8:66 4096")
-    crypt = target("crypt")
+    crypt = parser("crypt")
     assert key not in f"{crypt.below(line)} {dict(crypt.facts(line))}"
 
 
@@ -214,13 +212,13 @@ STATUSES = {
 def test_state_of_a_status(words):
     """The fault or the running action, else "active"."""
     line = segment(words)
-    assert STATUSES[words] == target(line.target).status(line).state
+    assert STATUSES[words] == parser(line.target).status(line).state
 
 
 def test_paths_have_states_of_their_own():
     """A failed path is "failed"; a path of an inactive group is "standby"."""
     line = segment("multipath 2 0 1 0 2 1 A 0 1 2 8:192 F 3 0 1 E 0 1 2 8:208 A 0 0 1 ")
-    told = target("multipath").status(line)
+    told = parser("multipath").status(line)
     assert {"8:192": "failed", "8:208": "standby"} == told.paths
     assert {"paths": "1 of 2"} == told.facts
 
@@ -229,7 +227,7 @@ def test_members_have_states_of_their_own():
     """Health letters are those of the members in the order of the table."""
     line = segment("raid raid5_ls 4 AaD- 1/2 idle 0 0 -")
     expected = ("active", "out of sync", "failed", "missing")
-    assert expected == target("raid").status(line).members
+    assert expected == parser("raid").status(line).members
 
 
 @given(st.sampled_from([*TABLES, *STATUSES]), st.data())
@@ -241,7 +239,75 @@ def test_damage_is_one_of_few_errors(words, data):
     line = segment(
         " ".join([*parts[:place], other, *parts[place + data.draw(st.integers(0, 2)) :]])
     )
-    kind = target(line.target)
+    kind = parser(line.target)
     for read in (kind.below, kind.layout, kind.facts, kind.status):
         with suppress(*DAMAGE):
             read(line)
+
+
+def known_facts(target, tables, statuses):
+    """Return the names of the facts that the parsers of *target* read in these lines."""
+    names = set()
+    for line in map(segment, tables):
+        names |= set(parser(line.target).facts(line)) if line.target == target else set()
+    for line in map(segment, statuses):
+        names |= set(status_of(line).facts) if line.target == target else set()
+    return names
+
+
+def missing_parts(name, tables=tuple(TABLES), statuses=tuple(STATUSES)):
+    """Return what a target needs and lacks, a sentence each; *tables*, *statuses*: its lines in this file."""
+    record, missing = DM_TARGETS.get(name), []
+    own_tables = [words for words in tables if words.split(" ")[0] == name]
+    own_statuses = [words for words in statuses if words.split(" ")[0] == name]
+    if name not in PARSERS:
+        missing.append(f"{name}: no line in PARSERS of stackmap/sources/dm_targets/__init__.py")
+    elif parser(name).status is not UNREAD_STATUS and not own_statuses:
+        missing.append(f"{name}: no line of its status in STATUSES of this file")
+    if not own_tables:
+        missing.append(f"{name}: no line of its table in TABLES of this file")
+    if record is None:
+        return [*missing, f"{name}: no record in DM_TARGETS of stackmap/model/dm_targets.py"]
+    if not "".join(record.what[:1]):
+        missing.append(f"{name}: its record has no word for WHAT")
+    if record.extra not in ("", *Cause):
+        missing.append(f"{name}: {record.extra!r} is no Cause of stackmap/ledger/rows.py")
+    if record.passes_on and (record.extra or record.expected):
+        missing.append(
+            f"{name}: it passes requests on, so it has no extra requests and costs nothing"
+        )
+    shown = {field for _, field, _, _ in Formatter().parse("".join(record.what)) if field}
+    missing += [
+        f"{name}: WHAT shows the fact {fact!r}, which its parsers read in none of the lines here"
+        for fact in sorted(shown - known_facts(name, own_tables, own_statuses))
+    ]
+    return missing
+
+
+UNREAD_STATUS = parser("linear").status
+
+
+@pytest.mark.parametrize("name", sorted(DM_TARGETS.keys() | PARSERS.keys()))
+def test_every_target_is_whole(name):
+    """A target has a record, parsers, words for WHAT, and lines of its table and its status here."""
+    assert missing_parts(name) == []
+
+
+def test_a_target_that_is_half_added_is_told_what_it_lacks(monkeypatch):
+    """Each part that is forgotten is named, with its place."""
+    monkeypatch.setitem(DM_TARGETS, "record", DmTarget("record", ("",), Kind.DM, extra="cwo"))
+    monkeypatch.setitem(DM_TARGETS, "crypt", DmTarget("crypt", ("crypt", " {cypher}")))
+    monkeypatch.setitem(PARSERS, "parser", PARSERS["thin"])
+
+    assert [line.partition(": ")[2] for line in missing_parts("record")] == [
+        "no line in PARSERS of stackmap/sources/dm_targets/__init__.py",
+        "no line of its table in TABLES of this file",
+        "its record has no word for WHAT",
+        "'cwo' is no Cause of stackmap/ledger/rows.py",
+    ]
+    assert [line.partition(": ")[2] for line in missing_parts("parser")] == [
+        "no line of its status in STATUSES of this file",
+        "no line of its table in TABLES of this file",
+        "no record in DM_TARGETS of stackmap/model/dm_targets.py",
+    ]
+    assert "the fact 'cypher'" in missing_parts("crypt")[0]

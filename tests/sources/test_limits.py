@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device, Kind
-from stackmap.model.io_limit import IoLimit
 from stackmap.model.topology import Topology
 from stackmap.sources.limits import parse, parse_domain, read
 from tests.machine import DrawnHost

@@ -1,6 +1,6 @@
 """Mounts and swaps."""
 
-from stackmap.sources import mountinfo, swaps
+from stackmap.sources import mountinfo
 from stackmap.sources.mountinfo import Mount
 
 TEXT = r"""
@@ -26,4 +26,4 @@ def test_a_mount_has_its_device_and_its_path():
 
 def test_only_devices_are_swapped_to():
     """A swap file is on a mounted file system, so only devices are listed."""
-    assert ["/dev/dm-4"] == swaps.parse(SWAPS)
+    assert ["/dev/dm-4"] == mountinfo.parse_swaps(SWAPS)

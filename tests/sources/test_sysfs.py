@@ -3,7 +3,8 @@
 import pytest
 
 from stackmap.discover import discover
-from stackmap.sources import dmsetup
+from stackmap.model.device import Queue
+from stackmap.sources import dm
 from tests.machine import DrawnHost, block
 
 
@@ -15,12 +16,32 @@ def test_a_number_that_no_kernel_has_is_unknown(number):
 
     (disk,) = discover(host, geometry=True)
 
-    assert disk.queue["max_sectors_kb"] == "1280"
-    assert number not in disk.queue.values()
+    assert disk.queue == Queue(iostats=True, max_sectors_kb=1280)
+
+
+def test_every_setting_of_a_queue_is_read():
+    """A setting that no reader fills would be None for ever, and a rule on it could not fire."""
+    texts = {
+        "iostats": "1", "logical_block_size": "512", "physical_block_size": "4096",
+        "minimum_io_size": "65536", "optimal_io_size": "196608", "rotational": "0",
+        "scheduler": "[none] mq-deadline", "nr_requests": "61", "read_ahead_kb": "127",
+        "write_cache": "write back", "max_sectors_kb": "1279", "alignment_offset": "-1",
+    }  # fmt: skip
+    offset = texts["alignment_offset"]
+    files = {f"queue__{name}": text for name, text in texts.items() if name != "alignment_offset"}
+
+    (disk,) = discover(
+        DrawnHost(block("sda", "8:0", alignment_offset=offset, **files)), geometry=True
+    )
+
+    assert disk.queue == Queue(
+        True, 512, 4096, 65536, 196608, False, "[none] mq-deadline", 61, 127, "write back", 1279, -1
+    )  # fmt: skip
+    assert None not in disk.queue
 
 
 @pytest.mark.parametrize("number", ["9" * 20, "9" * 5000])
 def test_a_segment_beyond_any_device_is_left_out(number):
     text = f"a: 0 8 linear 8:0 0\nb: {number} 8 linear 8:0 0\nc: 0 {number} linear 8:0 0\n"
 
-    assert [*dmsetup.parse(text)] == ["a"]
+    assert [*dm.parse_segments(text)] == ["a"]

@@ -1,6 +1,6 @@
 """The text of hist triggers, as kernels 6.1 and 6.12 print it."""
 
-from stackmap.sources.trace_histogram import parse
+from stackmap.sources.trace_text import parse_histograms
 
 TEXT = """# event histogram
 #
@@ -31,7 +31,7 @@ Totals:
 
 
 def test_keys_counts_and_sums():
-    (first, second) = parse(TEXT)
+    (first, second) = parse_histograms(TEXT)
     assert (first.hits, first.dropped, second.hits, second.dropped) == (40, 0, 35, 3)
     (entry,) = first.entries
     assert (entry.number("dev"), entry.number("end")) == (266338304, 0xFFFFFFFFC0AA2720)
@@ -41,5 +41,5 @@ def test_keys_counts_and_sums():
 
 
 def test_a_histogram_without_entries():
-    assert parse("# event histogram\n#\n\nTotals:\n    Hits: 0\n")[0].entries == ()
-    assert parse("") == []
+    assert parse_histograms("# event histogram\n#\n\nTotals:\n    Hits: 0\n")[0].entries == ()
+    assert parse_histograms("") == []

@@ -2,7 +2,6 @@
 
 import pytest
 
-from stackmap.sources.diskstats import Sample
 from stackmap.text import diskstats_copies
 
 LINE = "   8       0 sda 2 3 5 7 11 13 17 19 23 29 31 37 41 43 47 53 59"
@@ -13,9 +12,9 @@ def test_a_collection_is_split_at_its_stamps():
     """Text before the first stamp is no sample."""
     lines = ["junk", "TS 7.5 2026-11-21 08:34:37", LINE, "", "TS 11.25 x", LINE]
 
-    assert [(Sample(7.5, (LINE,)), False), (Sample(11.25, (LINE,)), True)] == list(
-        diskstats_copies.samples(lines)
-    )
+    assert [(7.5, ("sda",), False), (11.25, ("sda",), True)] == [
+        (sample.time, sample.names, last) for sample, last in diskstats_copies.samples(lines)
+    ]
 
 
 def test_a_sample_that_was_cut_is_left_out():

@@ -16,8 +16,8 @@ from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import layers
 from stackmap.ledger.sent import divides
 from stackmap.model import exported
-from stackmap.model.counters import Counters
 from stackmap.model.device import Device
+from stackmap.model.interval import Counters
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
@@ -250,7 +250,7 @@ def _facts(device: Device) -> dict[str, str]:
         "state": " ".join(word for word in words if word != "%" and not word[0].isdigit()),
         "merges": "1" if device.merges else "",
         "counted": "" if device.counted else "0",
-        "iostats": device.queue.get("iostats", ""),
+        "iostats": "" if device.queue.iostats is None else str(int(device.queue.iostats)),
         "rotational": "" if device.rotational is None else str(int(device.rotational)),
         "size": "" if device.size is None else str(device.size),
     }

@@ -80,7 +80,7 @@ def _families(session: Session, names: tuple[str, ...], place: str) -> list[Fami
             part,
             tuple(stacks(part)),
             tuple(checks(Context(part, mounted=mountinfo.options(host, part)))),
-            diskstats.parse(sample.lines),
+            sample.counters,
             time,
             __version__,
             _slow_members(host, topology, sample, place) if place else None,
@@ -151,7 +151,7 @@ class KeptSamples(NamedTuple):
 
     def with_newest(self, boot: str, newest: Sample, devices: Container[str]) -> KeptSamples:
         """Return them with *newest*, of *devices* only; without those that are too old or of another boot."""
-        lines = zip(diskstats.names(newest), newest.lines, strict=True)
+        lines = zip(newest.names, newest.lines, strict=True)
         part = Sample(newest.time, tuple(line for name, line in lines if name in devices))
         known = self.samples if boot and boot == self.boot else ()
         # After a step of the clock the earlier times mean nothing.

@@ -18,8 +18,7 @@ from typing import IO, Any
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
-from stackmap.model.metrics import METRICS, Metric
+from stackmap.model.load import METRICS, Load, Metric
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 

@@ -16,10 +16,9 @@ from stackmap.ledger.layers import Layer, carriers, layers, spreading
 from stackmap.ledger.ownership import is_pool
 from stackmap.ledger.parity import parity_device
 from stackmap.ledger.sent import divides, targets_of
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.passthrough import passes_on
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.dm_targets import passes_on
+from stackmap.model.topology import Edge, Topology, computed_once
 
 VOLUME, RAID, MEMBERS, DISKS = "volume", "raid", "members", "disks"
 # With nothing below them, devices of these kinds are no storage of their own.

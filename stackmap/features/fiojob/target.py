@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from stackmap.discover import discover
-from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.discover.find import find
+from stackmap.discover.uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.errors import InputError, NameNotFound, TargetRefused
 from stackmap.features.plan.plan import path_of
 from stackmap.model.device import Kind, Use

@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.discover import exported as discovering
 from stackmap.errors import NameNotFound, NoInterval, UsageError
+from stackmap.features.fleet import exported_topology
 from stackmap.measurement.source import Source
 from stackmap.model import exported
 from stackmap.model.units import SECTOR
@@ -82,7 +82,7 @@ class PrometheusHost(Source):
                 f"{self.name}: no topology at the end of the window; does it run stackmap export --textfile?"
             )
         lengths = {
-            discovering.edge_key(series.labels): series.value
+            exported_topology.edge_key(series.labels): series.value
             for series in by_name.get(exported.EDGE_BYTES, ())
         }
         self.repeated = len(by_name.get(exported.BUILD, ())) > 1
@@ -90,7 +90,9 @@ class PrometheusHost(Source):
         devices, edges = (
             [s.labels for s in by_name.get(n, ())] for n in (exported.INFO, exported.EDGE)
         )
-        return discovering.topology(self.name, build.get("kernel", ""), devices, edges, lengths)
+        return exported_topology.topology(
+            self.name, build.get("kernel", ""), devices, edges, lengths
+        )
 
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - all are cheap
         topology = self.topology()
@@ -153,7 +155,7 @@ def _samples(
         if scraped[place] > last:
             last = scraped[place]
             lines = (_line(name, fields) for name, fields in found[place].items())
-            yield place, diskstats.Sample(last, tuple(filter(None, lines)))
+            yield place, diskstats.Sample(last, filter(None, lines))
 
 
 def _line(name: str, fields: dict[str, float]) -> str:

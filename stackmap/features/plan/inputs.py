@@ -12,7 +12,7 @@ from stackmap.errors import SourceError, SourceMissing
 from stackmap.features.plan.plan import Mount, Origin, PlanContext, target
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
-from stackmap.sources import lvm_report, mdraid, mountinfo, swaps, udev
+from stackmap.sources import lvm_report, mdraid, mountinfo, sysfs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ def plan_context(
         groups=groups,
         reason=reason,
         mounts={each.point: Mount(each.kind, each.flags, each.root) for each in mounts},
-        priorities=swaps.priorities(host),
+        priorities=mountinfo.swap_priorities(host),
         component_sizes=_component_sizes(host, topology),
         onto=named,
         contents={name: _contents(host, topology[name]) for name in named},
@@ -58,7 +58,7 @@ def ask(host: Host, topology: Topology) -> None:
     _pv_uuids(host, topology, groups or {})
     _machine_id(host)
     mountinfo.read(host)
-    swaps.priorities(host)
+    mountinfo.swap_priorities(host)
     _component_sizes(host, topology)
 
 
@@ -84,7 +84,7 @@ def _machine_id(host: Host) -> str:
 def _pv_uuids(host: Host, topology: Topology, groups: Mapping[str, VolumeGroup]) -> dict[str, str]:
     """Return the UUID of each PV that udev reports, by path."""
     pvs = [pv for group in groups.values() for pv in group.pvs if pv.device in topology]
-    records = {pv.path: udev.properties(host, topology[pv.device].number) for pv in pvs}
+    records = {pv.path: sysfs.udev_properties(host, topology[pv.device].number) for pv in pvs}
     return {
         path: record["ID_FS_UUID"]
         for path, record in records.items()
@@ -94,8 +94,8 @@ def _pv_uuids(host: Host, topology: Topology, groups: Mapping[str, VolumeGroup])
 
 def _contents(host: Host, device: Device) -> str | None:
     """Return udev's record of the contents of *device*; a capture has it for every device with nothing above it."""
-    said = udev.properties(host, device.number)
-    return udev.content(said, partition=device.kind is Kind.PARTITION)
+    said = sysfs.udev_properties(host, device.number)
+    return sysfs.udev_content(said, partition=device.kind is Kind.PARTITION)
 
 
 def _component_sizes(host: Host, topology: Topology) -> dict[str, int | None]:

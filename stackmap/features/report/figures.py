@@ -16,9 +16,9 @@ from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.time_series import Stretch, TimeSeries, start_of
+from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
-from stackmap.model.io_limit import IoLimit
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context

@@ -23,8 +23,7 @@ from stackmap.features.report.proposals import Proposal, plan_section, projectio
 from stackmap.features.report.summary import description, summary_section
 from stackmap.ledger.amplification import COLUMNS, StackFigures
 from stackmap.ledger.corrections import RULES
-from stackmap.model.load import Load
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS, Load
 
 DRAWINGS_INTRO = (
     "Tops are on the left, disks on the right. A solid line carries data; a dashed line carries "

@@ -28,8 +28,8 @@ from stackmap.sources import limits
 if TYPE_CHECKING:
     from stackmap.features.top.moment import Scope
     from stackmap.host import Host
+    from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.interval import Interval
-    from stackmap.model.io_limit import IoLimit
     from stackmap.rules.rule import Finding
 
 WORST_FIRST = list(Severity)

@@ -20,11 +20,10 @@ from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import counted_tops, summed_devices
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.cgroup_io import CgroupLoad
-from stackmap.model.computed_once import computed_once
 from stackmap.model.device import Role, Use
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, ratio, sum_flows
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once
 from stackmap.rules.rule import Finding
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ class Scope:
         self._suspects = frozenset(
             device.name
             for device in topology
-            if device.queue.get("iostats") == "0"
+            if device.queue.iostats is False
             or any(edge.role is Role.PATH for edge in topology.below(device.name))
         )
         self.users: list[tuple[str, Use]] = [

@@ -37,7 +37,7 @@ from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
 from stackmap.model.load import total_of
 from stackmap.render.text import safe
 from stackmap.sources import cgroup
-from stackmap.sources.cgroup_names import group_of_owner, owner
+from stackmap.sources.cgroup import group_of_owner, owner
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session

@@ -15,7 +15,7 @@ from stackmap.errors import SourceError
 from stackmap.features.trace import tracefs
 from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Tracing, Trigger
 from stackmap.host.tracing import LiveTracingHost
-from stackmap.sources import kallsyms
+from stackmap.sources import trace_text
 
 CPUS = "/sys/devices/system/cpu/online"
 LONGEST = 3600.0  # seconds
@@ -168,7 +168,7 @@ def measured(
 
 def of_event(host: LiveTracingHost, tracing: Tracing) -> float:
     """Return the seconds that one event in the instance's buffer costs; ``SourceError`` without probes."""
-    symbols = _chosen(kallsyms.read(host, SYMBOLS))
+    symbols = _chosen(trace_text.read_symbols(host, SYMBOLS))
     if symbols is None:
         return ASSUMED.other
     probe = _copy("event", TRACEPOINT, symbols)

@@ -19,7 +19,7 @@ from stackmap.features.trace.tracefs import GROUP
 from stackmap.host.signals import delayed, uninterrupted
 from stackmap.model.units import SECTOR
 from stackmap.sources import diskstats
-from stackmap.sources.trace_histogram import integer
+from stackmap.sources.trace_text import integer
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost

@@ -17,8 +17,8 @@ from stackmap.features.trace.probes import MAX_FILTERED
 from stackmap.features.trace.tracefs import ProbeSet, Tracing, Trigger
 from stackmap.host.tracing import KERNEL
 from stackmap.model.device import Device, Kind
-from stackmap.sources import diskstats, kallsyms
-from stackmap.sources.trace_histogram import device_of, without_addresses
+from stackmap.sources import diskstats, trace_text
+from stackmap.sources.trace_text import device_of, without_addresses
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
@@ -185,7 +185,7 @@ class Instruments:
         members = (*probes.BIO, probes.FLAGS, *probes.REQUEST)
         offsets = self._host.offsets(KERNEL, members)
         probes.require(offsets, probes.BIO)
-        symbols = kallsyms.read(self._host, (*SYMBOLS, *cost.SYMBOLS))
+        symbols = trace_text.read_symbols(self._host, (*SYMBOLS, *cost.SYMBOLS))
         _require_symbols(symbols, (probes.SUBMIT_SYMBOL, probes.END_SYMBOL))
         again = self._host.constant(probes.AGAIN) if probes.FLAGS in offsets else None
         layers = probes.at_layers(offsets, again, self._numbers)
@@ -231,4 +231,4 @@ def _is_dm(device: Device) -> bool:
 def _require_symbols(symbols: dict[str, int], names: tuple[str, ...]) -> None:
     for name in names:
         if name not in symbols:
-            raise SourceMissing(f"{kallsyms.PATH}: this kernel has no function {name}")
+            raise SourceMissing(f"{trace_text.KALLSYMS}: this kernel has no function {name}")

@@ -17,7 +17,7 @@ from stackmap.features.trace.cost import TICK, Overhead
 from stackmap.features.trace.instruments import Instruments
 from stackmap.features.trace.record import TraceRecord
 from stackmap.sources import diskstats
-from stackmap.sources.trace_histogram import without_lines
+from stackmap.sources.trace_text import without_lines
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
@@ -138,7 +138,7 @@ class Tracer:
 def interval_of(record: TraceRecord) -> Interval:
     """Return the loads during the trace, by the counters of /proc/diskstats."""
     before, after = (
-        diskstats.Sample(time, tuple(text.splitlines()))
+        diskstats.Sample(time, text.splitlines())
         for time, text in zip(record.times, record.counters, strict=True)
     )
     return diskstats.between(before, after)

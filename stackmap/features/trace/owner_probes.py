@@ -20,8 +20,8 @@ from stackmap.features.trace.cost import Cost
 from stackmap.features.trace.record import entries_of, key_of
 from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Tracing, Trigger
 from stackmap.host.tracing import KERNEL, LiveTracingHost
-from stackmap.sources import cgroup, kallsyms, trace_histogram
-from stackmap.sources.trace_histogram import PER_BIO, Histogram, without_addresses
+from stackmap.sources import cgroup, trace_text
+from stackmap.sources.trace_text import PER_BIO, Histogram, without_addresses
 
 
 class ControlGroup(NamedTuple):
@@ -116,7 +116,7 @@ def install(host: LiveTracingHost, tracing: Tracing) -> Installed:
         raise SourceMissing(f"BTF: this kernel has no {probes.AGAIN}")
     both = submit_probe(offsets), probes.end_probe(offsets)
     every = ProbeSet(both, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
-    known = kallsyms.read(host, cost.SYMBOLS)
+    known = trace_text.read_symbols(host, cost.SYMBOLS)
     per_request = cost.measured(host, tracing, known, every)
     tracing.install(every)
     counting = tuple(trigger for trigger in every.triggers if trigger.counts)
@@ -181,7 +181,7 @@ def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
     """Return the I/O in the histograms of the two events, and the hits without room: for requests in flight, and for owners."""
     names = {int(thread): name for name, thread in _THREAD.findall(counted)}
     requests, times = (
-        trace_histogram.parse(without_addresses(text))
+        trace_text.parse_histograms(without_addresses(text))
         for text in (_THREAD.sub(r"thread: \2", counted), latencies)
     )
     took = dict(_entries(times))

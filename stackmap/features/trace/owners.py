@@ -26,7 +26,7 @@ from stackmap.features.trace.owner_probes import ControlGroup, OwnerIo, Sum
 from stackmap.features.trace.tracefs import Tracing
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
-from stackmap.sources import cgroup_names
+from stackmap.sources import cgroup
 
 if TYPE_CHECKING:
     from stackmap.document.blocks import Block
@@ -298,6 +298,6 @@ class OwnerTrace:
 
     def _named(self) -> dict[int, ControlGroup]:
         return {
-            number: ControlGroup(path, " ".join(cgroup_names.owner(path) or ()))
+            number: ControlGroup(path, " ".join(cgroup.owner(path) or ()))
             for number, path in owner_probes.groups(self._host).items()
         }

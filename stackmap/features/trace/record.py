@@ -17,8 +17,8 @@ from stackmap.features.trace import dm_stats, probes
 from stackmap.host import Host
 from stackmap.host.capture_format import TRACE
 from stackmap.model.units import SECTOR
-from stackmap.sources import trace_histogram
-from stackmap.sources.trace_histogram import LIMIT, Entry, Histogram, number_of
+from stackmap.sources import trace_text
+from stackmap.sources.trace_text import LIMIT, Entry, Histogram, number_of
 
 READ, WRITE, BOTH = "read", "write", "both"
 
@@ -154,7 +154,7 @@ OPERATIONS = {probes.READ_OP: READ, probes.WRITE_OP: WRITE}
 
 def parse(record: TraceRecord) -> Trace:
     """Return the counts in *record*; ``ParseError`` if its texts are not the kernel's."""
-    histograms = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
+    histograms = {event: trace_text.parse_histograms(text) for event, text in record.texts.items()}
     latencies, rows, gaps = (
         histograms.get(each) for each in (probes.LATENCY_EVENT, probes.ROW_EVENT, probes.GAP_EVENT)
     )
@@ -169,7 +169,7 @@ def parse(record: TraceRecord) -> Trace:
         rows=None if rows is None else _rows(rows, record.dm_major),
         member_bytes=_member_bytes(histograms.get(probes.SUBMIT_EVENT, ())),
         dropped=sum(each.dropped for group in histograms.values() for each in group),
-        slices=tuple(_latency(trace_histogram.parse(text)) for text in record.slices),
+        slices=tuple(_latency(trace_text.parse_histograms(text)) for text in record.slices),
         record=record,
     )
 

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from stackmap.errors import LayoutError
 from stackmap.ledger.layers import carriers, spreads
-from stackmap.ledger.rows import EXTRA_BY_TARGET
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.dm_targets import target_of
 from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import PAGE, RAID_LEVELS, Layout
 from stackmap.model.topology import Topology
@@ -143,11 +143,11 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
     above = (topology[n] for n in topology.with_all_above(device.name) if n != device.name)
     users = (edge.above for name in members for edge in topology.above(name))
     data = carriers(topology, device.name)
-    below = (topology[n].target for name in members for n in topology.with_all_below(name))
+    below = (topology[n] for name in members for n in topology.with_all_below(name))
     disks = tuple(
         n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
     )
-    caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
+    caches = [topology[disk].queue.write_cache for disk in disks]
     return VolumeContext(
         device=device,
         present=device.layout if spreads(device) else None,
@@ -161,7 +161,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         others=tuple(dict.fromkeys(name for name in users if name != device.name)),
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
-        writers_below=tuple(dict.fromkeys(target for target in below if target in EXTRA_BY_TARGET)),
+        writers_below=tuple(dict.fromkeys(d.target for d in below if target_of(d).extra)),
     )
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from stackmap.document import blocks as doc
 from stackmap.document.blocks import Page
-from stackmap.model.metrics import on_one_line
+from stackmap.model.load import on_one_line
 from stackmap.render.diagrams import render_svg
 from stackmap.render.html import Markup, data, joined, lines, tag
 from stackmap.render.html.plot import bars, label, places, plot, scale_of

@@ -8,8 +8,7 @@ and they take a third of the time to create.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from stackmap.model.device import Role
-from stackmap.model.target_status import NO_COUNTS, Counts
+from stackmap.model.device import NO_COUNTS, Counts, Role
 from stackmap.model.units import SECTOR
 
 NOTHING: Mapping[str, str] = {}

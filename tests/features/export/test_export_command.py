@@ -17,8 +17,7 @@ from stackmap.cli import stackmap
 from stackmap.features.export import time_series as rendering
 from stackmap.features.export.time_series import UNITS, named, openmetrics, time_series
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, Load
-from stackmap.model.metrics import METRICS
+from stackmap.model.load import METRICS, Flow, Load
 from stackmap.model.topology import Topology
 from tests.drawn import passing
 from tests.paths import ROOT

@@ -97,7 +97,7 @@ def test_the_file_holds_ten_minutes_and_the_devices_of_arrays():
         kept = kept.with_newest("b", Sample(60.0 * minute, lines), {"sda", "sdb"})
     again = parse("".join(kept.text()))
 
-    assert again == kept
+    assert "".join(again.text()) == "".join(kept.text())
     assert again.samples[-1].time - again.samples[0].time == 660
     assert [len(sample.lines) for sample in again.samples] == [2] * 12
 

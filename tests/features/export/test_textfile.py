@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from stackmap.cli import stackmap
-from stackmap.discover import discover, exported
+from stackmap.discover import discover
 from stackmap.errors import InputError, OutputRefused
+from stackmap.features.fleet import exported_topology
 from stackmap.host.capture import CapturedHost
 from stackmap.model import exported as exported_metrics
 from tests.features.fleet.servers import HERE, RULES, node_exporter, program
@@ -86,7 +87,7 @@ def test_the_topology_comes_back(path):
         [{k: v for k, v in labels.items() if v} for labels, _ in found.get(name, ())]
         for name in ("stackmap_device_info", "stackmap_edge_info")
     )
-    there = exported.topology("h", kernel, devices, edges, lengths)
+    there = exported_topology.topology("h", kernel, devices, edges, lengths)
 
     assert [device.name for device in there] == [device.name for device in here]
     for device in here:

@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.features.trace.events.measure import EventStream
 from stackmap.features.trace.tracefs import EVENTS, INSTANCE
-from stackmap.model.block_event import Step
+from stackmap.sources.trace_text import Step
 
 
 class Kernel:

@@ -12,7 +12,7 @@ from stackmap.features.trace.measure import TraceOptions, Tracer, clean
 from stackmap.features.trace.record import TraceRecord, parse
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
-from stackmap.sources import kallsyms
+from stackmap.sources import trace_text
 from tests.features.trace.test_tracefs import Kernel
 
 TOPOLOGY = Topology(
@@ -36,7 +36,7 @@ class Machine(Kernel):
     def __init__(self, *, fires=100, writes=10, btf=True, calls=2000):
         super().__init__()
         self.files["/sys/devices/system/cpu/online"] = ["0-1"]
-        self.files[kallsyms.PATH] = [f"ffff{n} T {name}" for n, name in enumerate(SYMBOLS)]
+        self.files[trace_text.KALLSYMS] = [f"ffff{n} T {name}" for n, name in enumerate(SYMBOLS)]
         self.files["/sys/block/dm-0/dev"] = ["253:0"]
         self.fires, self.writes, self.btf, self.calls = fires, writes, btf, calls
         self.looks = self.samples = 0
@@ -139,7 +139,7 @@ def test_without_probes_dm_counts(machine, note):
 
 def test_a_cost_that_could_not_be_measured_is_not_printed_as_measured():
     machine = Machine()
-    machine.files[kallsyms.PATH] = machine.files[kallsyms.PATH][:3]
+    machine.files[trace_text.KALLSYMS] = machine.files[trace_text.KALLSYMS][:3]
     record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
     assert record.sources == ("tracepoints", "kprobes")
     assert record.overhead > 0

@@ -19,7 +19,7 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import TRACE
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.parity import Parity, _with_traced_share, parity_of
-from stackmap.sources.trace_histogram import without_addresses, without_lines
+from stackmap.sources.trace_text import without_addresses, without_lines
 from tests.paths import ROOT
 
 SAMPLE = ROOT / "sample_topologies" / "vghdd"

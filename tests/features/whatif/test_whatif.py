@@ -10,7 +10,7 @@ from stackmap.errors import InputError, LayoutError
 from stackmap.features.whatif import bitmap as bits
 from stackmap.features.whatif.project import project
 from stackmap.features.whatif.volume_context import usable_bytes, volume_context
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
 from stackmap.model.load import Flow
@@ -590,7 +590,7 @@ def test_a_doubled_volume_is_halved_first():
     """Where queue/iostats is 1, dm-raid counts twice: so does no projection."""
     twice = replace(RANDOM, loads={**RANDOM.loads, "r": RANDOM.loads["r"].scaled(2)})
     once = projected(machine("raid5"), RANDOM, "raid10")
-    found = projected(machine("raid5", queue={"iostats": "1"}), twice, "raid10")
+    found = projected(machine("raid5", queue=Queue(iostats=True)), twice, "raid10")
 
     assert found.corrections == ("dm-raid-doubled: r",)
     assert found.projected.members.data.likely == pytest.approx(once.projected.members.data.likely)

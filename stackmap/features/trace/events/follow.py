@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from stackmap.features.trace.events.member_layout import Link, derived
 from stackmap.features.trace.events.request import MERGED, REMAPPED, UNKNOWN, InFlight, Request
-from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
+from stackmap.sources.trace_text import BlockEvent, Step
 
 FLUSH_SEQUENCE = "FF"  # of the disk's own flush requests; the bios that asked for them are followed
 PATIENCE = (

@@ -21,15 +21,14 @@ from stackmap.features.trace.events.request import Totals
 from stackmap.features.trace.tracefs import EVENTS, INSTANCE, Tracing
 from stackmap.host.signals import after
 from stackmap.host.tracing import LiveTracingHost
-from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Kind
-from stackmap.sources import block_events
-from stackmap.sources.trace_histogram import device_of
+from stackmap.sources import trace_text
+from stackmap.sources.trace_text import BlockEvent, Step, device_of
 
 if TYPE_CHECKING:
     from stackmap.features.trace.events.request import Request
-    from stackmap.model.block_event import BlockEvent
     from stackmap.model.topology import Topology
+    from stackmap.sources.trace_text import BlockEvent
 
 SWITCH = f"{INSTANCE}/tracing_on"
 CLOCK = "mono"  # one for all CPUs
@@ -95,7 +94,7 @@ class EventStream:
     def _drained(self) -> list[BlockEvent]:
         text = self._host.drain(f"{INSTANCE}/trace_pipe", AT_ONCE)
         # Not splitlines(): the name of a process may contain a form feed.
-        events = self._early + list(block_events.parse(text.split("\n")))
+        events = self._early + list(trace_text.parse_events(text.split("\n")))
         self._early = []
         return sorted(events, key=lambda event: event.time)
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from stackmap.features.trace.events.request import DERIVED, METADATA, InFlight, Request
 from stackmap.features.trace.events.request import UNKNOWN as UNKNOWN_CAUSE
-from stackmap.model.block_event import BlockEvent
 from stackmap.model.device import UNUSED, Device, Kind, Role
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.model.units import SECTOR
+from stackmap.sources.trace_text import BlockEvent
 
 Span = tuple[int, int]  # first sector, and the one after the last
 

@@ -7,10 +7,10 @@ import pytest
 from stackmap.features.trace.events.follow import Follower
 from stackmap.features.trace.events.member_layout import DATA, PARITY, UNKNOWN, data_members, places
 from stackmap.features.trace.events.request import Totals
-from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
+from stackmap.sources.trace_text import BlockEvent, Step
 
 CHUNK = 65536
 

@@ -15,7 +15,7 @@ from stackmap.features.trace.events.document import (
 from stackmap.features.trace.events.follow import Follower
 from stackmap.features.trace.events.request import Totals
 from stackmap.render.terminal import Style, render_text
-from stackmap.sources import block_events
+from stackmap.sources import trace_text
 from tests.paths import ROOT
 
 STREAMS = ROOT / "tests" / "streams"
@@ -26,7 +26,7 @@ def joined():
     topology = stackmap.open(str(STREAMS / "6.1" / "topology.tar.gz")).topology()
     follower = Follower(topology, ["dm-8"])
     text = (STREAMS / "6.1" / "r5.stream").read_text()
-    requests = follower.feed(block_events.parse(text.splitlines()))
+    requests = follower.feed(trace_text.parse_events(text.splitlines()))
     totals = Totals()
     totals.add(follower.dispatched())
     return topology, requests, totals
@@ -53,7 +53,7 @@ def test_pages_of_one_member_are_one_line():
     topology = stackmap.open(str(STREAMS / "6.1" / "topology.tar.gz")).topology()
     follower = Follower(topology, ["dm-8"])
     text = (STREAMS / "6.1" / "r5seq.stream").read_text()
-    first, second = follower.feed(block_events.parse(text.splitlines()))
+    first, second = follower.feed(trace_text.parse_events(text.splitlines()))
     lines = [
         render_text(request_blocks(topology, [each], 0.0, follow=True), Style(120)).splitlines()[2:]
         for each in (first, second)

@@ -16,7 +16,7 @@ import stackmap
 from stackmap.features.trace.events.follow import Follower
 from stackmap.features.trace.events.request import DERIVED, UNKNOWN, part
 from stackmap.model.units import SECTOR
-from stackmap.sources import block_events, diskstats
+from stackmap.sources import diskstats, trace_text
 from tests.paths import ROOT
 
 STREAMS = ROOT / "tests" / "streams"
@@ -41,7 +41,7 @@ def recorded(request, topologies):
     path = request.param
     topology = topologies[path.parent.name]
     follower = Follower(topology)
-    events = list(block_events.parse(path.read_text().splitlines()))
+    events = list(trace_text.parse_events(path.read_text().splitlines()))
     listed = follower.feed(events)
     assert not follower.rest(), "every request completed"
     top = next(d.name for d in topology if TOPS[path.stem] in (d.title, d.facts.get("alias")))
@@ -121,7 +121,7 @@ def test_a_full_stripe_is_merged_for_both_writes():
     path = STREAMS / "6.1" / "r5seq.stream"
     topology = stackmap.open(str(path.parent / "topology.tar.gz")).topology()
     follower = Follower(topology)
-    follower.feed(block_events.parse(path.read_text().splitlines()))
+    follower.feed(trace_text.parse_events(path.read_text().splitlines()))
     large = [each for each in follower.dispatched() if part(each) != "metadata"]
     assert Counter((each.arrivals, len(each.roots())) for each in large) == {(64, 2): 4}
 
@@ -129,13 +129,13 @@ def test_a_full_stripe_is_merged_for_both_writes():
 def test_md_agrees_with_the_arithmetic_of_its_layout(topologies):
     """md reports a remap of each data page with its place in the array: the derived place is the same."""
     from stackmap.features.trace.events.member_layout import DATA, PARITY, places
-    from stackmap.model.block_event import Step
+    from stackmap.sources.trace_text import Step
 
     checked = Counter()
     for path in RECORDED:
         topology = topologies[path.parent.name]
         numbers = {device.number: device for device in topology}
-        events = list(block_events.parse(path.read_text().splitlines()))
+        events = list(trace_text.parse_events(path.read_text().splitlines()))
         for event, following in itertools.pairwise(events):
             array = numbers.get(event.source[0]) if event.source else None
             if (
@@ -180,7 +180,7 @@ def test_it_does_not_matter_when_events_are_read(recorded, topologies):
     path, _topology, _top, listed, _ = recorded
     follower = Follower(topologies[path.parent.name])
     found = []
-    for event in block_events.parse(path.read_text().splitlines()):
+    for event in trace_text.parse_events(path.read_text().splitlines()):
         found += [(r.name, r.sector, r.seconds, len(r.below)) for r in follower.feed([event])]
     whole = [(r.name, r.sector, r.seconds, len(r.below)) for r in listed]
     assert sorted(found) == sorted(whole)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stackmap.discover.sound_edges import sound_edges
-from stackmap.model.device import Device, Kind, Role
+from stackmap.discover import sound_edges
+from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.machine import Machine
 from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge, Topology
@@ -50,10 +50,10 @@ def _device(labels: Labels) -> Device | None:
         target=labels.get("target", ""),
         layout=_layout(labels),
         state=labels.get("state"),
-        rotational=None if "rotational" not in labels else labels["rotational"] == "1",
+        rotational=_flag(labels, "rotational"),
         counted=labels.get("counted") != "0",
         merges=labels.get("merges") == "1",
-        queue={"iostats": labels["iostats"]} if "iostats" in labels else {},
+        queue=Queue(iostats=_flag(labels, "iostats")),
     )
 
 
@@ -76,6 +76,10 @@ def _edge(labels: Labels, lengths: Mapping[tuple[str, str, str], float]) -> Edge
         return None
     size = lengths.get((above, below, role))
     return Edge(above, below, Role(role), length=None if size is None else int(size))
+
+
+def _flag(labels: Labels, key: str) -> bool | None:
+    return None if key not in labels else labels[key] == "1"
 
 
 def _number(labels: Labels, key: str) -> int | None:
