@@ -63,7 +63,7 @@ def intervals(
 def _intervals(lines: Lines) -> Iterator[Interval]:
     strays = UnusedLines(lines)
     while (line := next(iter(lines), None)) is not None:
-        lines.push_back(line)
+        lines.push_back()
         read = next((reader for begins, reader in FORMATS if begins(line)), None)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
             strays.found = strays.found or bool(interval.loads)

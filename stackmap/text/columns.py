@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stackmap.model.load_table import FLOWS
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 
 # Units in the names of size columns: rsec/s, rkB/s, Blk_read/s.
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
 
+FLOWS = ("read", "write", "discard", "flush", "whole")  # of a load
 READ, WRITE, DISCARD, FLUSH, COMBINED = FLOWS
 INITIALS = {"r": READ, "w": WRITE, "d": DISCARD}
 

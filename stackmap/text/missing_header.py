@@ -91,7 +91,7 @@ def _read(lines: Iterable[str], heading: Heading) -> list[Interval]:
     for line in lines:
         row = heading.row(line.split())
         if row is not None:
-            reports.row(row, heading.load(row), heading)
+            reports.row(row, heading)
     reports.end()
     return reports.take_done()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count as count_up
+from itertools import repeat
 from math import inf, isfinite
 from typing import Any
 
@@ -24,7 +25,11 @@ PRECISE = 2.5  # figures above it with two decimals are within 0.2 %
 def refined_columns(
     requests: Figures, shown: Figures, mean: Figures, unit: float, mean_unit: float
 ) -> tuple[Figures, Figures]:
-    """Return ``refined`` of all rows; in most, the figures are precise or agree as printed."""
+    """Return requests and bytes of all rows (``refined``); in most, the figures are precise or agree as printed."""
+    if None in requests or None in shown or None in mean:  # a row was cut
+        pairs = map(_refined_if_whole, requests, shown, mean, repeat(unit), repeat(mean_unit))
+        sent, moved = zip(*pairs, strict=True)
+        return sent, moved
     if not (any(requests) or any(shown) or any(mean)):
         return requests, shown
     sizes = [size * unit for size in shown]
@@ -50,6 +55,16 @@ def refined_columns(
         if not (count > 0 and abs(sizes[place] / count / mean_unit - each) <= HALF):
             counts[place], sizes[place] = refined(count, shown[place], each, unit, mean_unit)
     return counts, sizes
+
+
+def _refined_if_whole(
+    requests: float | None, shown: float | None, mean: float | None, unit: float, mean_unit: float
+) -> tuple[float | None, float | None]:
+    if requests is not None and shown is not None and mean is not None:
+        return refined(requests, shown, mean, unit, mean_unit)
+    if shown is not None:
+        return requests, shown * unit
+    return requests, None if requests is None or mean is None else requests * mean * mean_unit
 
 
 def refined(

@@ -48,7 +48,7 @@ def read_csv(lines: Lines) -> Iterator[Interval]:
     for line in lines:
         words = line.rstrip("\r").split(";")
         if len(words) < 3:
-            lines.push_back(line)
+            lines.push_back()
             break
         if CSV_HEADING.match(line):
             names = [word.removesuffix("[...]").strip() for word in words[3:]]
@@ -68,7 +68,7 @@ def read_tabs(lines: Lines) -> Iterator[Interval]:
     for line in lines:
         words = line.rstrip("\r").split("\t")
         if len(words) < 5:
-            lines.push_back(line)
+            lines.push_back()
             break
         if words[3].startswith(RESTART):
             yield from gathering.event(f"{words[2]} {' '.join(words[3:])}")
@@ -146,7 +146,7 @@ class ReportParser:
         layout = layout_of_keys(columns)
         row = parse_numbers(words, layout.columns)
         if name and row is not None:
-            report.add_checked(name, layout.load(row))
+            report.add(name, row, layout, doubtful=True)
             report.note(layout.notes)
 
     def figure(self, name: str, metric: str, word: str) -> None:
@@ -165,7 +165,7 @@ class ReportParser:
         """Yield the report if it has devices."""
         self._add_metrics()
         report, self._report = self._report, None
-        if report is not None and report.loads:
+        if report is not None and report.layout is not None:
             yield report.interval()
 
     def _add_metrics(self) -> None:

@@ -49,7 +49,7 @@ def read(lines: Lines) -> Iterator[Interval]:
     reader = JsonReader()
     for line in lines:
         if reader.is_past(line):
-            lines.push_back(line)
+            lines.push_back()
             break
         yield from reader.take(line)
     yield from reader.end()
@@ -147,7 +147,7 @@ class JsonReader:
         self._check_unit(report, [(layout, row) for _, layout, row in rows])
         for name, layout, row in rows:
             said = layout if self._unit is None else layout.in_unit(self._unit)
-            report.add_checked(name, said.load(row))
+            report.add(name, row, said, doubtful=True)
             report.note(layout.notes)
         yield report.interval()
 

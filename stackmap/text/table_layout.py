@@ -1,20 +1,25 @@
-"""The columns of one table in their order, and the loads in its rows."""
+"""The columns of one table in their order, and the load in a row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import starmap
+from functools import lru_cache, partial
+from itertools import repeat
 from math import isclose
-from operator import add, mul
 
-from stackmap.model.load import Load, plus
-from stackmap.model.load_table import FIGURES, FLOWS, Block, Columns, Row, load_of
+from stackmap.model.load import NONE, Flow, Load, plus
 from stackmap.model.units import SECTOR
-from stackmap.text.columns import COLUMNS, EARLY_KEYS, IGNORED, KEYS, Column
+from stackmap.text.columns import COLUMNS, EARLY_KEYS, FLOWS, IGNORED, KEYS, Column
 from stackmap.text.flow_columns import Figures, FlowColumns, product
 from stackmap.text.rounding import is_precise, refined
+
+Row = Sequence[float | None]  # the figures of a device; None is one that was cut off
+
+DIRECTIONS = FLOWS[:4]  # those of one direction each
+
+
+_load = partial(tuple.__new__, Load)  # see flow_columns
 
 
 class TableLayout:
@@ -31,13 +36,9 @@ class TableLayout:
             for flow in FLOWS
             if (spots := FlowColumns.of(flow, index, self.columns)) != FlowColumns()
         }
-        found = map(self.spots.get, FLOWS)
-        self._read, self._write, self._discard, self._flush, self._whole = found
         self._aqu = index.get(("", "aqu"))
         self._busy = index.get(("", "busy"))
         self.notes = self._notes()
-        self._fields, self._idle_row = self._one([0.0] * self.width)
-        self.idle_load = load_of(self._fields, self._idle_row)  # of most rows of most tables
 
     def in_unit(self, unit: float) -> TableLayout:
         """Return this layout with bytes in *unit*, whatever the names say."""
@@ -60,86 +61,64 @@ class TableLayout:
 
     def load(self, row: Row) -> Load:
         """Return the load in *row*; None in it is a figure that was cut off."""
-        return load_of(*self._one(row))
+        return self.loads([(figure,) for figure in row], 1)[0]
 
-    def block(self) -> Block:
-        """Return a block for the rows of tables whose figures are all known."""
-        return Block(self._fields, self._idle_row, self._of_tables, partial=self._whole is not None)
-
-    def _one(self, row: Row) -> tuple[tuple[int, ...], Row]:
-        """Return the places in a load of the figures in *row*, and these figures."""
-        found = self._figures([(figure,) for figure in row], known=False)
-        return tuple(found), [column[0] for column in found.values()]
-
-    def _of_tables(self, printed: Sequence[float]) -> Columns:
-        """Return the figures by column; *printed*: those of whole tables, row by row."""
-        if not printed:
-            return [()] * len(self._fields)
-        columns = [printed[place :: self.width] for place in range(self.width)]
-        return [*self._figures(columns, known=True).values()]
-
-    def _figures(self, columns: Columns, *, known: bool) -> dict[int, Figures]:
-        """Return the figures of all rows of *columns*, by their place in a load (``LoadTable``)."""
-        absent: Figures = (None,) * (len(columns[0]) if columns else 1)
-        each = [
-            [absent] * len(FIGURES) if flow is None else flow.figures(columns, absent, known=known)
-            for flow in (self._read, self._write, self._discard, self._flush)
+    def loads(self, columns: Sequence[Figures], rows: int) -> list[Load]:
+        """Return the load in each of the *rows* of a table. A log of hours has millions: they are computed by column."""
+        absent = [None] * rows
+        read, write, discard, flush = (
+            self.spots[flow].flows(columns) if flow in self.spots else [NONE] * rows
+            for flow in DIRECTIONS
+        )
+        whole: Figures = absent
+        spots = self.spots.get("whole")
+        if spots is not None:
+            combined = spots.flows(columns)
+            means = (
+                absent if place is None else columns[place] for place in (spots.size, spots.await_)
+            )
+            whole = [*map(self._combined, combined, read, write, *means)]
+        aqu, busy = (
+            absent if place is None else columns[place] for place in (self._aqu, self._busy)
+        )
+        shares = [None if figure is None else figure / 100 for figure in busy]
+        in_flight = repeat(None)
+        return [
+            *map(
+                _load, zip(read, write, discard, flush, whole, aqu, shares, in_flight, strict=False)
+            )
         ]
-        found = [column for flow in each for column in flow]
-        found += self._combined(columns, absent, each[0], each[1], known=known)
-        aqu, busy = (absent if i is None else columns[i] for i in (self._aqu, self._busy))
-        found += [aqu, busy if busy is absent else [x if x is None else x / 100 for x in busy]]
-        return {place: column for place, column in enumerate(found) if column is not absent}
 
     def _combined(
-        self,
-        columns: Columns,
-        absent: Figures,
-        read: Sequence[Figures],
-        write: Sequence[Figures],
-        *,
-        known: bool,
-    ) -> list[Figures]:
-        """Return the figures that only the combined columns have."""
-        whole = self._whole
-        if whole is None:
-            return [absent] * len(FIGURES)
-
-        def both(figure: str) -> Figures:
-            pair = [flow[FIGURES.index(figure)] for flow in (read, write)]
-            return absent if absent in pair else [*map(add if known else plus, *pair)]
-
-        ios, merges, size, wait = whole.figures(columns, absent, known=known)
-        sent = both("ios") if ios is absent else ios
-        if whole.bytes is None and whole.size is not None:
-            of_each = zip(sent, both("bytes"), columns[whole.size], strict=True)
-            size = [*starmap(self._bytes_by_mean, of_each)]
-        if whole.await_ is not None:
-            if both("wait") is not absent and known:
-                wait = [None] * len(absent)
-            elif known and sent is not absent:
-                wait = [*map(mul, sent, columns[whole.await_])]
-            else:
-                each = zip(both("wait"), sent, columns[whole.await_], strict=True)
-                wait = [product(count, mean) if two is None else None for two, count, mean in each]
-        return [ios, merges, size, wait]
+        self, whole: Flow, read: Flow, write: Flow, mean: float | None, await_: float | None
+    ) -> Flow | None:
+        """Return *whole* with what only the columns of both directions together say; None if they say nothing."""
+        spots = self.spots["whole"]
+        ios, merges, size, wait = whole
+        sent = plus(read.ios, write.ios) if spots.ios is None else ios
+        if spots.bytes is None and spots.size is not None:
+            size = self._bytes_by_mean(sent, plus(read.bytes, write.bytes), mean)
+        if spots.await_ is not None:
+            both = plus(read.wait, write.wait)
+            wait = product(sent, await_) if both is None else None
+        flow = Flow(ios, merges, size, wait)
+        return None if flow == NONE else flow
 
     def _bytes_by_mean(
         self, ios: float | None, both: float | None, mean: float | None
     ) -> float | None:
         """Return the bytes of reads and writes together, by the mean size; None if their own columns are as precise."""
-        mean_unit = self._whole.size_unit if self._whole else 1.0
+        mean_unit = self.spots["whole"].size_unit
         if both is None:
             return product(product(ios, mean), mean_unit)
-        unit = self._read.unit if self._read else 1.0
-        if ios is None or mean is None or self._discard is not None:  # its mean has discards, too
+        unit = self.spots["read"].unit
+        if ios is None or mean is None or "discard" in self.spots:  # its mean has discards, too
             return None
         if is_precise(ios, both / unit, mean):
             return None
         _, size = refined(ios, both / unit, mean, unit, mean_unit, terms=2)
-        return (
-            None if isclose(size, both) else size
-        )  # the product of two may differ in its last bit
+        # The product of two may differ in its last bit.
+        return None if isclose(size, both) else size
 
 
 @lru_cache(maxsize=100)
