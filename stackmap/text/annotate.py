@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from stackmap.model.table_headings import MAX_PREFIX_WORDS
+from stackmap.text.headings import MAX_PREFIX_WORDS
 from stackmap.text.name_fields import (
     IOSTAT_WIDTH,
     MIN_COLUMNS,

@@ -15,16 +15,22 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from stackmap.model.load import Load
-from stackmap.model.table_headings import (
-    IOSTAT_DEVICE,
-    MAX_HEADING_WORDS,
-    MAX_PREFIX_WORDS,
-    QUOTE_MARKS,
-    SAR_DEVICE,
+from stackmap.text.columns import (
+    COLUMNS,
+    MAX_RATE,
+    is_fraction,
+    is_number,
+    parse_numbers,
+    parse_plain_numbers,
 )
-from stackmap.text.columns import COLUMNS, MAX_RATE
-from stackmap.text.numbers import is_fraction, is_number, parse_numbers, parse_plain_numbers
 from stackmap.text.table_layout import TableLayout
+
+# Words in headings.
+IOSTAT_DEVICE = frozenset({"Device", "Device:"})
+SAR_DEVICE = "DEV"
+MAX_PREFIX_WORDS = 4  # before a name: sar's time ("00시 47분 25초"), quote marks of a mail
+MAX_HEADING_WORDS = 100  # in a heading with the text before it
+QUOTE_MARKS = frozenset({">", ">>", ">>>", "|", "#", "//", "*"})
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
 CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})

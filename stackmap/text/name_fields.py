@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from stackmap.model.table_headings import (
+from stackmap.text.headings import (
     IOSTAT_DEVICE,
     MAX_HEADING_WORDS,
     MAX_PREFIX_WORDS,

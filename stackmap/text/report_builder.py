@@ -15,14 +15,12 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
-from stackmap.model.table_headings import QUOTE_MARKS
 from stackmap.model.units import MIB
-from stackmap.text.columns import MAX_RATE
-from stackmap.text.headings import MAX_DEVICES, Heading
+from stackmap.text.columns import MAX_RATE, is_rounded
+from stackmap.text.headings import MAX_DEVICES, QUOTE_MARKS, Heading
 from stackmap.text.headings import Row as TableRow
-from stackmap.text.line_types import instant
-from stackmap.text.numbers import is_rounded
 from stackmap.text.table_layout import Row, TableLayout
+from stackmap.text.text_lines import instant
 
 APPROXIMATE = "the input was printed with --human: figures are rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"

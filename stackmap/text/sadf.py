@@ -12,12 +12,10 @@ from html import unescape
 
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
-from stackmap.text.columns import COLUMNS
-from stackmap.text.line_types import CLOCK, instant, utc
-from stackmap.text.numbers import parse_numbers
+from stackmap.text.columns import COLUMNS, parse_numbers
 from stackmap.text.report_builder import TextReport
 from stackmap.text.table_layout import layout_of_keys
-from stackmap.text.text_lines import Lines
+from stackmap.text.text_lines import CLOCK, Lines, instant, utc
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
 RESTART = "LINUX-RESTART"

@@ -11,14 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
-from stackmap.model.table_headings import IOSTAT_DEVICE, MAX_PREFIX_WORDS, SAR_DEVICE
-from stackmap.text import line_types
-from stackmap.text.columns import COLUMNS
-from stackmap.text.headings import Heading, Row, heading, join_wrapped, without_quotes
-from stackmap.text.numbers import is_number
+from stackmap.text import text_lines
+from stackmap.text.columns import COLUMNS, is_number
+from stackmap.text.headings import (
+    IOSTAT_DEVICE,
+    MAX_PREFIX_WORDS,
+    SAR_DEVICE,
+    Heading,
+    Row,
+    heading,
+    join_wrapped,
+    without_quotes,
+)
+from stackmap.text.repairs import WrappedRow
 from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
-from stackmap.text.wrapped_rows import WrappedRow
 
 TITLES = (*IOSTAT_DEVICE, SAR_DEVICE)
 
@@ -183,22 +190,22 @@ class TableReader:
 
     def _take_other_line(self, line: str, words: list[str]) -> bool:
         reports = self.reports
-        if "Linux" in line and (machine := line_types.machine(line)) is not None:
+        if "Linux" in line and (machine := text_lines.machine(line)) is not None:
             reports.banner(machine)
-        elif line_types.is_time(" ".join(words)):
+        elif text_lines.is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))
-        elif line_types.RESTART in line:
+        elif text_lines.RESTART in line:
             reports.event(" ".join(words))
-        elif line.lstrip().startswith(line_types.OSWATCHER):
-            reports.stamp(line.strip().removeprefix(line_types.OSWATCHER))
-        elif line_types.ELISION.match(line) or (
-            "iostat" in line and line_types.SKIPS_FIRST.search(line)
+        elif line.lstrip().startswith(text_lines.OSWATCHER):
+            reports.stamp(line.strip().removeprefix(text_lines.OSWATCHER))
+        elif text_lines.ELISION.match(line) or (
+            "iostat" in line and text_lines.SKIPS_FIRST.search(line)
         ):
             reports.since_boot = False
         else:
             # A fence ends an article's example, but sar's rows have their time and may go on.
-            fenced = line_types.FENCE in line and self.heading and not self.heading.sar
-            if fenced or line_types.is_other_heading(words):
+            fenced = text_lines.FENCE in line and self.heading and not self.heading.sar
+            if fenced or text_lines.is_other_heading(words):
                 self.heading = None
             return False
         return True
