@@ -16,9 +16,8 @@ from stackmap.measurement.text import ForeignText, tell_unknown_names
 from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.render.text import safe
 from stackmap.text import text_lines
-from stackmap.text.annotate import Annotator
+from stackmap.text.annotate import Annotator, Style
 from stackmap.text.device_names import aliases
-from stackmap.text.name_fields import Style
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
