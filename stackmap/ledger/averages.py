@@ -38,7 +38,7 @@ class Average:
 
     def _begin(self) -> None:
         """Discard all intervals so far: a better source of rates came."""
-        self._parts: list[Part] = []  # the sum so far, and the loads since then
+        self._held: dict[int, Part] = {}  # by identity: the sum so far, and the loads since then
         self._size = 0  # of the parts, in loads
         self._sizes: set[int] = set()  # how many devices an interval had
         self._weight = 0.0
@@ -63,11 +63,14 @@ class Average:
         self.count += interval.count
         if interval.notes:
             self._notes.update(dict.fromkeys(interval.notes))
-        self._parts.append((interval.loads, weight))
-        self._sizes.add(len(interval.loads))
-        self._size += 1 + len(interval.loads)
+        # Equal tables of a text share their loads: they are counted, and added up once.
+        loads, before = self._held.get(id(interval.loads), (interval.loads, 0.0))
+        self._held[id(loads)] = loads, before + weight
+        self._sizes.add(len(loads))
+        self._size += 0 if before else 1 + len(loads)
         if self._size > MAX_HELD:
-            self._parts, self._size = [(self._sum(), 1.0)], 0
+            loads = self._sum()
+            self._held, self._size = {id(loads): (loads, 1.0)}, 0
 
     def result(self) -> Interval | None:
         """Return the average so far; None if nothing was added."""
@@ -97,17 +100,18 @@ class Average:
 
     def _sum(self) -> Mapping[str, Load]:
         """Return the sums of the devices that every interval has; in a text, of all devices."""
-        if len(self._parts) == 1 and self._parts[0][1] == 1.0:
-            return self._parts[0][0]
-        names = dict.fromkeys(name for loads, _ in self._parts for name in loads)
+        parts = [*self._held.values()]
+        if len(parts) == 1 and parts[0][1] == 1.0:
+            return parts[0][0]
+        names = dict.fromkeys(name for loads, _ in parts for name in loads)
         if not self._is_text():
-            shared = set(names).intersection(*(loads for loads, _ in self._parts))
+            shared = set(names).intersection(*(loads for loads, _ in parts))
             names = dict.fromkeys(name for name in names if name in shared)
-        weights = [weight for _, weight in self._parts]
+        weights = [weight for _, weight in parts]
         if all(weight == 1.0 for weight in weights):
             weights = []
         return {
-            name: _weighted([loads.get(name, IDLE) for loads, _ in self._parts], weights)
+            name: _weighted([loads.get(name, IDLE) for loads, _ in parts], weights)
             for name in names
         }
 
