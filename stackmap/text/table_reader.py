@@ -71,6 +71,7 @@ class TableReader:
         self._read: dict[tuple[str, ...], dict[str, Load]] = {}  # rows of tables below it
         self._size = 0  # of these, in rows
         self._pending = WrappedRow(self._wrapped_row)
+        self._may_read_table = True  # once a paragraph, which may have many headings
         self._after_heading = False  # the next line may be the rest of the heading
         self._after_row = False  # after a row or heading: the next line may be part of a row
 
@@ -126,6 +127,7 @@ class TableReader:
             self._after_heading, self._after_row = False, True
 
     def _blank(self) -> None:
+        self._may_read_table = True
         self._pending.give_up(self.heading)
         self._after_row = self._after_heading  # OSWatcher prints a blank line below the heading
         self._after_heading = False
@@ -156,7 +158,8 @@ class TableReader:
         self.heading = found
         self.reports.heading(found)
         self._after_heading = self._after_row = True
-        self.at_table = found.named and not (found.sar or found.name_last or found.rest)
+        ordinary = found.named and not (found.sar or found.name_last or found.rest)
+        self.at_table, self._may_read_table = ordinary and self._may_read_table, False
         if found.rest:
             self._take_flattened(found.rest, found)
         return True
