@@ -15,10 +15,9 @@ from stackmap.host.table_keys import masked_bytes
 from stackmap.measurement.text import ForeignText, tell_unknown_names
 from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.render.text import safe
-from stackmap.text import line_types
-from stackmap.text.annotate import Annotator
+from stackmap.text import text_lines
+from stackmap.text.annotate import Annotator, Style
 from stackmap.text.device_names import aliases
-from stackmap.text.name_fields import Style
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -73,7 +72,7 @@ def command(
     foreign = ForeignText(topology.machine, tell)
     while chunk := os.read(text.fileno(), CHUNK):
         foreign.check(
-            line_types.machine(chunk[:BANNER].decode(errors="replace")) or UNKNOWN_MACHINE
+            text_lines.machine(chunk[:BANNER].decode(errors="replace")) or UNKNOWN_MACHINE
         )
         out.write(masked_bytes(annotator.feed(chunk)))
         out.flush()

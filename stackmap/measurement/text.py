@@ -13,7 +13,6 @@ from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.errors import InputError, StackmapError, UsageError
 from stackmap.measurement.source import Note, Source
 from stackmap.model.load import Load
-from stackmap.model.load_table import LoadTable
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.text.device_names import Names
 
@@ -151,23 +150,16 @@ def _is_proven(topology: Topology, first: Interval) -> bool:
 
 
 def _only(devices: frozenset[str] | None, intervals: Iterator[Interval]) -> Iterator[Interval]:
-    """Yield *intervals* with the figures of *devices* alone; intervals that share their loads still do."""
-    whole: Mapping[str, Load] | None = None
-    part: Mapping[str, Load] = {}
-    places: Mapping[str, int] = {}  # of the last table, and of its part
-    kept: Mapping[str, int] = {}
-    for interval in intervals:
-        loads = interval.loads
-        if devices is not None and loads is not whole:
-            whole = loads
-            if isinstance(loads, LoadTable):
-                if loads.places is not places:
-                    places = loads.places
-                    kept = {name: place for name, place in places.items() if name in devices}
-                part = loads.with_names([name for name in loads.names if name in devices], kept)
-            else:
-                part = {name: load for name, load in loads.items() if name in devices}
-        yield interval if devices is None else replace(interval, loads=part)
+    """Yield *intervals* with the figures of *devices* alone; None: of all."""
+    if devices is None:
+        return intervals
+    return (
+        replace(
+            interval,
+            loads={name: load for name, load in interval.loads.items() if name in devices},
+        )
+        for interval in intervals
+    )
 
 
 class ForeignText:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.text import diskstats_copies, missing_header, sadf, sysstat_json, table_reader
+from stackmap.text import diskstats_copies, repairs, sadf, sysstat_json, table_reader
 from stackmap.text.text_lines import Lines
 
 # Each format: whether it begins in a line, and its reader.
@@ -63,14 +63,14 @@ def intervals(
 def _intervals(lines: Lines) -> Iterator[Interval]:
     strays = UnusedLines(lines)
     while (line := next(iter(lines), None)) is not None:
-        lines.push_back(line)
+        lines.push_back()
         read = next((reader for begins, reader in FORMATS if begins(line)), None)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
             strays.found = strays.found or bool(interval.loads)
             strays.in_a_row = lines.unused = 0
             yield interval
     if not strays.found:
-        inferred = missing_header.intervals(strays.rows)
+        inferred = repairs.intervals(strays.rows)
         yield from inferred
         if not inferred:
             raise InputError(strays.reason())
@@ -96,7 +96,7 @@ class UnusedLines:
         return any(begins(line) for begins, _ in FORMATS)
 
     def _look_at(self, line: str) -> None:
-        if len(self.rows) < missing_header.ROWS and missing_header.is_row(line):
+        if len(self.rows) < repairs.ROWS and repairs.is_row(line):
             self.rows.append(line)
         if not self._stranger:
             for pattern, meaning in OTHER_FORMATS:

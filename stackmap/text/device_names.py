@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
-from stackmap.model.load_table import LoadTable
 from stackmap.model.topology import Topology
 
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
@@ -19,7 +17,6 @@ _PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
 # Prefixes of links in by-id; sysstat drops them.
 _BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")
 
-MAX_LOADS = 5_000  # kept as resolved: a long text repeats its reports
 MAX_STRANGERS = 10_000
 MAX_LISTS = 8  # of names: most reports of a text have the same
 MAX_NAMES = 50_000  # remembered, more than a report may have
@@ -102,63 +99,17 @@ class Names:
         known = aliases(topology)
         self._name = lru_cache(MAX_NAMES)(lambda word: kernel_name(word, known))
         self._means = lru_cache(MAX_LISTS)(self._look_up)
-        self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
-        self._size = 0
-        self._own: set[str] = set()  # names in tables that are kernel names
-        # The last table's names, what they mean; its places, and its places under other names.
-        self._last_names: Sequence[str] = ()
-        self._last_means: tuple[list[str], list[str]] = [], []
-        self._last: tuple[Sequence[str], Mapping[str, int], Mapping[str, int]] = (), {}, {}
 
     def resolved(self, interval: Interval) -> Interval:
         """Return *interval* with its loads under kernel names; unknown names are kept."""
-        loads, strangers = self._of(interval.loads)
-        self.known += len(loads) - len(strangers)
+        names, strangers = self._means(tuple(interval.loads))
+        self.known += len(interval.loads) - len(strangers)
         for name in strangers:
             if name in self.strangers or len(self.strangers) < MAX_STRANGERS:
                 self.strangers[name] = self.strangers.get(name, 0) + 1
-        return interval if loads is interval.loads else replace(interval, loads=loads)
-
-    def _of(self, printed: Mapping[str, Load]) -> tuple[Mapping[str, Load], list[str]]:
-        """Return the loads by kernel name, and the unknown names; computed once for reports that share loads."""
-        seen = self._resolved.get(id(printed))
-        if seen is not None:
-            return seen[1:]
-        names, strangers = self._meanings(printed)
-        loads = printed
-        if names:
-            if isinstance(printed, LoadTable):
-                loads = printed.with_names(names, self._places_of(printed, names))
-            else:
-                loads = dict(zip(names, printed.values(), strict=True))
-        elif isinstance(printed, LoadTable):
-            return printed, strangers
-        if self._size > MAX_LOADS:
-            self._resolved.clear()
-            self._size = 0
-        self._resolved[id(printed)] = printed, loads, strangers
-        self._size += len(loads)
-        return loads, strangers
-
-    def _meanings(self, printed: Mapping[str, Load]) -> tuple[list[str], list[str]]:
-        """Return ``_look_up`` of the names; tables of the same devices share their list of names."""
-        if not isinstance(printed, LoadTable):
-            return self._means(tuple(printed))
-        if printed.names is not self._last_names:
-            if self._own.issuperset(printed.names):
-                return [], []
-            self._last_names, self._last_means = printed.names, self._means(tuple(printed.names))
-            if self._last_means == ([], []) and len(self._own) < MAX_NAMES:
-                self._own.update(printed.names)
-        return self._last_means
-
-    def _places_of(self, printed: LoadTable, names: list[str]) -> Mapping[str, int]:
-        """Return the places of *printed* under *names*: the same object for tables of the same devices."""
-        if self._last[:2] != (printed.names, printed.places):
-            means = dict(zip(printed.names, names, strict=True))
-            places = {means[name]: place for name, place in printed.places.items()}
-            self._last = printed.names, printed.places, places
-        return self._last[2]
+        if not names:
+            return interval
+        return replace(interval, loads=dict(zip(names, interval.loads.values(), strict=True)))
 
     def _look_up(self, words: tuple[str, ...]) -> tuple[list[str], list[str]]:
         """Return the names that *words* become, [] if all stay as they are, and the unknown ones."""

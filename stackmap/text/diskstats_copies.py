@@ -108,7 +108,7 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
         device = DEVICE.match(line) or (PARTITION.match(line) if seen else None)
         if device is None:
             if STAMP.match(line) or heading(line.split()) is not None:
-                lines.push_back(line)
+                lines.push_back()
                 break
             cut += PERHAPS_CUT.match(line) is not None
             continue

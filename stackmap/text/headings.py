@@ -15,16 +15,22 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from stackmap.model.load import Load
-from stackmap.model.table_headings import (
-    IOSTAT_DEVICE,
-    MAX_HEADING_WORDS,
-    MAX_PREFIX_WORDS,
-    QUOTE_MARKS,
-    SAR_DEVICE,
+from stackmap.text.columns import (
+    COLUMNS,
+    MAX_RATE,
+    is_fraction,
+    is_number,
+    parse_numbers,
+    parse_plain_numbers,
 )
-from stackmap.text.columns import COLUMNS
-from stackmap.text.numbers import is_fraction, parse_numbers, parse_plain_numbers
 from stackmap.text.table_layout import TableLayout
+
+# Words in headings.
+IOSTAT_DEVICE = frozenset({"Device", "Device:"})
+SAR_DEVICE = "DEV"
+MAX_PREFIX_WORDS = 4  # before a name: sar's time ("00시 47분 25초"), quote marks of a mail
+MAX_HEADING_WORDS = 100  # in a heading with the text before it
+QUOTE_MARKS = frozenset({">", ">>", ">>>", "|", "#", "//", "*"})
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
 CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
@@ -47,7 +53,7 @@ class Row(NamedTuple):
     is_plain: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # a key by identity
+@dataclass(frozen=True, slots=True)
 class Heading:
     """
     The format of the rows below it.
@@ -65,11 +71,6 @@ class Heading:
     rest: tuple[str, ...] = ()
 
     @property
-    def begins_report(self) -> bool:
-        """Whether a report begins with it, whatever precedes it."""
-        return not (self.sar or self.continues or self.rest)
-
-    @property
     def continues(self) -> bool:
         """Whether it is a later table of the current report."""
         return self.name_last and not self.sar and self.layout.names[0] in CONTINUATION_COLUMNS
@@ -84,16 +85,35 @@ class Heading:
         else:
             name, shown = words[before], words[before + 1 :]
         row: Sequence[float | None] | None = parse_plain_numbers(shown)
-        usual = row is not None
+        is_plain = row is not None
         if row is None:
             row = parse_numbers(shown, self.layout.columns)
-        if row is None or not may_name(name) or not self._may_precede(words[:before]):
+        if row is None or not may_name(name):
             return None
-        return Row(tuple(words[:before]), name, row, shown, usual)
+        if before and not self._may_precede(words[:before]):
+            return None
+        return Row(tuple(words[:before]), name, row, shown, is_plain)
 
-    def load(self, row: Row) -> Load:
-        """Return the load in *row*."""
-        return self.layout.load(row.values) if any(row.values) else self.layout.idle_load
+    def table(self, lines: Sequence[str]) -> dict[str, Load] | None:
+        """Return the loads by device if each of *lines* is an ordinary row of another one; None otherwise."""
+        stride = self.layout.width + 1
+        text = " ".join(lines)
+        words = text.split()
+        names = words[::stride]
+        if len(words) != len(lines) * stride or not all(map(str.startswith, lines, names)):
+            return None
+        if not _are_devices(tuple(names)):
+            return None
+        del words[::stride]
+        try:
+            figures = [*map(float, words)]
+        except ValueError:
+            return None
+        # float() also accepts "-2", "inf" and "nan"; the sum of the last two is never below the limit.
+        if not sum(figures) < MAX_RATE or " -" in text or "\t" in text:
+            return None
+        columns = [figures[place :: stride - 1] for place in range(stride - 1)]
+        return dict(zip(names, self.layout.loads(columns, len(names)), strict=True))
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether as many words precede the row as the heading, or only quote marks do."""
@@ -170,6 +190,14 @@ def may_name(word: str) -> bool:
     """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
     fence = not word.strip("`~*=-_|") or word in QUOTE_MARKS
     return not (fence or is_fraction(word) or word.endswith("/s") or word.startswith("%"))
+
+
+@lru_cache(maxsize=8)  # most tables of a log have the same devices
+def _are_devices(names: tuple[str, ...]) -> bool:
+    """Whether *names* can be the devices of one table: all different, none a figure, not too many."""
+    if len({*names}) < len(names) or len(names) > MAX_DEVICES:
+        return False
+    return all(may_name(name) and not is_number(name) for name in names)
 
 
 def _are_columns(names: Sequence[str], sar: bool) -> bool:

@@ -15,12 +15,12 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
-from stackmap.model.table_headings import QUOTE_MARKS
 from stackmap.model.units import MIB
-from stackmap.text.columns import MAX_RATE
-from stackmap.text.headings import MAX_DEVICES, Heading, Row
-from stackmap.text.line_types import instant
-from stackmap.text.numbers import is_rounded
+from stackmap.text.columns import MAX_RATE, is_rounded
+from stackmap.text.headings import MAX_DEVICES, QUOTE_MARKS, Heading
+from stackmap.text.headings import Row as TableRow
+from stackmap.text.table_layout import Row, TableLayout
+from stackmap.text.text_lines import instant
 
 APPROXIMATE = "the input was printed with --human: figures are rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
@@ -29,37 +29,68 @@ EXTREMES = "extremes of each column separately, not of one instant"
 
 @dataclass(slots=True)
 class TextReport:
-    """One report as far as it has been read."""
+    """
+    One report as far as it has been read.
+
+    ``rows``: by device name, of the table that is being read, after those of ``first``; ``layout``: of
+    these rows. ``doubtful``: devices whose rows have figures that were cut, or that none can have.
+    ``loads``: of the tables before.
+    """
 
     stamp: str = ""
     time: float | None = None
     seconds: float | None = None
     since_boot: bool = False
     summary: bool = False
-    own: dict[str, Load] = field(default_factory=dict)
-    shared: Mapping[str, Load] | None = None  # with other reports; then there are no own ones
+    rows: dict[str, Row] = field(default_factory=dict)
+    layout: TableLayout | None = None
+    first: Mapping[str, Load] = field(default_factory=dict)
+    doubtful: list[str] = field(default_factory=list)
+    loads: Mapping[str, Load] = field(default_factory=dict)
     machine: Machine = UNKNOWN_MACHINE
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
 
-    @property
-    def loads(self) -> Mapping[str, Load]:
-        """The loads by device name."""
-        return self.own if self.shared is None else self.shared
+    def add(self, name: str, row: Row, layout: TableLayout, *, doubtful: bool = False) -> None:
+        """Add a device's row of a table with *layout*."""
+        if layout is not self.layout or self.in_table(name):
+            self.begin_table(layout)
+        self.rows[name] = row
+        if doubtful:
+            self.doubtful.append(name)
+        if len(self.rows) > MAX_DEVICES:
+            raise InputError(f"refused: more than {MAX_DEVICES} devices in one report")
 
-    def add(self, name: str, load: Load) -> None:
-        """Add a row's load, joined with that of an earlier table of this report."""
-        if self.shared is not None:
-            self.own, self.shared = dict(self.shared), None
-        known = self.own.get(name)
-        self.own[name] = load if known is None else _merge(known, load)
+    def begin_table(self, layout: TableLayout | None) -> None:
+        """Turn the rows so far into loads, and begin a table with *layout*."""
+        loads = self.first
+        if self.layout is not None and self.rows:
+            columns = [*zip(*self.rows.values(), strict=True)]
+            loads_of_rows = self.layout.loads(columns, len(self.rows))
+            own = dict(zip(self.rows, loads_of_rows, strict=True))
+            for name in self.doubtful:
+                if not _is_plausible(own[name]):
+                    self.events.append(f"{name}: its counters went back; no figures for it")
+                    own[name] = Load()
+            loads = {**loads, **own}
+        if self.loads:
+            both = {n: _merge(load, loads[n]) for n, load in self.loads.items() if n in loads}
+            loads = {**self.loads, **loads, **both}
+        self.loads = loads
+        self.first, self.rows, self.doubtful, self.layout = {}, {}, [], layout
 
-    def add_checked(self, name: str, load: Load) -> None:
-        """Add a row's load; if no device can have it, add an unknown load and an event."""
-        if not _is_plausible(load):
-            self.events.append(f"{name}: its counters went back; no figures for it")
-            load = Load()
-        self.add(name, load)
+    def begin_with(self, layout: TableLayout, loads: Mapping[str, Load]) -> None:
+        """Begin a table with *layout* whose first rows have *loads*, which other reports may share."""
+        self.begin_table(layout)
+        self.first = loads
+
+    def in_table(self, name: str) -> bool:
+        """Whether the device has a row in the table that is being read."""
+        return name in self.rows or name in self.first
+
+    def has(self, name: str) -> bool:
+        """Whether the device has a row in any table."""
+        return self.in_table(name) or name in self.loads
 
     def note(self, notes: Iterable[str]) -> None:
         """Add caveats, each once."""
@@ -67,6 +98,7 @@ class TextReport:
 
     def interval(self) -> Interval:
         """Return the complete report."""
+        self.begin_table(None)
         if self.since_boot:
             self.note([SINCE_BOOT])
         return Interval(
@@ -86,18 +118,15 @@ class ReportBuilder:
     """
     The ``current`` report (None before its heading), and the complete ones (``done``).
 
-    ``begun``: the number of reports begun, to detect a new one. ``since_boot``: whether the
-    next report of iostat is since boot.
+    ``since_boot``: whether the next report of iostat is since boot.
     """
 
     def __init__(self) -> None:
         self.done: list[Interval] = []
-        self.begun = 0
         self.current: TextReport | None = None
         self._sar = False
         self._summaries: dict[str, TextReport] = {}  # sar's averages, by their word for it
         self._tables: set[tuple[str, ...]] = set()  # the headings this report has had
-        self._seen: set[str] = set()  # the devices the last of them has had
         self._before: tuple[str, ...] = ()  # sar's time in the last row
         self._stamp = ""
         self.since_boot = False
@@ -120,32 +149,18 @@ class ReportBuilder:
         if self.current is None or self._sar or again:
             self._begin(heading)
         self._tables.add(heading.layout.names)
-        self._seen.clear()
 
-    def row(self, row: Row, load: Load, heading: Heading) -> TextReport:
-        """Take a row under *heading* with its load; return its report."""
+    def row(self, row: TableRow, heading: Heading) -> TextReport:
+        """Take a row under *heading*; return its report."""
         name, report = row.name, self.current
         if heading.sar:
             report = self._sar_report(name, row.before, heading)
-        elif report is None or name in self._seen:
+        elif report is None or (heading.layout is report.layout and report.in_table(name)):
             report = self._begin(heading)
-        if row.is_plain:
-            report.add(name, load)
-        else:
-            report.add_checked(name, load)
-            if is_rounded(row.words):
-                report.note([APPROXIMATE])
-        self._seen.add(name)
-        if len(report.loads) > MAX_DEVICES:
-            raise InputError(f"refused: more than {MAX_DEVICES} devices in one report")
+        report.add(name, row.values, heading.layout, doubtful=not row.is_plain)
+        if not row.is_plain and is_rounded(row.words):
+            report.note([APPROXIMATE])
         return report
-
-    def table(self, heading: Heading, loads: Mapping[str, Load], notes: Iterable[str]) -> None:
-        """Take a whole table that begins a report."""
-        report = self._begin(heading)
-        report.shared = loads
-        report.note(notes)
-        self._seen = set(loads)
 
     def stamp(self, stamp: str) -> None:
         """Take the time of the next report."""
@@ -191,16 +206,15 @@ class ReportBuilder:
         report.time = instant(report.stamp)
         report.since_boot = self.since_boot and not heading.sar
         report.note(heading.layout.notes)
-        self.begun += 1
         self.current, self._sar = report, heading.sar
         self._stamp, self.since_boot, self._events = "", False, []
-        self._tables, self._seen = {heading.layout.names}, set()
+        self._tables = {heading.layout.names}
         return report
 
     def _sar_report(self, name: str, before: tuple[str, ...], heading: Heading) -> TextReport:
         """Return the report of the row's time; a time without digits is sar's own average."""
         known = self.current
-        if known is not None and before == self._before and name not in known.loads:
+        if known is not None and before == self._before and not known.has(name):
             return known
         stamp = " ".join(word for word in before if word not in QUOTE_MARKS)
         if stamp and not any(c.isdigit() for c in stamp):
@@ -213,7 +227,7 @@ class ReportBuilder:
 
     def _summary(self, stamp: str, name: str, heading: Heading) -> TextReport:
         report = self._summaries.get(stamp)
-        if report is not None and name in report.loads:
+        if report is not None and report.has(name):
             self.end()
             report = None
         if report is None:

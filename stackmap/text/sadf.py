@@ -12,12 +12,10 @@ from html import unescape
 
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
-from stackmap.text.columns import COLUMNS
-from stackmap.text.line_types import CLOCK, instant, utc
-from stackmap.text.numbers import parse_numbers
+from stackmap.text.columns import COLUMNS, parse_numbers
 from stackmap.text.report_builder import TextReport
 from stackmap.text.table_layout import layout_of_keys
-from stackmap.text.text_lines import Lines
+from stackmap.text.text_lines import CLOCK, Lines, instant, utc
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
 RESTART = "LINUX-RESTART"
@@ -48,7 +46,7 @@ def read_csv(lines: Lines) -> Iterator[Interval]:
     for line in lines:
         words = line.rstrip("\r").split(";")
         if len(words) < 3:
-            lines.push_back(line)
+            lines.push_back()
             break
         if CSV_HEADING.match(line):
             names = [word.removesuffix("[...]").strip() for word in words[3:]]
@@ -68,7 +66,7 @@ def read_tabs(lines: Lines) -> Iterator[Interval]:
     for line in lines:
         words = line.rstrip("\r").split("\t")
         if len(words) < 5:
-            lines.push_back(line)
+            lines.push_back()
             break
         if words[3].startswith(RESTART):
             yield from gathering.event(f"{words[2]} {' '.join(words[3:])}")
@@ -146,7 +144,7 @@ class ReportParser:
         layout = layout_of_keys(columns)
         row = parse_numbers(words, layout.columns)
         if name and row is not None:
-            report.add_checked(name, layout.load(row))
+            report.add(name, row, layout, doubtful=True)
             report.note(layout.notes)
 
     def figure(self, name: str, metric: str, word: str) -> None:
@@ -165,7 +163,7 @@ class ReportParser:
         """Yield the report if it has devices."""
         self._add_metrics()
         report, self._report = self._report, None
-        if report is not None and report.loads:
+        if report is not None and report.layout is not None:
             yield report.interval()
 
     def _add_metrics(self) -> None:

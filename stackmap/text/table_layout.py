@@ -1,20 +1,41 @@
-"""The columns of one table in their order, and the loads in its rows."""
+"""
+The columns of one table in their order, and the loads in its rows.
+
+Loads are computed by column, for a log of hours has millions of rows. Where a text rounds requests,
+bytes or their mean size, the least precise of the three follows from the other two: ``iostat -m``
+prints 0.00 MB/s for one request of 3 KiB per second, beside a mean of 3.14 KiB.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from itertools import starmap
-from math import isclose
-from operator import add, mul
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import count as count_up
+from itertools import repeat
+from math import inf, isclose, isfinite
+from operator import mul
+from typing import Any
 
-from stackmap.model.load import Load, plus
-from stackmap.model.load_table import FIGURES, FLOWS, Block, Columns, Row, load_of
+from stackmap.model.load import NONE, Flow, Load, plus
 from stackmap.model.units import SECTOR
-from stackmap.text.columns import COLUMNS, EARLY_KEYS, IGNORED, KEYS, Column
-from stackmap.text.flow_columns import Figures, FlowColumns, product
-from stackmap.text.rounding import is_precise, refined
+from stackmap.text.columns import COLUMNS, EARLY_KEYS, FLOWS, IGNORED, KEYS, Column
+
+Row = Sequence[float | None]  # the figures of a device; None is one that was cut off
+Figures = Sequence[Any]  # of one column: floats, None where a row was cut
+
+DIRECTIONS = FLOWS[:4]  # those of one direction each
+
+# Half of the last digit: sysstat prints two decimals, with --dec fewer.
+HALVES = {1: 0.5, 10: 0.05}
+HALF = 0.005
+# What rounding leaves of a figure with one decimal, times ten: less than one, or more than the other.
+CENTS, NO_CENTS = 1e-8, 1 - 1e-8
+PRECISE = 2.5  # figures above it with two decimals are within 0.2 %
+
+# What Flow() and Load() do, without a step in Python for each of the millions of rows of a log.
+_flow = partial(tuple.__new__, Flow)
+_load = partial(tuple.__new__, Load)
 
 
 class TableLayout:
@@ -31,13 +52,9 @@ class TableLayout:
             for flow in FLOWS
             if (spots := FlowColumns.of(flow, index, self.columns)) != FlowColumns()
         }
-        found = map(self.spots.get, FLOWS)
-        self._read, self._write, self._discard, self._flush, self._whole = found
         self._aqu = index.get(("", "aqu"))
         self._busy = index.get(("", "busy"))
         self.notes = self._notes()
-        self._fields, self._idle_row = self._one([0.0] * self.width)
-        self.idle_load = load_of(self._fields, self._idle_row)  # of most rows of most tables
 
     def in_unit(self, unit: float) -> TableLayout:
         """Return this layout with bytes in *unit*, whatever the names say."""
@@ -60,86 +77,64 @@ class TableLayout:
 
     def load(self, row: Row) -> Load:
         """Return the load in *row*; None in it is a figure that was cut off."""
-        return load_of(*self._one(row))
+        return self.loads([(figure,) for figure in row], 1)[0]
 
-    def block(self) -> Block:
-        """Return a block for the rows of tables whose figures are all known."""
-        return Block(self._fields, self._idle_row, self._of_tables, partial=self._whole is not None)
-
-    def _one(self, row: Row) -> tuple[tuple[int, ...], Row]:
-        """Return the places in a load of the figures in *row*, and these figures."""
-        found = self._figures([(figure,) for figure in row], known=False)
-        return tuple(found), [column[0] for column in found.values()]
-
-    def _of_tables(self, printed: Sequence[float]) -> Columns:
-        """Return the figures by column; *printed*: those of whole tables, row by row."""
-        if not printed:
-            return [()] * len(self._fields)
-        columns = [printed[place :: self.width] for place in range(self.width)]
-        return [*self._figures(columns, known=True).values()]
-
-    def _figures(self, columns: Columns, *, known: bool) -> dict[int, Figures]:
-        """Return the figures of all rows of *columns*, by their place in a load (``LoadTable``)."""
-        absent: Figures = (None,) * (len(columns[0]) if columns else 1)
-        each = [
-            [absent] * len(FIGURES) if flow is None else flow.figures(columns, absent, known=known)
-            for flow in (self._read, self._write, self._discard, self._flush)
+    def loads(self, columns: Sequence[Figures], rows: int) -> list[Load]:
+        """Return the load in each of the *rows* of a table. A log of hours has millions: they are computed by column."""
+        absent = [None] * rows
+        read, write, discard, flush = (
+            self.spots[flow].flows(columns) if flow in self.spots else [NONE] * rows
+            for flow in DIRECTIONS
+        )
+        whole: Figures = absent
+        spots = self.spots.get("whole")
+        if spots is not None:
+            combined = spots.flows(columns)
+            means = (
+                absent if place is None else columns[place] for place in (spots.size, spots.await_)
+            )
+            whole = [*map(self._combined, combined, read, write, *means)]
+        aqu, busy = (
+            absent if place is None else columns[place] for place in (self._aqu, self._busy)
+        )
+        shares = [None if figure is None else figure / 100 for figure in busy]
+        in_flight = repeat(None)
+        return [
+            *map(
+                _load, zip(read, write, discard, flush, whole, aqu, shares, in_flight, strict=False)
+            )
         ]
-        found = [column for flow in each for column in flow]
-        found += self._combined(columns, absent, each[0], each[1], known=known)
-        aqu, busy = (absent if i is None else columns[i] for i in (self._aqu, self._busy))
-        found += [aqu, busy if busy is absent else [x if x is None else x / 100 for x in busy]]
-        return {place: column for place, column in enumerate(found) if column is not absent}
 
     def _combined(
-        self,
-        columns: Columns,
-        absent: Figures,
-        read: Sequence[Figures],
-        write: Sequence[Figures],
-        *,
-        known: bool,
-    ) -> list[Figures]:
-        """Return the figures that only the combined columns have."""
-        whole = self._whole
-        if whole is None:
-            return [absent] * len(FIGURES)
-
-        def both(figure: str) -> Figures:
-            pair = [flow[FIGURES.index(figure)] for flow in (read, write)]
-            return absent if absent in pair else [*map(add if known else plus, *pair)]
-
-        ios, merges, size, wait = whole.figures(columns, absent, known=known)
-        sent = both("ios") if ios is absent else ios
-        if whole.bytes is None and whole.size is not None:
-            of_each = zip(sent, both("bytes"), columns[whole.size], strict=True)
-            size = [*starmap(self._bytes_by_mean, of_each)]
-        if whole.await_ is not None:
-            if both("wait") is not absent and known:
-                wait = [None] * len(absent)
-            elif known and sent is not absent:
-                wait = [*map(mul, sent, columns[whole.await_])]
-            else:
-                each = zip(both("wait"), sent, columns[whole.await_], strict=True)
-                wait = [product(count, mean) if two is None else None for two, count, mean in each]
-        return [ios, merges, size, wait]
+        self, whole: Flow, read: Flow, write: Flow, mean: float | None, await_: float | None
+    ) -> Flow | None:
+        """Return *whole* with what only the columns of both directions together say; None if they say nothing."""
+        spots = self.spots["whole"]
+        ios, merges, size, wait = whole
+        sent = plus(read.ios, write.ios) if spots.ios is None else ios
+        if spots.bytes is None and spots.size is not None:
+            size = self._bytes_by_mean(sent, plus(read.bytes, write.bytes), mean)
+        if spots.await_ is not None:
+            both = plus(read.wait, write.wait)
+            wait = product(sent, await_) if both is None else None
+        flow = Flow(ios, merges, size, wait)
+        return None if flow == NONE else flow
 
     def _bytes_by_mean(
         self, ios: float | None, both: float | None, mean: float | None
     ) -> float | None:
         """Return the bytes of reads and writes together, by the mean size; None if their own columns are as precise."""
-        mean_unit = self._whole.size_unit if self._whole else 1.0
+        mean_unit = self.spots["whole"].size_unit
         if both is None:
             return product(product(ios, mean), mean_unit)
-        unit = self._read.unit if self._read else 1.0
-        if ios is None or mean is None or self._discard is not None:  # its mean has discards, too
+        unit = self.spots["read"].unit
+        if ios is None or mean is None or "discard" in self.spots:  # its mean has discards, too
             return None
         if is_precise(ios, both / unit, mean):
             return None
         _, size = refined(ios, both / unit, mean, unit, mean_unit, terms=2)
-        return (
-            None if isclose(size, both) else size
-        )  # the product of two may differ in its last bit
+        # The product of two may differ in its last bit.
+        return None if isclose(size, both) else size
 
 
 @lru_cache(maxsize=100)
@@ -147,3 +142,173 @@ def layout_of_keys(keys: tuple[str, ...]) -> TableLayout:
     """Return the layout of a device's figures in JSON or XML."""
     early = "r" in keys or "kB_read_per_sec" in keys
     return TableLayout(keys, EARLY_KEYS if early else KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowColumns:
+    """The indexes in a row of one direction's figures; None for missing ones."""
+
+    ios: int | None = None
+    merges: int | None = None
+    bytes: int | None = None
+    await_: int | None = None
+    size: int | None = None
+    unit: float = 1.0  # of bytes
+    size_unit: float = 1.0
+
+    @classmethod
+    def of(
+        cls, flow: str, index: Mapping[tuple[str, str], int], columns: Sequence[Column]
+    ) -> FlowColumns:
+        """Return those of *flow* among *columns*; *index*: the place of each flow and field."""
+        size, mean = index.get((flow, "bytes")), index.get((flow, "size"))
+        return cls(
+            ios=index.get((flow, "ios")),
+            merges=index.get((flow, "merges")),
+            bytes=size,
+            await_=index.get((flow, "await")),
+            size=mean,
+            unit=1.0 if size is None else columns[size].unit,
+            size_unit=1.0 if mean is None else columns[mean].unit,
+        )
+
+    def flows(self, columns: Sequence[Figures]) -> list[Flow]:
+        """Return the flow in each row."""
+        places = (self.ios, self.merges, self.bytes, self.await_, self.size)
+        own = [None if place is None else columns[place] for place in places]
+        ios, merges, shown, wait, mean = own
+        rows = len(columns[0])
+        if rows > 1 and not any(column and (any(column) or None in column) for column in own):
+            return self.flows([(0.0,)] * len(columns)) * rows  # no such I/O: mostly discards
+        if shown is None:
+            size = times(times(ios, mean), self.size_unit)
+        elif ios is None or mean is None:
+            size = times(shown, self.unit)
+        else:
+            ios, size = refined_columns(ios, shown, mean, self.unit, self.size_unit)
+        wait = times(ios, wait)
+        absent = [None] * rows
+        figures = (absent if each is None else each for each in (ios, merges, size, wait))
+        return [*map(_flow, zip(*figures, strict=True))]
+
+
+def times(one: Figures | None, other: Figures | float | None) -> Figures | None:
+    """Return the products of two columns, or of a column and a unit; None where a factor is."""
+    if one is None or other is None:
+        return None
+    others = repeat(other) if isinstance(other, float | int) else other
+    try:
+        return [*map(mul, one, others)]
+    except TypeError:  # a row that was cut
+        return [*map(product, one, others)]
+
+
+def product(one: float | None, other: float | None) -> float | None:
+    """Return the product; None if a factor is."""
+    return None if one is None or other is None else one * other
+
+
+def refined_columns(
+    requests: Figures, shown: Figures, mean: Figures, unit: float, mean_unit: float
+) -> tuple[Figures, Figures]:
+    """Return requests and bytes of all rows (``refined``); in most, the figures are precise or agree as printed."""
+    if None in requests or None in shown or None in mean:  # a row was cut
+        pairs = map(_refined_if_whole, requests, shown, mean, repeat(unit), repeat(mean_unit))
+        sent, moved = zip(*pairs, strict=True)
+        return sent, moved
+    if not (any(requests) or any(shown) or any(mean)):
+        return requests, shown
+    sizes = [size * unit for size in shown]
+    rough = [
+        place
+        for place, count, size, each in zip(count_up(), requests, shown, mean, strict=False)
+        if not (
+            count > PRECISE
+            and size > PRECISE
+            and each > PRECISE
+            and (
+                CENTS < count * 10.0 % 1.0 < NO_CENTS
+                or CENTS < size * 10.0 % 1.0 < NO_CENTS
+                or CENTS < each * 10.0 % 1.0 < NO_CENTS
+            )
+        )
+    ]
+    if not rough:
+        return requests, sizes
+    counts = [*requests]
+    for place in rough:
+        count, each = counts[place], mean[place]
+        if not (count > 0 and abs(sizes[place] / count / mean_unit - each) <= HALF):
+            counts[place], sizes[place] = refined(count, shown[place], each, unit, mean_unit)
+    return counts, sizes
+
+
+def _refined_if_whole(
+    requests: float | None, shown: float | None, mean: float | None, unit: float, mean_unit: float
+) -> tuple[float | None, float | None]:
+    if requests is not None and shown is not None and mean is not None:
+        return refined(requests, shown, mean, unit, mean_unit)
+    if shown is not None:
+        return requests, shown * unit
+    return requests, None if requests is None or mean is None else requests * mean * mean_unit
+
+
+def refined(
+    requests: float, shown: float, mean: float, unit: float, mean_unit: float, terms: int = 1
+) -> tuple[float, float]:
+    """
+    Return requests and bytes per second, for *shown* in *unit* and *mean* in *mean_unit*.
+
+    *terms*: how many printed figures *shown* is the sum of. Figures that agree stay, and so do
+    figures in other units than their names say: one is replaced only within its rounding.
+    """
+    size = shown * unit
+    half = _half(requests, shown, mean)
+    if half == HALF and min(requests, shown, mean) > PRECISE:
+        return requests, size
+    if requests > 0 and abs(size / requests / mean_unit - mean) <= half:
+        return requests, size
+    errors = [half / x if x > 0 else inf for x in (requests, shown / terms, mean)]
+    worst = max(errors)
+    others = sum(errors) - worst if worst < inf else sum(e for e in errors if e < inf)
+    # Beside a precise mean, either of two rough figures may move: the mean is then right.
+    rough = others >= worst and errors[2] > worst / 10
+    if errors.count(inf) > 1 or others >= 1 or rough:
+        return requests, size
+    each = mean * mean_unit
+    # The worst follows from the others. Where its rounding does not allow that, the next worst moves too.
+    if worst == errors[0]:
+        requests = _within(requests, half, size / each, others)
+        return requests, _within(size, half * unit * terms, requests * each, 0.0)
+    if worst == errors[1]:
+        size = _within(size, half * unit * terms, requests * each, others)
+        return _within(requests, half, size / each, 0.0), size
+    return requests, size
+
+
+def is_precise(requests: float, shown: float, mean: float) -> bool:
+    """Whether all three surely have two decimals and are large enough to be precise."""
+    return min(requests, shown, mean) > PRECISE and _has_cents(requests)
+
+
+def _has_cents(figure: float) -> bool:
+    """Whether *figure* was surely printed with two decimals."""
+    return CENTS < figure * 10.0 % 1.0 < NO_CENTS
+
+
+def _half(*figures: float) -> float:
+    """Return half of the last digit that *figures* were printed with."""
+    if any(map(_has_cents, figures)):
+        return HALF
+    for factor, half in HALVES.items():
+        scaled = [x * factor for x in figures]
+        if all(isfinite(x) and abs(x - round(x)) < 1e-9 for x in scaled):
+            return half
+    return HALF
+
+
+def _within(printed: float, half: float, found: float, error: float) -> float:
+    """Return *found*, limited to what rounds to *printed*; *printed* if they differ by more than the relative *error*."""
+    if abs(found - printed) > half * 1.01 + found * error:
+        return printed
+    return max(printed - half * 0.9999, min(found, printed + half * 0.9999))

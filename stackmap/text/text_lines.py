@@ -1,8 +1,9 @@
 """
 Lines of a text in any encoding: pasted, piped, compressed, coloured.
 
-Removes what never belongs to a figure (colours, NULs of sysstat 11.5.7,
-compression), without interpreting lines.
+``Lines`` removes what never belongs to a figure (colours, NULs of sysstat 11.5.7, compression), without
+interpreting lines. The functions below it recognise the lines around the tables: banners, times, restarts,
+and other marks of a new report.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 import codecs
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from operator import length_hint
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 
 from stackmap.errors import InputError
+from stackmap.model.machine import Machine
+from stackmap.text.columns import is_number
 
 MAX_LINE = 1 << 20  # longer lines are cut: no table has one
 MAX_UNUSED = 128 << 20  # bytes in a row without a report: an endless input ends
-MAX_TIME_LINE = 32  # characters in a line with only a time
 GZIP = b"\x1f\x8b"
 TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
 BYTE_ORDER_MARKS = codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
@@ -27,83 +28,54 @@ BYTE_ORDER_MARKS = codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 MANY_BLANKS = b"\n" * 64
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
-Value = TypeVar("Value")
-
-
-class Paragraph(NamedTuple):
-    """
-    Lines that came together.
-
-    ``whole``: a complete paragraph, between blank lines or after a line that may be a time.
-    """
-
-    text: str
-    whole: bool = False
-
-
-BLANK = Paragraph("")
 
 
 class Lines:
     """
     The lines of a text; the last one can be pushed back.
 
-    ``number``: of the last line. ``paragraph``: the text of its paragraph, "" if that
-    is incomplete. *warn* takes a line if compressed data ends early. ``unused``: bytes since
-    the last report; ``InputError`` if they are more than ``MAX_UNUSED``.
+    *warn* takes a line if compressed data ends early. ``unused``: bytes since the last report;
+    ``InputError`` if they are more than ``MAX_UNUSED``.
     """
 
     def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
         unpacked = _without_mark(_no_tar(_unpacked(chunks, warn or (lambda _: None))))
-        self._paragraphs = _paragraphs(_texts(self._counted(unpacked)))
-        self._lines: Iterator[str] = iter(())  # of the paragraph under way
-        self._returned: list[str] = []
-        self.paragraph = ""
-        self.number = 0
+        self._texts = _texts(self._counted(unpacked))
+        self._lines: list[str] = []  # of the last text
+        self._next = 0  # the index of the next one
+        self._before = 0  # lines in the texts before it
         self.unused = 0
 
-    def __iter__(self) -> Iterator[str]:
-        while self._returned:
-            self.number += 1
-            yield self._returned.pop()
-        while True:
-            lines = self._lines
-            for line in lines:
-                self.number += 1
-                yield line
-            # ``take_whole`` may have begun another paragraph meanwhile.
-            if self._lines is lines:
-                following = next(self._paragraphs, None)
-                if following is None:
-                    break
-                self._begin(following)
-
-    def push_back(self, line: str) -> None:
-        """Return *line*, the last one taken, again next time."""
-        self._returned.append(line)
-        self.number -= 1
-
     @property
-    def ended(self) -> bool:
-        """Whether the last line ended a paragraph."""
-        return not (self._returned or length_hint(self._lines))
+    def number(self) -> int:
+        """The number of the last line."""
+        return self._before + self._next
 
-    def take_whole(self, known: Callable[[str], Value | None]) -> Value | None:
-        """
-        After the end of a paragraph, take the next one if it is *known* whole, with its blank line.
+    def __iter__(self) -> Iterator[str]:
+        while True:
+            while self._next < len(self._lines):
+                self._next += 1
+                yield self._lines[self._next - 1]
+            text = next(self._texts, None)
+            if text is None:
+                break
+            self._before += len(self._lines)
+            self._lines, self._next = text.removesuffix("\n").split("\n"), 0
 
-        Blank lines before it are skipped. Its own lines are not counted in ``number``.
-        """
-        following = next(self._paragraphs, None)
-        while following == BLANK:
-            self.number += 1
-            following = next(self._paragraphs, None)
-        if following is None:
-            return None
-        found = known(following.text) if following.whole else None
-        if found is None:
-            self._begin(following)
-        return found
+    def push_back(self) -> None:
+        """Return the last line again next time."""
+        self._next -= 1
+
+    def following(self) -> list[str]:
+        """Return the lines from the next one to a blank one, without taking them; none if the blank one has not come yet."""
+        try:
+            return self._lines[self._next : self._lines.index("", self._next)]
+        except ValueError:
+            return []
+
+    def skip(self, count: int) -> None:
+        """Take *count* lines of those that ``following`` returned."""
+        self._next += count
 
     def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
@@ -113,10 +85,6 @@ class Lines:
                     f"refused: {MAX_UNUSED >> 20} MiB in a row are no device statistics"
                 )
             yield chunk
-
-    def _begin(self, paragraph: Paragraph) -> None:
-        self.paragraph = paragraph.text if paragraph.whole else ""
-        self._lines = iter(paragraph.text.split("\n") + [""] * paragraph.whole)
 
 
 def _unpacked(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
@@ -178,30 +146,6 @@ def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield from chunks
 
 
-def _paragraphs(texts: Iterable[str]) -> Iterator[Paragraph]:
-    within = False
-    for text in texts:
-        *ended, rest = text.split("\n\n")
-        for paragraph in ended:
-            start = 0
-            if paragraph.startswith("\n"):
-                yield BLANK
-                start, within = 1, False
-            # The lines below a time may repeat, so the time is split off.
-            cut = paragraph.find("\n", start, start + MAX_TIME_LINE)
-            if cut >= 0:
-                yield Paragraph(paragraph[start:cut])
-                start = cut + 1
-            if within:
-                yield Paragraph(paragraph[start:] + "\n")
-            else:
-                yield Paragraph(paragraph[start:], whole=True)
-            within = False
-        if rest:
-            yield Paragraph(rest.removesuffix("\n"))
-            within = True
-
-
 def _texts(chunks: Iterable[bytes]) -> Iterator[str]:
     """Yield whole lines together, as many as have come."""
     parts: list[bytes] = []
@@ -243,3 +187,63 @@ def _line(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+# "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run; \s: a paste has no-break spaces.
+BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+\S*\d")
+
+# A command line without the report since boot: "iostat -xy 5".
+SKIPS_FIRST = re.compile(r"\biostat\b[^|;]{0,99}\s-[a-zA-Z]{0,20}y")
+
+# Reports that the author left out: "[...]".
+ELISION = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*$")
+
+RESTART = "LINUX RESTART"
+COMMENT = "COM"  # sadc -C
+OSWATCHER = "zzz ***"
+FENCE = "```"  # Markdown's, around an example
+
+# A line with only a time: digits, separators, CJK units, AM and PM.
+TIME = re.compile(
+    r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
+)
+CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
+EPOCH = re.compile(r"\s*(\d{9,11})\s*$")
+ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
+
+
+def machine(line: str) -> Machine | None:
+    """Return the machine in the first line of a run; None for other lines."""
+    banner = BANNER.search(line)
+    return None if banner is None else Machine(host=banner[2], kernel=banner[1])
+
+
+def is_time(line: str) -> bool:
+    """Whether the line is only a report's time."""
+    if EPOCH.match(line):
+        return True
+    return CLOCK.search(line) is not None and TIME.match(line) is not None
+
+
+def instant(stamp: str) -> float | None:
+    """Return the seconds since the epoch; None if the time is ambiguous."""
+    if EPOCH.match(stamp):
+        return float(stamp)
+    return utc(stamp) if ISO_TIME.match(stamp) else None
+
+
+def utc(text: str) -> float | None:
+    """Return the seconds since the epoch of an ISO time, in UTC if it has no zone; None if it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
+
+
+def is_other_heading(words: Sequence[str]) -> bool:
+    """Whether the words head another table: "avg-cpu: %user …", "12:00:01 CPU %usr …"."""
+    if len(words) < 3 or is_number(words[-1]) or COMMENT in words or RESTART in " ".join(words):
+        return False
+    rates = sum(word.startswith("%") or word.endswith("/s") for word in words)
+    return rates > 1 or CLOCK.match(words[0]) is not None

@@ -2,8 +2,7 @@
 
 from harness import fuzz
 
-from stackmap.text.annotate import Annotator
-from stackmap.text.name_fields import Style
+from stackmap.text.annotate import Annotator, Style
 
 NAMES = {"dm-2": "vg/root", "sda": "sda"}
 NUMBERS = {"253:2": "dm-2"}

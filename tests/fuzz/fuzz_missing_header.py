@@ -2,12 +2,12 @@
 
 from harness import fuzz
 
-from stackmap.text import missing_header
+from stackmap.text import repairs
 
 
 def target(raw: bytes) -> None:
     lines = raw.decode("latin-1").split("\n")
-    missing_header.intervals([line for line in lines if missing_header.is_row(line)])
+    repairs.intervals([line for line in lines if repairs.is_row(line)])
 
 
 fuzz(target)

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 with atheris.instrument_imports(include=["stackmap"]):
     from stackmap import text as statistics  # noqa: F401
     from stackmap.errors import StackmapError
-    from stackmap.text import missing_header  # noqa: F401
+    from stackmap.text import repairs  # noqa: F401
     from stackmap.text.annotate import Annotator  # noqa: F401
 
 # A second for a text of this size would be a hang: no parser needs a millisecond.

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.text.annotate import Annotator
-from stackmap.text.name_fields import Style
+from stackmap.text.annotate import Annotator, Style
 
 NAMES = {"dm-2": "vg/root", "dm-89": "vghdd/vm-disk1", "sda": "sda"}
 NUMBERS = {"253:2": "dm-2", "253:89": "dm-89", "8:0": "sda"}
@@ -234,3 +233,32 @@ def test_a_line_is_not_held_up():
     annotator = Annotator(NAMES, NUMBERS)
     for line in IOSTAT.splitlines(keepends=True):
         assert annotator.feed(line).endswith(b"\n")
+
+
+def test_quoted_rows():
+    """Rows in a mail are the reader's rows: names are replaced, and unknown ones counted."""
+    quoted = b"".join(b"> " + line for line in IOSTAT.splitlines(keepends=True))
+    annotator = Annotator(NAMES, NUMBERS, Style(append=False, aligned=False))
+
+    assert b"\n> vg/root          2.00" in annotator.feed(quoted)
+    assert annotator.unresolved == {"sdz": 1}
+
+
+def test_nuls_stay():
+    """sysstat 11.5.7 printed NULs: they hide no row, and pass."""
+    row = b"dm-2             2.00    3.00      5.00      7.00\0\n"
+    heading = b"Device            r/s     w/s     rkB/s     wkB/s\0\n"
+
+    assert annotated(heading + row, append=False, aligned=False) == heading + row.replace(
+        b"dm-2   ", b"vg/root"
+    )
+
+
+def test_a_name_with_a_no_break_space_byte():
+    """Names are text, not bytes: UTF-8 has bytes that are blanks in other encodings."""
+    names = {"à": "vg/à"}
+    text = "Device            r/s     w/s     rkB/s     wkB/s\nà 2.00 3.00 5.00 7.00\n".encode()
+
+    assert "\nvg/à 2.00".encode() in Annotator(names, {}, Style(append=False, aligned=False)).feed(
+        text
+    )

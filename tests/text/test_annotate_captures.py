@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stackmap.text.annotate import Annotator
-from stackmap.text.name_fields import Style
+from stackmap.text.annotate import Annotator, Style
 from tests.paths import ROOT
 
 CAPTURES = ROOT.parent / "shared" / "captures"

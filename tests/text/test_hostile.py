@@ -68,3 +68,8 @@ def seconds(text: bytes) -> float:
 def test_time_is_linear(piece, beginning):
     """Input that could cause backtracking is read in less than 5 seconds."""
     assert seconds(beginning + piece * (SIZE // len(piece)) + b"\nx\n") < 5
+
+
+def test_headings_without_a_blank_line():
+    """A table is looked for once a paragraph: a chunk of headings does not scan the rest for each of them."""
+    assert seconds((HEADING + b"sda 2 3 5 7 11 13\n") * 20_000) < 5

@@ -28,7 +28,7 @@ def test_put_back():
     lines = Lines([b"two\nthree\nfive\n"])
     for line in lines:
         if line == "three":
-            lines.push_back(line)
+            lines.push_back()
             break
     assert lines.number == 1
     assert list(lines) == ["three", "five"]

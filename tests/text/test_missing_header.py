@@ -8,7 +8,7 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.text import intervals
-from stackmap.text.missing_header import INFERRED, NO_SIZES
+from stackmap.text.repairs import INFERRED, NO_SIZES
 
 
 def read(text: str) -> list[Interval]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.text import intervals, paragraph_cache
+from stackmap.text import intervals, table_reader
 
 TABLE = "Device            r/s     w/s     rkB/s     wkB/s   await  %util"
 PARAGRAPHS = (
@@ -49,13 +49,13 @@ def read(*chunks: str) -> list[Interval]:
 @given(
     st.lists(st.sampled_from(PARAGRAPHS), max_size=12).map(lambda some: [*some, *some]),
     st.sampled_from(["\n\n", "\n\n\n", "\n"]),
-    st.sampled_from([0, 2000, paragraph_cache.MAX_CACHED]),
+    st.sampled_from([0, 3, table_reader.MAX_KEPT]),
 )
 def test_a_repeated_paragraph_tells_the_same(paragraphs, between, most):
     """A line at a time no paragraph comes whole, and all are read; at once, known ones are not."""
     text = between.join(paragraphs) + "\n"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(paragraph_cache, "MAX_CACHED", most)
+        patched.setattr(table_reader, "MAX_KEPT", most)
         at_once = read(text)
 
     assert read(*text.splitlines(keepends=True)) == at_once

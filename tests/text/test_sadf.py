@@ -7,7 +7,7 @@ import pytest
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.machine import Machine
-from stackmap.text import intervals
+from stackmap.text import intervals, sadf
 
 LAB = Machine(host="lab")
 CSV = """\
@@ -137,3 +137,88 @@ def test_hosts(text):
     reports = list(intervals([text.encode()], "-"))
     assert [report.machine.host for report in reports] == ["db1", "db2"]
     assert [report.loads["sda"].whole.ios for report in reports] == [2, 13]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sda\t2.00\t3.00",  # a table from a spreadsheet has fewer words
+        "lab\t10\t07:45:50\tsda\ttps\t2.00\tmore",
+        "lab\tten\t2026-11-21 07:45:50 UTC\tsda\ttps\t2.00",
+        "lab\t10\tsome day\tsda\ttps\t2.00",
+    ],
+)
+def test_tabs_alone_are_not_sadf(line):
+    """A line of sadf -p has five or six words, a length in seconds, and a time."""
+    assert not sadf.begins_tabs(line)
+
+
+@pytest.mark.parametrize("time", ["2026-11-21 07:45:50 UTC", "07:45:50", "1795247143"])
+@pytest.mark.parametrize("rest", ["sda\ttps\t2.00", "LINUX-RESTART\t(2 CPU)"])
+@pytest.mark.parametrize("seconds", ["10", "-1"])
+def test_lines_of_sadf(seconds, time, rest):
+    """The time is a date, a time of day or seconds since the epoch; a restart has a word less."""
+    assert sadf.begins_tabs(f"lab\t{seconds}\t{time}\t{rest}")
+
+
+@pytest.mark.parametrize(("seconds", "length"), [("10", 10.0), ("0", None), ("-1", None)])
+def test_length(seconds, length):
+    """A length of 0 or -1 is unknown: sadf prints it for a first record."""
+    (report,) = read(f"lab\t{seconds}\t2026-11-21 07:45:50 UTC\tsda\ttps\t2.00\n")
+
+    assert report.seconds == length
+
+
+def test_rows_before_a_time():
+    """XML that begins within a report, as a ticket's extract does, still has a report without a time."""
+    (report,) = read('<disk-device dev="sda" tps="2.00"/>\n')
+
+    assert (report.loads["sda"].whole.ios, report.stamp, report.seconds) == (2, "", None)
+
+
+def test_a_time_without_zone_or_date():
+    """`utc` or `tz` says the zone; what an attribute lacks is left out."""
+    device = '<disk-device dev="sda" tps="2.00"/></timestamp>\n'
+    stamps = [
+        '<timestamp date="2026-11-21" time="07:45:50" utc="1">',
+        '<timestamp date="2026-11-21" time="07:45:50" tz="CET" interval="10">',
+        '<timestamp time="07:45:50">',
+    ]
+
+    reports = [read(stamp + device)[0] for stamp in stamps]
+
+    assert [(r.stamp, r.time, r.seconds) for r in reports] == [
+        ("2026-11-21 07:45:50 UTC", 1795247150.0, None),
+        ("2026-11-21 07:45:50 CET", None, 10.0),
+        ("07:45:50", None, None),
+    ]
+
+
+TIME = "lab\t10\t2026-11-21 07:45:50 UTC\t"
+
+
+def test_tabs_of_other_activities_pass_by():
+    """Processors have other figures, and sar -b's tps is of no device."""
+    others = f"{TIME}all\t%user\t2.00\n{TIME}-\ttps\t3.00\n{TIME}-\tproc/s\n"
+
+    (report,) = read(f"{others}{TIME}sda\ttps\t5.00\n{others}")
+
+    assert report.loads == {"sda": Load(whole=Flow(ios=5))}
+
+
+def test_figures_belong_to_the_device_of_their_line():
+    """Even where the next device has other figures than the one before."""
+    (report,) = read(f"{TIME}sda\ttps\t2.00\n{TIME}dm-2\trkB/s\t3.00\n")
+
+    assert report.loads == {
+        "sda": Load(whole=Flow(ios=2)),
+        "dm-2": Load(Flow(bytes=3 * 1024)),
+    }
+
+
+@pytest.mark.parametrize("damaged", ['tps="2.00"', 'dev="" tps="2.00"', 'dev="sdb" tps="2.00x"'])
+def test_a_damaged_row_is_left_out(damaged):
+    """A row without a name, or with a word that is no number."""
+    text = XML.replace('dev="dm-2" tps="13.00"', damaged)
+
+    assert [list(report.loads) for report in read(text)] == [["sda"], ["sda"]]

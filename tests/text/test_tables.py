@@ -256,6 +256,19 @@ def test_cut_row():
     assert interval.notes == ("the row of sda was cut: 3 of 5 figures",)
 
 
+def test_a_row_cut_behind_zeros_is_not_idle():
+    """What was cut off is unknown, even if all before it is 0."""
+    (interval,) = read("Device r/s w/s rkB/s wkB/s %util\nsda 0.00 0.00 0.00 7")
+    assert interval.loads == {"sda": Load(Flow(0, bytes=0), Flow(0))}
+
+
+def test_a_line_with_two_rows_does_not_pass_for_two():
+    """Even if another row of the table is wrapped, so that lines and words are as many as in a whole table."""
+    rows = "sda 2.00 3.00\nsdb 5.00\n7.00\nsdc 11.00 13.00 sdd 17.00 19.00\n"
+    (interval,) = read(f"Device r/s w/s\n{rows}\n")
+    assert set(interval.loads) == {"sda", "sdb"}
+
+
 def test_counters_that_went_back():
     """Old sysstat printed the rest of 2⁶⁴: the device existed, and its figures are unknown."""
     (interval,) = read("Device tps kB_read/s kB_wrtn/s\nsda 3689348814741910528.00 2.00 3.00\n")
