@@ -305,7 +305,7 @@ def test_a_damaged_log_is_quoted_without_its_key(line, tmp_path):
         for _ in CapturedHost(str(path)).steps():
             pass
     with pytest.raises(CaptureError, match="no count") as uncounted:
-        log.parse_count(line, "log")
+        log.frame_count(log.encode_transient("count", line), "log")
 
     for error in (damaged, uncounted):
         assert "crypt aes-xts-plain64 000" in str(error.value)

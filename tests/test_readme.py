@@ -26,7 +26,7 @@ PROMPT = "$ stackmap "
 FENCED = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HEAD = re.compile(r" \| head -n (\d+)$")
 WIDEST = 110
-LONGEST = {README: 220, ARCHITECTURE: 200}
+LONGEST = {README: 220, ARCHITECTURE: 150}
 
 TEXT = README.read_text()
 BLOCKS = [block for block in FENCED.findall(TEXT) if block.startswith(PROMPT)]

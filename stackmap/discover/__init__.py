@@ -1,8 +1,9 @@
 """
 ``discover(host)``: every block device of a host and the edges between them.
 
-sysfs lists the devices; a reader per kind knows where to look further. What
-could not be learned is listed once in ``Topology.unknown``.
+sysfs lists the devices (``scan.py``); a reader per kind knows where to look further. What
+could not be learned is listed once in ``Topology.unknown``. ``rediscovery.py`` updates a topology after
+uevents, ``find.py`` knows which devices a NAME means, ``uses.py`` who uses a device.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from types import FrameType
 
 # Signals that do not end a program, that Python ignores, or after which no Python can run.
@@ -18,12 +19,17 @@ NOT_ENDING = frozenset({
     signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS,
     signal.SIGFPE, signal.SIGILL,
 })  # fmt: skip
-ENDING = tuple(signal.valid_signals() - NOT_ENDING)
+
+
+@lru_cache
+def _ending() -> tuple[int, ...]:
+    """Return the signals that end a program; found when first needed, for commands need few of them."""
+    return tuple(signal.valid_signals() - NOT_ENDING)
 
 
 def handle_all() -> None:
     """Let every signal that would end or stop the program raise an exception, so that contexts are left."""
-    for number in ENDING:
+    for number in _ending():
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
     # A stopped process would leave its probes in place beyond the time limit.
@@ -34,7 +40,7 @@ def handle_all() -> None:
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Ignore signals that would end the program, so that a removal is completed."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ending()}
     try:
         yield
     finally:
@@ -43,9 +49,9 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
-def delayed(numbers: Iterable[int] = ENDING) -> Iterator[None]:
+def delayed(numbers: Iterable[int] | None = None) -> Iterator[None]:
     """Delay *numbers*, by default all signals that would end the program, until the context ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers or _ending())
     try:
         yield
     finally:

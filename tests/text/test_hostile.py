@@ -10,6 +10,7 @@ import pytest
 from stackmap.errors import InputError
 from stackmap.text import intervals
 from stackmap.text.annotate import Annotator
+from stackmap.text.text_lines import Lines
 
 HEADING = b"Device r/s w/s rkB/s wkB/s await %util\n"
 JSON = b'{"sysstat": {"hosts": [{"statistics": [\n'
@@ -70,6 +71,12 @@ def test_time_is_linear(piece, beginning):
     assert seconds(beginning + piece * (SIZE // len(piece)) + b"\nx\n") < 5
 
 
-def test_headings_without_a_blank_line():
-    """A table is looked for once a paragraph: a chunk of headings does not scan the rest for each of them."""
-    assert seconds((HEADING + b"sda 2 3 5 7 11 13\n") * 20_000) < 5
+def test_headings_without_a_blank_line(monkeypatch):
+    """A whole table is looked for once a paragraph: not the rest of a text for each of its headings."""
+    searched = []
+    following = Lines.following
+    monkeypatch.setattr(Lines, "following", lambda self: searched.append(1) or following(self))
+
+    list(intervals([(HEADING + b"sda 2 3 5 7 11 13\n") * 99 + b"\n" + HEADING], "text"))
+
+    assert len(searched) == 2

@@ -3,7 +3,7 @@ The guard of a plan: shell commands that fail on another host, or where what a s
 
 Step 1 defines one function and checks everything with it. Each later step that changes something checks the target
 again, and what else it writes to. In a shell without the function such a step fails, too. The LV, the PVs and the
-array are told apart from those of other hosts by their UUIDs and sizes.
+array are known by their UUIDs and sizes.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ A key goes from ``terminal``, which names it, through ``program``, which draws a
 ``state``: a state and a key in, a state out. An interval comes from ``follow``; ``moment`` has its figures,
 ``judge`` its findings, ``rows`` and ``cells`` its lines, and ``screen`` puts them together. Start with ``program``.
 
+A column is a line in ``COLUMNS`` of ``cells``; a view also has its rows in ``ROWS`` of ``rows``. A key is a line in
+``ACTIONS`` of ``state``.
+
 Of the core: ``sampling/watch.py``, ``host/recording.py`` and the ledger. Nothing of the core is only for ``top``
-but ``host/recent.py``, the files that ``W`` writes.
+but ``RecentFiles`` of ``host/segments.py``: what ``W`` writes.
 """
