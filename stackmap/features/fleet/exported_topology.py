@@ -1,4 +1,4 @@
-"""The topology that a host exported (``analysis.fleet.families``), from its labels."""
+"""The topology that a host exported (``features/export/families.py``), from its labels."""
 
 from __future__ import annotations
 

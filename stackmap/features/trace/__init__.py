@@ -12,7 +12,6 @@ same for ``blame --trace``, and ``events/`` for single requests. Start with ``me
 
 Of the core: ``host/tracing.py`` writes to tracefs and dm's statistics, ``host/btf.py`` has the offsets of the
 kernel's structures, ``host/signals.py`` removes all probes whichever signal ends the program;
-``sources/trace_histogram.py``, ``sources/block_events.py`` (with ``model/block_event.py``) and
-``sources/kallsyms.py`` parse the kernel's texts. All that differs between kernels is in these, in ``probes`` and
+``sources/trace_text.py`` parses the kernel's texts. All that differs between kernels is in these, in ``probes`` and
 in ``instruments``.
 """
