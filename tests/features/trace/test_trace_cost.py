@@ -44,6 +44,14 @@ def test_a_request_costs_its_probes_and_its_histograms():
     assert found.disk == pytest.approx((2 * 0.5 + len(AT_DISKS) - 2) * 1e-6)
 
 
+def test_an_event_costs_its_probe_beyond_the_idle_call():
+    """What the call takes without a probe is not part of it."""
+    machine = Watched()
+    with Tracing(machine) as tracing:
+        assert cost.of_event(machine, tracing) == pytest.approx(0.5e-6)
+    assert is_clean(machine)
+
+
 def test_each_trigger_is_copied_and_none_is_on_a_block_event():
     machine = Watched()
     measured(machine)
