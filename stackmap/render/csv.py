@@ -1,5 +1,7 @@
 """
-Tables → CSV as RFC 4180 has it: a header with units, raw numbers, nothing for what is unknown.
+Tables → CSV, quoted as in RFC 4180: a header with units, raw numbers, nothing for what is unknown.
+
+A line ends with a newline alone: with CRLF, the last field that awk and cut print would end with a control character.
 
 A table with other columns than the one before it follows after an empty line, with a header of its own.
 """
@@ -15,7 +17,7 @@ from stackmap.render.text import safe
 
 Plain = str | float | bool | None
 FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet runs text that begins so: names are untrusted
-END = "\r\n"
+END = "\n"
 
 
 class CsvWriter:

@@ -7,6 +7,7 @@ import re
 import shutil
 import ssl
 import subprocess
+import time
 
 import pytest
 import urllib3
@@ -265,7 +266,12 @@ def test_a_real_prometheus_that_wants_a_certificate(certificates, tmp_path):
         said = {}
         for how in ("its authority", "a client's certificate"):
             (tmp_path / "http.yml").write_text(TRUSTED[how])
-            said[how] = failure(url, "--http-config", str(tmp_path / "http.yml"))
+            ends = time.monotonic() + 30
+            while "HTTP 503" in (
+                answer := failure(url, "--http-config", str(tmp_path / "http.yml"))
+            ):
+                assert time.monotonic() < ends, answer  # it listens before it is ready
+            said[how] = answer
 
     # The server may hang up before its reason arrives.
     assert re.search("cert_file and key_file|reset by peer", said["its authority"])
