@@ -37,6 +37,7 @@ class CleanRoot:
         self.path.mkdir(parents=True)
         call(["tar", "-xpf", str(tar), "-C", str(self.path), "--exclude=./dev/*"])
         shutil.copy("/etc/resolv.conf", self.path / "etc/resolv.conf")
+        (self.path / "etc/hosts").write_text("127.0.0.1 localhost\n")  # an installer writes it
         # A network may have a proxy with a certificate of its own, which this machine trusts.
         if Path(CERTIFICATES).exists():
             (self.path / CERTIFICATES[1:]).parent.mkdir(parents=True, exist_ok=True)
