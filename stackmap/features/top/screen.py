@@ -6,7 +6,7 @@ With the panes over the rows: help, the per-layer table of a stack, or the findi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from stackmap.document.blocks import Block, Headline, Paragraph, Terms
@@ -180,11 +180,6 @@ def pane_lines(moment: Moment, state: State, rows: Sequence[Row], look: Look) ->
     row = rows[place_of(state, rows)] if rows else None
     text = rendered(pane(moment, state, row), Style(look.width - 1))
     return [line.rstrip("\n") for line in text]
-
-
-def as_text(lines: Iterable[Line]) -> str:
-    """Return *lines* without their styles."""
-    return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
 
 
 def _header(moment: Moment, state: State, look: Look) -> list[Line]:

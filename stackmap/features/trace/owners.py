@@ -207,8 +207,6 @@ class OwnerSample(NamedTuple):
 
     def json(self, topology: Topology, chosen: Iterable[str]) -> dict[str, object]:
         """Return the keys that a trace adds to the object of ``blame -J``."""
-        from stackmap.features.trace.owners import owners_json
-
         return {
             **owners_json(self.owners(topology, chosen), self.dropped),
             "overhead": self.overhead,
@@ -217,8 +215,6 @@ class OwnerSample(NamedTuple):
 
     def blocks(self, topology: Topology, chosen: Iterable[str]) -> list[Block]:
         """Return the tables that a trace adds to ``blame``."""
-        from stackmap.features.trace.owners import owner_blocks
-
         return owner_blocks(topology, self.owners(topology, chosen), self.dropped, self.overhead)
 
 

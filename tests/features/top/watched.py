@@ -5,7 +5,6 @@ from __future__ import annotations
 from stackmap.document.wording import number, rate
 from stackmap.features.top.follow import RecordedIntervals
 from stackmap.features.top.program import Watcher
-from stackmap.features.top.screen import as_text
 from stackmap.host.capture import CapturedHost
 from tests.paths import ROOT
 
@@ -28,7 +27,7 @@ class PaperDisplay:
 
     @property
     def text(self):
-        return as_text(self.lines)
+        return "".join("".join(span.text for span in line).rstrip() + "\n" for line in self.lines)
 
 
 def watch(path, *, size=(80, 24), ascii_only=False, names=(), count=None, live=False):
