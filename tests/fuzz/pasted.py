@@ -3,7 +3,8 @@ Hostile values in every field that reaches a printed command.
 
 Each value is refused, or printed as one operand: as it is in its field, below its root, and none that a tool could
 take for an option. The printed lines are parsed back by ``shlex``, and by the tools' own option parsers in a
-namespace with an empty /dev. ``python -m tests.fuzz.pasted [COUNT]``: so many values, and what became of them.
+namespace with an empty /dev. ``python -m tests.fuzz.pasted [COUNT]`` tries COUNT values and prints how many were
+refused, printed and faulty.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def test_tables_and_states_are_dmsetups_text():
 
 @pytest.mark.parametrize("uuid", [b"CRYPT-LUKS2-0", b"", LVM])
 def test_a_key_is_masked_and_erased(uuid):
-    """Whoever made the device; the rest of the line stays, and the kernel is told to erase its copy."""
+    """The key is masked in every table; the rest of the line stays, and the request asks the kernel to erase its copy."""
     secret = ((0, 8, b"crypt", b"aes-xts-plain64 c0ffee 17 8:0 4096", b""),)
     found, kernel = answers(Mapped(b"safe", uuid, 1, secret), Mapped(b"lv", LVM, 3))
 

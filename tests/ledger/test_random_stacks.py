@@ -100,7 +100,7 @@ def test_causes_sum_to_what_was_sent_to_the_disks(measured):
 
 
 def test_shares_are_from_0_to_1(measured):
-    """The shares of a disk sum to 1, whoever loads it; a volume has no more of a disk than all of it."""
+    """The shares of a disk sum to 1; a volume has no more of a disk than all of it."""
     for _, ledger in measured:
         for disk in (d.name for d in ledger.topology if not ledger.topology.below(d.name)):
             blamed = blame(ledger, disk)

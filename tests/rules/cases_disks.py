@@ -112,7 +112,7 @@ def overloaded(slower=6.0, low_queue=0.5, high_queue=8.0, requests=None, size_ra
 
 @case("no-scheduler", {"scheduler": "none [mq-deadline]"}, queue=least(4.0))
 def no_scheduler(scheduler="[none] mq-deadline", queue=6.0):
-    """A spinning disk whose requests nobody sorts."""
+    """A spinning disk without a scheduler."""
     return _one(Did(reads=100, read_ms=queue * 10), queue__scheduler=scheduler)
 
 
