@@ -48,9 +48,10 @@ def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
     numbers = numbers or _told_by_stacks(host, in_sysfs.values())
     names = {number: name for name, number in numbers.items()}
     drawn = device_lists.parse_lsblk(attribute(host, LSBLK))
+    known = numbers.keys() | in_sysfs
     found = []
     for name in dict.fromkeys([*in_sysfs, *numbers]):
-        block = in_sysfs.get(name) or _block(name, numbers.keys() | in_sysfs)
+        block = in_sysfs.get(name) or _block(name, known)
         if in_proc and name not in in_proc and not block.entries:
             continue  # it went away while it was read
         _, size = listed.get(name, ("", None))

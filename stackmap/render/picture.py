@@ -14,6 +14,7 @@ from typing import NamedTuple
 from stackmap.document import describe
 from stackmap.document.describe import Row, kernel, rows, title
 from stackmap.document.wording import size
+from stackmap.errors import InputError
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Topology
 
@@ -105,6 +106,11 @@ STEP = 7.0  # between the ends of arrows at a box, if there is room
 MARGIN = 8.0  # of a box, without ends of arrows
 NARROW, WIDE = 90.0, 240.0  # widths of the channel between two layers
 SPACE = 2.5  # of a channel, per arrow in it
+MOST = 5000  # arrows, each counted once per layer that it leads down: two seconds of work
+UNREADABLE = (
+    f"more than {MOST} lines between its boxes: no picture shows that; "
+    "give the NAMEs of fewer devices, or use tree --graphml or tree -J"
+)
 
 Link = tuple[str, str]
 Links = Sequence[Link]
@@ -124,8 +130,14 @@ class Layered(NamedTuple):
 
 
 def layered(extents: Mapping[str, float], arrows: Links, bend: float) -> Layered:
-    """Return positions for boxes of these *extents*; *bend* is the extent of a passing arrow."""
+    """
+    Return positions for boxes of these *extents*; *bend* is the extent of a passing arrow.
+
+    ``InputError`` for more than ``MOST`` arrows.
+    """
     height = _heights(extents, arrows)
+    if sum(1 + len(_between(height, arrow)) for arrow in arrows) > MOST:
+        raise InputError(UNREADABLE)
     bends = {
         arrow: tuple(f"{arrow[0]}>{arrow[1]}@{level}" for level in _between(height, arrow))
         for arrow in arrows

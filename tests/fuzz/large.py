@@ -22,7 +22,9 @@ from tests.fuzz.running import Outcome, Tally, run
 
 COMMANDS = (("tree",), ("iostat",), ("iostat", "-l"), ("explain",))
 GROWTH = 17  # times the time for sixteen times the devices
-TREE = 6.0  # seconds of CPU for 20,000 devices
+MANY = 50_000  # devices, with a limit of their own
+TREE = 8.0  # seconds of CPU for them
+MEMORY = 400  # MiB for them
 
 Shape = Callable[[int], tuple[Files, list[str]]]
 
@@ -111,7 +113,15 @@ def ladder(count: int) -> tuple[Files, list[str]]:
     return files, rows + [f"253 {n} dm-{n}" for n in range(count - 2)]
 
 
-SHAPES: tuple[Shape, ...] = (disks, partitions, volumes, chain, segments, ladder)
+def listed(count: int) -> tuple[Files, list[str]]:
+    """*count* disks that only /proc lists, as in a sosreport without sysfs."""
+    rows = [f"8 {number} sd{number}x" for number in range(count)]
+    sizes = (f"   8 {number} 1048576 sd{number}x\n" for number in range(count))
+    heading = "major minor  #blocks  name\n\n"
+    return {"proc/partitions": (heading + "".join(sizes)).encode()}, rows
+
+
+SHAPES: tuple[Shape, ...] = (disks, partitions, volumes, chain, segments, ladder, listed)
 
 
 def machine(place: Path, shape: Shape, count: int) -> str:
@@ -146,11 +156,11 @@ def growth(
         if times > allowed:
             faults.append(f"{many / few:g} times the devices took {times:.1f} times the CPU")
         tally.case(what, faults, large)
-    if shape in (disks, volumes):
-        path = machine(folder / "20000.tar", shape, 20000)
+    if shape in (disks, volumes, listed):
+        path = machine(folder / "many.tar", shape, MANY)
         large = _best(path, ("tree",), TREE)
         late = [f"{large.cpu:.1f} s"] if large.cpu > TREE else []
-        tally.case(f"20000 {shape.__name__} tree", large.faults() + late, large)
+        tally.case(f"{MANY} {shape.__name__} tree", large.faults(memory=MEMORY) + late, large)
 
 
 def _grown(paths: list[str], command: tuple[str, ...], most: float) -> tuple[float, Outcome]:

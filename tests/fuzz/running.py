@@ -49,14 +49,16 @@ class Outcome:
     cpu: float
     memory: int  # MiB
 
-    def faults(self, codes: frozenset[int] = frozenset(EXIT_CODES)) -> list[str]:
-        """Return what is wrong with the run."""
+    def faults(
+        self, codes: frozenset[int] = frozenset(EXIT_CODES), *, memory: int = MAX_MEMORY
+    ) -> list[str]:
+        """Return what is wrong with the run, which may take so many MiB of *memory*."""
         found = []
         if "Traceback" in self.err or "Exception ignored" in self.err:
             found.append("traceback: " + self.err.strip().splitlines()[-1][:160])
         if self.status not in codes:
             found.append(f"exit status {self.status}")
-        if self.memory > MAX_MEMORY:
+        if self.memory > memory:
             found.append(f"{self.memory} MiB")
         if self.cpu > MAX_CPU:
             found.append(f"{self.cpu:.1f} s")

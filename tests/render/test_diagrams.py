@@ -8,10 +8,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from stackmap.document.blocks import Stack
 from stackmap.errors import InputError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid, render_svg
+from stackmap.render.html.page import draw
 from stackmap.render.picture import layered, picture
 from tests.drawn import raid_volume, topology
 
@@ -126,6 +128,24 @@ def test_the_disks_are_in_one_layer():
 def test_a_circle_has_places():
     places = layered(dict.fromkeys("ab", 10.0), [("a", "b"), ("b", "a")], 2.0)
     assert {"a", "b"} <= set(places.across)
+
+
+def test_a_dense_graph_is_refused_with_advice():
+    """80 devices, each on all below it: 3,160 arrows that pass up to 78 layers; a volume on 4,999 disks is drawn."""
+    names = [f"d{number}" for number in range(80)]
+    below = [(above, name) for number, above in enumerate(names) for name in names[number + 1 :]]
+    devices = [Device(name, Kind.DM, f"254:{name[1:]}") for name in names]
+    dense = Topology(devices, [Edge(above, name, Role.DATA) for above, name in below])
+    with pytest.raises(InputError, match="NAMEs of fewer devices"):
+        render_svg(picture(dense))
+    (figure,) = [str(draw(Stack(dense, "all"), 3))]
+    assert "no picture shows that" in figure
+    assert "d79" in figure
+
+    flat = layered(
+        dict.fromkeys(map(str, range(5000)), 1.0), [("0", str(n)) for n in range(1, 5000)], 1.0
+    )
+    assert 5000 == len(flat.across)
 
 
 def test_nothing_is_an_empty_picture():

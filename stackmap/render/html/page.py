@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from stackmap.document import blocks as doc
 from stackmap.document.blocks import Page
+from stackmap.errors import InputError
 from stackmap.model.load import on_one_line
 from stackmap.render.diagrams import render_svg
 from stackmap.render.html import Markup, data, joined, lines, tag
@@ -150,7 +151,11 @@ def _code(block: doc.Code, _: int) -> Markup:
 
 @draw.register(doc.Stack)
 def _stack(block: doc.Stack, level: int) -> Markup:
-    drawing = Markup(render_svg(picture(block.topology, suspects=block.suspects), embedded=True))
+    try:
+        shown = picture(block.topology, suspects=block.suspects)
+        drawing = Markup(render_svg(shown, embedded=True))
+    except InputError as error:  # more than a picture can show: the tree below has it all
+        drawing = tag("p", str(error))
     tree = doc.Folded("The same as text", (doc.Code(render_tree(block.topology)),), printed=False)
     return tag(
         "figure",
