@@ -10,6 +10,19 @@ from typing import ClassVar
 WHAT_A_CAPTURE_IS = "a capture is what `stackmap record OUT` writes, a tar of it, or a directory with proc/ and sys/"
 NO_DIRECTIONS = "the input has no separate read and write rates; use `iostat -x`"
 
+# For the manual and README.md.
+EXIT_STATUSES = {
+    0: "Success; also after an interrupt, which prints what was measured.",
+    1: "Failure; one line on standard error.",
+    2: "Wrong usage.",
+    3: "`plan` has no safe method; `fiojob` refused its target; an output file exists or is not a regular file.",
+    10: "`--exit-code`: the worst finding is a warning.",
+    11: "`--exit-code`: the worst finding is critical.",
+    12: "`--exit-code`: no problem was found, but something could not be judged.",
+    32: "None of the named devices was found.",
+    64: "Some of the named devices were found.",
+}
+
 
 class StackmapError(Exception):
     """An expected failure; the message is one line that says what to do."""

@@ -23,7 +23,7 @@ EXAMPLES = [
 EXPECTED = [
     "vghdd/vm-disk1: 2.00",
     "vghdd/vm-disk1: ",
-    "461 → 281 writes per second",
+    "461 to 281 writes per second",
 ]
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import runpy
 import select
 import shutil
 import subprocess
@@ -136,16 +135,6 @@ def test_a_name_runs_nothing(shell, path, tmp_path):
 
     assert "touch" in shown
     assert [entry.name for entry in tmp_path.iterdir()] == ["host"]
-
-
-def test_options_are_those_of_the_commands(request):
-    """The file is what packaging/completion/options.py writes; --update-expected writes it."""
-    rows = runpy.run_path(str(SCRIPTS / "options.py"))["rows"]
-    now = "".join("\t".join(row) + "\n" for row in rows())
-    if request.config.getoption("--update-expected"):
-        OPTIONS.write_text(now)
-
-    assert OPTIONS.read_text() == now
 
 
 def test_no_option_breaks_the_table():

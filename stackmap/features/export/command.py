@@ -42,6 +42,7 @@ HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
     type=click.IntRange(min=1),
     default=MOST_SERIES,
     show_default=True,
+    metavar="N",
     help="Refuse to write more series to a textfile.",
 )
 @click.option(

@@ -93,13 +93,14 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
+    metavar="N",
     help=f"Volumes shown; 0: all [default: {LIMIT}; in a page {PAGE_LIMIT}; in JSON all].",
 )
 @click.option(
     "--host", "pattern", default="", metavar="PATTERN", help="Only hosts (instances) like 'db*'."
 )
 @click.option("--job", default="", metavar="NAME", help="Only this job of Prometheus.")
-@click.option("--level", default="", help="Only volumes of this RAID level.")
+@click.option("--level", default="", metavar="LEVEL", help="Only volumes of this RAID level.")
 @click.option("--report", "page", metavar="FILE", help="Write a page, FILE.html or FILE.md.")
 @force_option
 @click.option(
@@ -119,6 +120,7 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
     type=FiniteRange(min=1, max=DAY),
     default=30,
     show_default=True,
+    metavar="SECONDS",
     help="Seconds per query.",
 )
 @json_option

@@ -1,0 +1,42 @@
+"""Each rule has the words that the manual and ``explain --rules`` print."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.document.findings import rules_document
+from stackmap.document.rule_words import RULE_WORDS, UNITS, WORDS
+from stackmap.render.terminal import Style, render_text
+from stackmap.rules.table import RULES
+
+IDS = [rule.id for rule in RULES]
+
+
+def test_rules_are_listed_with_their_sources():
+    """`explain --rules` has the source of each rule, which the manual leaves out."""
+    text = render_text(rules_document(RULES), Style(1000))
+
+    assert [rule.id for rule in RULES if f"source: {rule.source}\n" not in text] == []
+    for rule in (rule for rule in RULES if rule.superseded_by):
+        assert f"omitted if: {' or '.join(rule.superseded_by)} reports the same device\n" in text
+
+
+@pytest.mark.parametrize("rule", RULES, ids=IDS)
+def test_each_rule_says_what_it_detects(rule):
+    """`explain --rules` has a line per rule."""
+    assert rule.detects.endswith(".")
+    assert len(rule.detects.split()) > 3
+
+
+def test_ids_and_names_are_unique():
+    """Each id and each name means one rule."""
+    assert len(set(IDS)) == len(IDS)
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=IDS)
+def test_thresholds_have_units(rule):
+    """Each threshold can be printed, and no words are for a threshold that the rule does not have."""
+    assert {unit for _, unit in rule.thresholds.values()} <= set(UNITS)
+    assert RULE_WORDS.get(rule.id, {}).keys() <= rule.thresholds.keys()
+    assert rule.thresholds.keys() <= WORDS.keys() | RULE_WORDS.get(rule.id, {}).keys()
