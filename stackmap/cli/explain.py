@@ -84,12 +84,13 @@ def command(
     part = topology.select(measured.devices) if options.names else topology
     before = None if baseline is None else read_baseline(topology, baseline, tell)
     foreign = NO_TOPOLOGY in topology.unknown
-    caps = () if foreign else tuple(limits.read(measured.source.host, topology))
+    caps = None if foreign else limits.CapMeter(measured.source.host, topology)
     severities: list[Severity] = []
     judged = True
-    for number, batch in enumerate(_batches(measured, options)):
+    for number, batch in enumerate(_batches(measured, options, caps)):
+        in_force = () if caps is None else caps.limits
         context, found, open_questions = waiting(
-            "examining", partial(judged_together, topology, batch, before, caps, part)
+            "examining", partial(judged_together, topology, batch, before, in_force, part)
         )
         if as_json:
             click.echo(json.dumps(explain_json(context, found, open_questions)))
@@ -120,10 +121,12 @@ def judged_together(
     return context, found, unjudged(context, found, part.devices)
 
 
-def _batches(measured: Measurement, options: MeasuringOptions) -> Iterator[list[Interval]]:
+def _batches(
+    measured: Measurement, options: MeasuringOptions, caps: limits.CapMeter | None
+) -> Iterator[list[Interval]]:
     """Yield the intervals that are judged together; an empty list if nothing was measured."""
     try:
-        intervals = measured.intervals()
+        intervals = measured.intervals() if caps is None else caps.over(measured.intervals())
         batches = iter([list(intervals)]) if _together(options) else ([one] for one in intervals)
         # Interrupted before the end of the first interval there is none.
         yield next(batches, [])

@@ -142,6 +142,7 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
     all_of = _Everything()
     watch = Watch(host, all_of.read(host), all_of.read, update=all_of.update)
     host.read(diskstats.PATH)  # for readers of the files
+    caps = limits.CapMeter(host, watch.topology)
     before: Snapshot | None = None
     try:
         for moment in watch.snapshots(
@@ -152,6 +153,7 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
             if before is not None and not counted_on(before, moment):
                 host.mark()
             host.set_outdated(watch.is_behind)
+            caps.count(None)
             before = moment
             yield moment.sample.time
     finally:

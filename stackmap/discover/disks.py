@@ -6,6 +6,7 @@ import re
 
 from stackmap.discover.scan import Discovered, Scan, base_device
 from stackmap.model.device import Kind, Role
+from stackmap.model.far_side import by_place
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
 from stackmap.sources import disk_identity, sysfs
@@ -53,8 +54,20 @@ def _disk(scan: Scan, block: Block) -> Discovered:
         serial=who.serial,
         wwn=who.wwn,
         merges=_merges(scan, block.name),
+        far_side=_far_side(scan, block, who.model) if scan.geometry else "",
     )
     return Discovered(device, edges=_paths(scan, block))
+
+
+def _far_side(scan: Scan, block: Block, model: str) -> str:
+    """Return where the data of a disk is, by its path, transport and model; NVMe's heads have those of a path."""
+    if not block.name.startswith("nvme"):
+        return by_place(sysfs.link(scan.host, block.path), "", model)
+    names = (block.name, *scan.nvme_paths.get(block.name, ()))
+    files = (f"{sysfs.ROOT}/{name}/device/transport" for name in names)
+    return by_place(
+        "", next(filter(None, (sysfs.attribute(scan.host, f) for f in files)), ""), model
+    )
 
 
 def _network(scan: Scan, block: Block) -> Discovered:
@@ -77,6 +90,8 @@ def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
 def _loop(scan: Scan, block: Block) -> Discovered:
     base = base_device(scan, block, Kind.LOOP, geometry=True)
     facts = _known(file=sysfs.attribute(scan.host, f"{block.path}/loop/backing_file"))
+    if facts and scan.geometry:
+        facts |= _known(dio=sysfs.attribute(scan.host, f"{block.path}/loop/dio"))
     return Discovered(base._replace(merges=True, facts=facts))
 
 

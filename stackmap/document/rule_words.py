@@ -222,6 +222,7 @@ RULE_WORDS = {
         "queue": "queue depth below {}",
     },
     "SM303": {"share": "excess {} of the members' I/O", "bytes": "and {}"},
+    "SM305": {"stalled": "for {}"},
     "SM304": {"data_over_parity": "{} more data than parity members"},
     "SM401": {
         "slower": "{} the await",
@@ -259,6 +260,7 @@ RULE_WORDS = {
     "SM604": {"size_difference": "sizes within {}"},
     "SM605": {"await": "write await {}"},
     "SM701": {"share_of_cap": "{} of the cap"},
+    "SM803": {"excess": "{} more", "times": "{} the possible queue", "parts": "in {} of intervals"},
     "SM913": {"size": "info below {}"},
     "SM914": {"stripes": "{} stripes"},
 }

@@ -24,6 +24,7 @@ LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks 
 MOST_SCANS = 10.0  # of labels, per second
 PASSING = ("linear", "striped", "crypt")  # targets below which only their own I/O happens
 STUCK = 0.99  # busy for this share of the time
+MOST_IN_FLIGHT = 1e6  # requests; old kernels print 42933903.02 after their counter went below 0
 
 
 class Rule(NamedTuple):
@@ -207,7 +208,11 @@ def _stuck(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | Non
     load = loads[device.name]
     if not load.idle or (load.busy or 0.0) < STUCK:
         return None
-    return load._replace(aqu=None, busy=None)
+    # If none completed, those in flight are the mean queue: a text has no other count of them.
+    gauge, queue = load.in_flight_at_ends, load.aqu or 0.0
+    if gauge is None and 1 <= queue < MOST_IN_FLIGHT:
+        gauge = round(2 * queue)
+    return load._replace(aqu=None, busy=None, in_flight_at_ends=gauge)
 
 
 def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:

@@ -46,16 +46,28 @@ def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> 
     return sorted(found, key=lambda each: -each.ios)
 
 
+class CappedUse(NamedTuple):
+    """
+    What the owner of a cap did in an interval: ``done`` per second, by kind of cap.
+
+    ``stalled``: the share of time in which some of its tasks waited for I/O, of any device; None if unknown.
+    """
+
+    done: Mapping[str, float]
+    stalled: float | None = None
+
+
 class IoLimit(NamedTuple):
     """
     The most that *owner* may do on *device* (a kernel name).
 
     ``caps``: pairs of what is capped ("read_ios", "write_ios", "total_ios",
     "read_bytes", "write_bytes", "total_bytes") and the limit per second.
-    ``source``: the file that sets it.
+    ``source``: the file that sets it. ``uses``: what the control group did, per interval; () if unknown.
     """
 
     device: str
     owner: str
     source: str
     caps: tuple[tuple[str, float], ...]
+    uses: tuple[CappedUse, ...] = ()

@@ -148,7 +148,8 @@ class Device(NamedTuple):
     pool). ``merges``: whether its driver merges requests. ``facts``: what only its kind has (cipher, cache
     use), for display. ``counts``: numbers of its status, see ``TargetStatus``. ``full_stripes``: the
     share of bytes written to a parity array as full stripes, and the seconds in which a trace in the
-    capture counted it; None without one.
+    capture counted it; None without one. ``far_side``: a key of ``FAR_SIDES`` if sysfs shows that its
+    data is not in this machine ("iscsi"), read with the geometry.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Device(NamedTuple):
     facts: Mapping[str, str] = NO_TEXTS
     counts: Counts = NO_COUNTS
     full_stripes: tuple[float, float] | None = None
+    far_side: str = ""
 
     @property
     def title(self) -> str:

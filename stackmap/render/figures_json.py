@@ -204,6 +204,7 @@ def explain_json(
         "findings": [
             {
                 **_finding(topology, each),
+                "outcome": str(each.rule.outcome),
                 "peers": list(each.peers),
                 **_texts(topology, each, {"sentence": each.rule.sentence}),
                 "evidence": _evidence(each),

@@ -8,7 +8,7 @@ from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import sum_flows
 from stackmap.model.units import SECTOR
 from stackmap.rules.context import Context
-from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Rule, Severity, observe
+from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Outcome, Rule, Severity, observe
 
 METADATA_BLOCK = 4096  # of a thin pool (dm-thin-metadata.h)
 # A device below ``warning`` is reported only if its trend is measured for at least ``trend``.
@@ -23,6 +23,7 @@ _rule = partial(
         "trend": (600, "s"),
     },
     is_state=True,
+    outcome=Outcome.STATE,
 )
 
 

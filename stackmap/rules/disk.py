@@ -14,7 +14,7 @@ from typing import NamedTuple
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Rule, Severity, observe
+from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 
 class Medium(NamedTuple):
@@ -68,6 +68,7 @@ def ms_per_request(load: Load) -> float | None:
 @Rule(
     "SM201",
     Severity.CRITICAL,
+    outcome=Outcome.SICK,
     sentence="{device} is slow, not overloaded: {what} await is {await} at queue depth {queue}. {measure} is "
     "{needed} per {size} request; {medium} needs at most {usual}.",
     caveat="Standby, a USB bridge, a bad cable or an IOPS limit of a hypervisor or cloud looks the same. An "
@@ -111,6 +112,7 @@ def _measure(load: Load, needed: float) -> str:
 @Rule(
     "SM204",
     Severity.INFO,
+    outcome=Outcome.SICK,
     sentence="{device} has an await of {await} at queue depth {queue}: high if its {size} "
     "requests are sequential. {medium} then needs {transfer}; the service time here is {service}.",
     caveat="Random requests need up to {usual}, so for them this is normal.",

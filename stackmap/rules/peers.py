@@ -11,7 +11,17 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, total_of
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
-from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Observation, Rule, Severity, observe
+from stackmap.rules.rule import (
+    LIGHT,
+    Figure,
+    Found,
+    Limits,
+    Observation,
+    Outcome,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.rules.saturation import overloaded
 
 DIRECTIONS = ("total", "write", "read")  # total first: it has the most requests
@@ -74,6 +84,7 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
 @Rule(
     "SM202",
     Severity.WARNING,
+    outcome=Outcome.SICK,
     sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
     "{others}) at a similar request rate ({rate}).",
     caveat="A different model, firmware, port or use also slows a member; near saturation, so does "

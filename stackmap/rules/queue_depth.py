@@ -8,13 +8,14 @@ from stackmap.ledger.amplification import StackFigures
 from stackmap.model.load import ratio
 from stackmap.rules.context import Context
 from stackmap.rules.disk import expected_ms, medium
-from stackmap.rules.rule import Found, Limits, PerStack, Rule, Severity, observe
+from stackmap.rules.rule import Found, Limits, Outcome, PerStack, Rule, Severity, observe
 from stackmap.rules.saturation import same_kind
 
 
 @Rule(
     "SM402",
     Severity.INFO,
+    outcome=Outcome.OVERLOADED,
     sentence="{device} was busy {busy} of the time, which does not prove saturation: await is "
     "{await} at queue depth {queue} ({rate}), no longer than one request alone may take.",
     caveat="A single spinning disk serves one request at a time: busy all the time, it is nearly saturated.",
@@ -49,6 +50,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM405",
     Severity.INFO,
+    outcome=Outcome.OVERLOADED,
     sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
     "at most {usual} on {medium}, so requests wait in the queue.",
     caveat="Writeback fills a queue too, and programs do not wait for it.",
@@ -81,6 +83,7 @@ def long_queue(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM403",
     Severity.INFO,
+    outcome=Outcome.OVERLOADED,
     sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} "
     "at queue depth {deepest}. More requests only wait.",
     caveat="Only intervals with similar requests are compared; where they are on the disk may differ.",

@@ -35,6 +35,19 @@ class Severity(StrEnum):
     GOOD = "good"
 
 
+class Outcome(StrEnum):
+    """What is wrong, by evidence: which of these decides what to do first."""
+
+    HUNG = "hung"
+    SICK = "sick"
+    OVERLOADED = "overloaded"
+    THROTTLED = "throttled"
+    REMOTE = "remote"
+    NEIGHBOUR = "neighbour"
+    LAYOUT = "layout"
+    STATE = "state"
+
+
 class Evidence(NamedTuple):
     """
     A number that supports a finding, its unit and its device.
@@ -113,7 +126,7 @@ class Rule:
     templates. Rules of ``check`` (``needs_load`` false) say instead what is
     ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``
     where all is well. Rules of ``explain`` that judge a state (``is_state``)
-    need no interval, and ``check`` reports them too. ``thresholds``: value and unit by name. ``source``: where
+    need no interval, and ``check`` reports them too. ``outcome``: what is wrong. ``thresholds``: value and unit by name. ``source``: where
     the rule comes from. ``superseded_by``: ids of rules that explain the same
     device better. ``joins_peers``: one finding is enough for all peers of an array.
     """
@@ -132,6 +145,7 @@ class Rule:
     is_state: bool = False
     superseded_by: tuple[str, ...] = ()
     joins_peers: bool = False
+    outcome: Outcome = Outcome.LAYOUT
     find: Callable[[Context, Limits], Found] = _never
     name: str = ""
 

@@ -11,7 +11,7 @@ from stackmap.model.load import Load, ratio
 from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
 from stackmap.rules.disk import medium
-from stackmap.rules.rule import Found, Limits, Observation, Rule, Severity, observe
+from stackmap.rules.rule import Found, Limits, Observation, Outcome, Rule, Severity, observe
 
 ROSE = 1.1  # a rate this many times as high as before has risen
 CLEARLY = 1.5  # an await this many times as long as a peer's is not chance
@@ -23,6 +23,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
 @Rule(
     "SM401",
     Severity.WARNING,
+    outcome=Outcome.OVERLOADED,
     sentence="{device} is overloaded: {loaded} await is {await} at queue depth {queue}, {ratio}× the "
     "{before} {quiet} (queue depth {before_queue}).",
     caveat="Random requests or more writes also raise await. The rate is {rate}, against {before_rate} {quiet}.",

@@ -9,7 +9,7 @@ from stackmap.model.device import NEVER_SYNCED, Device, Role
 from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Rule, Severity, observe
+from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
@@ -21,6 +21,7 @@ BROKEN = (
 @Rule(
     "SM301",
     Severity.CRITICAL,
+    outcome=Outcome.STATE,
     sentence="{device} is {state}; {cause}.",
     caveat="stackmap read the state once, at the start.",
     advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
@@ -73,6 +74,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
 @Rule(
     "SM302",
     Severity.WARNING,
+    outcome=Outcome.STATE,
     sentence="{device} does background work ({state}): {does}. Figures below it include this work.",
     caveat="The counters do not separate it from the load.",
     advice="Measure again after it, or slow it down (`lvchange --maxrecoveryrate`, md/sync_speed_max).",
@@ -90,6 +92,7 @@ def background_work(context: Context, _: Limits) -> Found:
 @Rule(
     "SM303",
     Severity.WARNING,
+    outcome=Outcome.STATE,
     sentence="Something reads the members of {device} at {unasked} beyond its own load: probably a "
     "sync or check. Its members are read at {members}, {device} itself at {asked}.",
     caveat="A program may read the members directly; run `stackmap blame` on them.",
@@ -154,6 +157,7 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
 @Rule(
     "SM304",
     Severity.WARNING,
+    outcome=Outcome.STATE,
     sentence="{device} was created with --nosync: its parity may be wrong. Read-modify-write, which "
     "this array uses, preserves wrong parity. If a disk fails, the array may return wrong data.",
     caveat="Parity is correct if the disks held only zeros, and in rows that were written whole.",
@@ -179,6 +183,7 @@ def never_synced(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM314",
     Severity.CRITICAL,
+    outcome=Outcome.STATE,
     sentence="The metadata of {device} is read-only: its {target} accepts no new blocks.",
     caveat="A target that was activated read-only on purpose looks the same.",
     advice="See `dmesg` for the cause: an I/O error, or full metadata. Then run `lvconvert --repair`.",

@@ -11,6 +11,7 @@ from stackmap.rules import (
     cache,
     copy_on_write,
     disk,
+    hung,
     metadata_io,
     parity,
     peers,
@@ -28,6 +29,7 @@ from stackmap.rules.rule import SHORT, Finding, Observation, PerStack, Rule, Sev
 
 # Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (
+    hung.hung,
     state.broken,
     state.metadata_read_only,
     copy_on_write.thin_pool_data,
@@ -68,7 +70,8 @@ RULES: tuple[Rule, ...] = (
     settings.write_through,
     cache.cache_dirty,
     cache.cache_hits,
-    unjudged.stuck_counter,
+    hung.stuck_counter,
+    hung.impossible,
     unjudged.counters_corrected,
     request_sizes.merged,
     *SETUP,

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from stackmap.ledger.device_state import thread_usage
 from stackmap.ledger.layers import layers
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device, Kind, RaidThread
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Figure, Found, Limits, Observation, Rule, Severity, observe
+from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rule, Severity, observe
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
 DIRECTIONS = {"read": " (reads)", "write": " (writes)"}
+OWN = "The figure is the group's own (io.stat)."
+TOTAL = "The figure is the device's total: others may use it too."
 
 
 @Rule(
     "SM701",
     Severity.WARNING,
+    outcome=Outcome.THROTTLED,
     sentence="A cap limits {device}, not the disks: {user} may do {cap}{what} and does {done}.",
-    caveat="A load that equals the cap by chance looks the same. Others may use the device too.",
+    caveat="A load that equals the cap by chance looks the same. {counted}[ Its tasks waited for I/O "
+    "{stalled} of the time.]",
     advice="Raise the cap in {file} if needed. It counts requests to {device}, not those at the disks.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
     thresholds={"share_of_cap": (0.9, "share")},
@@ -37,20 +42,30 @@ def _at_cap(
     context: Context, limit: IoLimit, kind: str, cap: float, near: float
 ) -> Observation | None:
     direction, _, unit = kind.partition("_")
-    parts = context.series or (context.interval,)
-    flows = (p.loads[limit.device].flow(direction) for p in parts if limit.device in p.loads)
+    if limit.uses:
+        rates, beyond = [use.done.get(kind, 0.0) for use in limit.uses], inf
+    else:  # not counted: the device's total shows it only if nobody else uses the device
+        parts = context.series or (context.interval,)
+        flows = (p.loads[limit.device].flow(direction) for p in parts if limit.device in p.loads)
+        rates, beyond = [getattr(flow, unit) or 0.0 for flow in flows], cap / near
     # Leave out intervals in which the load started, ended or paused.
-    rates = [rate for flow in flows if (rate := getattr(flow, unit) or 0.0) >= cap / 2]
-    done = sum(rates) / len(rates) if rates else 0.0
-    if done < near * cap:
+    active = [rate for rate in rates if rate >= cap / 2]
+    done = sum(active) / len(active) if active else 0.0
+    if not near * cap <= done <= beyond:
         return None
+    stalls = [use.stalled for use in limit.uses if use.stalled is not None]
     figures = {
         "done": (done, UNITS[unit]),
         "cap": (cap, UNITS[unit]),
         "disks": (_at_disks(context, limit.device), "requests/s"),
+        "stalled": (sum(stalls) / len(stalls) if stalls else None, "share"),
     }
-    what = DIRECTIONS.get(direction, "")
-    words = {"user": limit.owner, "file": limit.source, "what": what}
+    words = {
+        "user": limit.owner,
+        "file": limit.source,
+        "what": DIRECTIONS.get(direction, ""),
+        "counted": OWN if limit.uses else TOTAL,
+    }
     return observe(limit.device, figures, words, weight=done / cap)
 
 

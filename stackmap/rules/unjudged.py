@@ -16,31 +16,25 @@ from stackmap.model.reason import Reason
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import sick_disk
+from stackmap.rules.hung import STUCK
 from stackmap.rules.peers import slow_member
-from stackmap.rules.rule import Finding, Found, Limits, Observation, Rule, Severity, observe
-from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
-
-STUCK = "stuck-in-flight"
-
-
-@Rule(
-    "SM801",
-    Severity.INFO,
-    sentence="The in-flight counter of {device} is stuck: always busy, nothing completed. Its queue "
-    "depth and utilisation are meaningless.",
-    caveat="A hanging device looks the same: check the kernel log.",
-    advice="Recreate the device, or reboot, to reset the counter.",
-    source="stackmap-kernel(7), Corrections; Linux drivers/md/md.c",
+from stackmap.rules.rule import (
+    Finding,
+    Found,
+    Limits,
+    Observation,
+    Outcome,
+    Rule,
+    Severity,
+    observe,
 )
-def stuck_counter(context: Context, _: Limits) -> Found:
-    """Yield devices whose in-flight counter never drops."""
-    for name in _corrected_devices(context).get(STUCK, ()):
-        yield observe(name)
+from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
 
 
 @Rule(
     "SM802",
     Severity.INFO,
+    outcome=Outcome.STATE,
     sentence="stackmap corrected the kernel's counters of {devices} ({rule}): {why}.",
     caveat="Other tools show the counters uncorrected, so their figures differ.",
     advice="Nothing to do.",

@@ -8,12 +8,16 @@ layer below. libvirt's caps act in QEMU, before the host's kernel sees the I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
+from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.model.cgroup_io import IoLimit
+from stackmap.model.cgroup_io import CappedUse, CgroupCounters, IoLimit
+from stackmap.model.interval import Interval
+from stackmap.model.load import plus, ratio
 from stackmap.model.topology import Topology
 from stackmap.sources import cgroup, guests
 from stackmap.sources.sysfs import attribute, list_names
@@ -44,6 +48,78 @@ def read(host: Host, topology: Topology) -> Iterator[IoLimit]:
                 if number in numbers:
                     yield IoLimit(numbers[number], owner, path, caps)
     yield from _domains(host, topology)
+
+
+class _Counted(NamedTuple):
+    """The counters of a control group on one device, and the seconds in which its tasks waited for I/O."""
+
+    counters: CgroupCounters
+    stalled: float | None
+
+
+class CapMeter:
+    """The caps in force, and what the control groups with a cap did in each interval since they were read."""
+
+    def __init__(self, host: Host, topology: Topology) -> None:
+        self._host = host
+        self._caps = tuple(read(host, topology))
+        self._numbers = {name: device.number for name, device in topology.devices.items()}
+        self._uses: dict[IoLimit, list[CappedUse]] = {cap: [] for cap in self._caps}
+        self._before = self._counted()
+
+    @property
+    def limits(self) -> tuple[IoLimit, ...]:
+        """The caps, each with what its owner did so far."""
+        return tuple(cap._replace(uses=tuple(self._uses[cap])) for cap in self._caps)
+
+    def over(self, intervals: Iterable[Interval]) -> Iterator[Interval]:
+        """Yield *intervals*, which are measured meanwhile, and count in each."""
+        for interval in intervals:
+            self.count(interval.seconds)
+            yield interval
+
+    def count(self, seconds: float | None) -> None:
+        """Count what the groups did since the last call, in *seconds*."""
+        before, self._before = self._before, self._counted()
+        for cap, now in self._before.items():
+            then = before.get(cap)
+            if then is None or not seconds:
+                continue
+            grown = [b - a for a, b in zip(then.counters, now.counters, strict=True)]
+            if min(grown) >= 0:
+                done = dict(zip(COUNTED, (each / seconds for each in grown), strict=True))
+                stalled = plus(now.stalled, None if then.stalled is None else -then.stalled)
+                self._uses[cap].append(CappedUse(done, ratio(stalled, seconds)))
+
+    def _counted(self) -> dict[IoLimit, _Counted]:
+        found = {}
+        for cap in self._caps:
+            path = cap.source.rpartition("/")[0]
+            counters = _counters(self._host, path, self._numbers.get(cap.device, ""))
+            if counters is not None and not cap.source.endswith(".xml"):
+                found[cap] = _Counted(counters, _stalled(self._host, path))
+        return found
+
+
+# What a control group's counters are, by kind of cap and in their order.
+COUNTED = ("read_ios", "read_bytes", "write_ios", "write_bytes")
+
+
+def _counters(host: Host, path: str, number: str) -> CgroupCounters | None:
+    """Return the counters of the group at *path* with its subgroups; None if unknown. No line is no I/O yet."""
+    try:
+        if path.startswith(f"{cgroup.ROOT}/blkio"):
+            texts = (host.read(f"{path}/{name}") for name in (cgroup.REQUESTS, cgroup.BYTES))
+            return cgroup.parse_v1(*texts).get(number, CgroupCounters())
+        return cgroup.parse(host.read(f"{path}/{cgroup.IO_STAT}")).get(number, CgroupCounters())
+    except SourceError:
+        return None
+
+
+def _stalled(host: Host, path: str) -> float | None:
+    """Return the seconds in ``io.pressure`` in which some tasks waited; None if unknown."""
+    words = attribute(host, f"{path}/io.pressure").partition("\n")[0].rpartition("total=")
+    return int(words[2]) / 1e6 if words[1] and words[2].isdecimal() else None
 
 
 def parse(text: str) -> Iterator[DeviceCaps]:

@@ -147,17 +147,40 @@ def flush_bound(
     return _one(Did(writes=light_rate, write_ms=5, flushes=rate, flush_ms=ms, queue=light_queue))
 
 
-@case("throttled", {"share_of_cap": 0.5}, share_of_cap=least(0.9, low=0.85, high=0.95))
-def throttled(share_of_cap=1.0):
-    """A control group that may write 200 times per second to sda."""
-    group = "/sys/fs/cgroup/backup.service"
-    files = {
-        f"{group}/io.max": "8:0 rbps=max wbps=max riops=max wiops=200\n",
-        f"{group}/io.stat": "",
-    }
+@case(
+    "throttled", {"others": 1405, "share_of_cap": 0.0}, share_of_cap=least(0.9, low=0.85, high=0.95)
+)
+def throttled(share_of_cap=1.0, others=0):
+    """A control group that may write 200 times per second to sda, which *others* use too."""
+    group, done = "/sys/fs/cgroup/backup.service", 200 * share_of_cap
+    files = {f"{group}/io.max": "8:0 rbps=max wbps=max riops=max wiops=200\n"}
     root = {"/sys/fs/cgroup/cgroup.controllers": "io\n"}
-    did = Did(writes=200 * share_of_cap, write_ms=1)
-    return Scripted(disk("sda"), files, root, parts=[{"sda": did}])
+    counts = [
+        {f"{group}/io.stat": f"8:0 rbytes=0 wbytes=0 rios=0 wios={number * done * SECONDS:.0f} dbytes=0 dios=0\n",
+         f"{group}/io.pressure": f"some avg10=0.00 avg60=0.00 avg300=0.00 total={number * 9000000}\n"}
+        for number in range(4)
+    ]  # fmt: skip
+    did = Did(writes=done + others, write_ms=1)
+    return Scripted(disk("sda"), files | counts[0], root, parts=[{"sda": did}] * 3, changes=counts)
+
+
+@case("hung", {"stuck": 0}, stalled=least(3.0))
+def hung(stuck=32, stalled=10.0):
+    """A disk that completes nothing while requests are in flight."""
+    return _one(Did(stuck=stuck, queue=stuck, busy=1.0 if stuck else 0.0), seconds=stalled)
+
+
+@case("impossible", {"excess": 0.0}, excess=least(1.0, await_ms=0.0), times=least(3.0, excess=None),
+      parts=least(0.6, low=0.5, high=0.7))  # fmt: skip
+def impossible(excess=2.0, times=4.0, parts=1.0, await_ms=0.13):
+    """20 requests per second, and a queue that they cannot make, in a share of the intervals."""
+    if excess is None:  # a real queue of one request
+        await_ms, excess = 50.0, times - 1
+    made = 20 * await_ms / 1000
+    odd = Did(reads=20, read_ms=await_ms, queue=made + excess, busy=1.0)
+    number = round(10 * parts)
+    fine = odd._replace(queue=made)
+    return Scripted(disk("sda"), parts=[{"sda": odd}] * number + [{"sda": fine}] * (10 - number))
 
 
 @case("misaligned", {"start": 2048}, requests=least(50))

@@ -164,7 +164,7 @@ def never_synced(sync="nosync ", data_over_parity=3):
 @case("stuck-counter", {"busy": 0.5})
 def stuck_counter(busy=1.0):
     """A disk that is always busy and completes nothing."""
-    return Scripted(disk("sda"), parts=[{"sda": Did(queue=1.0, busy=busy, stuck=1)}])
+    return Scripted(disks(), md("raid5"), parts=[{"md0": Did(queue=1.0, busy=busy, stuck=1)}])
 
 
 @case("counters-corrected", {"iostats": 1})

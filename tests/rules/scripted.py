@@ -131,12 +131,13 @@ class Scripted(DrawnHost):
             yield BEGIN + interval * tick
 
 
-def intervals(host: Scripted, parts: Sequence[Part]):
-    """The intervals that sampling yields while *parts* happen."""
+def intervals(host: Scripted, parts: Sequence[Part], caps: limits.CapMeter | None = None):
+    """The intervals that sampling yields while *parts* happen; *caps* counts in each."""
     host.parts = parts
     topology = discover(host, geometry=True)
     watch = Watch(host, topology, lambda h: discover(h, geometry=True), listen=False, replayed=True)
-    return topology, [interval for _, interval in watch.intervals(host.seconds, len(parts))]
+    measured = (interval for _, interval in watch.intervals(host.seconds, len(parts)))
+    return topology, list(measured if caps is None else caps.over(measured))
 
 
 def explained(host: Scripted) -> list[Finding]:
@@ -144,11 +145,11 @@ def explained(host: Scripted) -> list[Finding]:
     parts, before = host.parts, None
     if host.before is not None:
         (before,) = intervals(host, [host.before])[1]
-    topology, measured = intervals(host, parts)
-    caps = tuple(limits.read(host, topology))
+    caps = limits.CapMeter(host, discover(host, geometry=True))
+    topology, measured = intervals(host, parts, caps)
     if not measured:
-        return findings(Context(topology, limits=caps))
-    return findings(measured_context(topology, measured, before, caps))
+        return findings(Context(topology, limits=caps.limits))
+    return findings(measured_context(topology, measured, before, caps.limits))
 
 
 def checked(host: Scripted) -> list[Finding]:

@@ -420,11 +420,6 @@ def test_the_knee_of_a_disk():
     assert finding.observed.evidence["knee"].value == 4
 
 
-def test_a_stuck_counter_is_no_load():
-    """A counter that a correction discards is reported."""
-    assert found([RAID10], {}, corrections=("stuck-in-flight: sda",)) == [("stuck-counter", "sda")]
-
-
 def test_a_rule_that_yields_is_silent_where_the_other_speaks():
     """A sick disk that is busy has one finding, the one that explains more."""
     disk = Device("sdz", Kind.DISK, "8:1", merges=True, rotational=True)

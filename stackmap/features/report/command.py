@@ -85,22 +85,24 @@ def command(
     requests = {layout: parse(layout) for layout in layouts}
     measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
     taken = Measuring(measured.topology, tuple(measured.devices))
-    for interval in measured.intervals():
+    caps = limits.CapMeter(measured.source.host, measured.topology)
+    for interval in caps.over(measured.intervals()):
         taken.add(interval)
-    make = partial(_page, measured, taken, requests, onto, markdown=markdown)
+    make = partial(_page, measured, taken, caps, requests, onto, markdown=markdown)
     write_page(file, waiting("making the page", make))
 
 
 def _page(
     measured: Measurement,
     taken: Measuring,
+    caps: limits.CapMeter,
     requests: Mapping[str, LayoutRequest],
     onto: tuple[str, ...],
     *,
     markdown: bool,
 ) -> str:
     """Return the page on what was measured, with a proposal per layout in *requests*."""
-    report = taken.report(limits.read(measured.source.host, measured.topology))
+    report = taken.report(caps.limits)
     if report is None or not report.stacks:
         raise InputError("nothing to report: no stack has any figures")
     proposals = tuple(

@@ -23,7 +23,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.rule import Finding, Severity
 from stackmap.rules.table import Judging
 from stackmap.rules.unjudged import LOAD, Unjudged, unjudged
-from stackmap.sources import limits
+from stackmap.sources.limits import CapMeter
 
 if TYPE_CHECKING:
     from stackmap.features.top.moment import Scope
@@ -102,6 +102,7 @@ class Judge:
         self.verdict = NOT_YET
         self._credit = FIRST
         self._limits: tuple[IoLimit, ...] = ()
+        self._caps: CapMeter | None = None
         self._limits_read = -LIMITS_EVERY
 
     @property
@@ -167,7 +168,10 @@ class Judge:
     def _read_limits(self, scope: Scope) -> None:
         now = time.monotonic()
         if self._host is not None and now - self._limits_read >= LIMITS_EVERY:
-            self._limits, self._limits_read = tuple(limits.read(self._host, scope.topology)), now
+            if self._caps is not None:
+                self._caps.count(now - self._limits_read)
+                self._limits = self._caps.limits
+            self._caps, self._limits_read = CapMeter(self._host, scope.topology), now
 
 
 def _average(intervals: Sequence[Interval]) -> Interval:
