@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tests.fuzz import (
     hostile_captures,
+    hostile_servers,
     hostile_texts,
     hour,
     killed,
@@ -52,6 +53,7 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
     "machines": (machines.known_machines, 2),
     "stubs": (processes.stubs, 3),
     "signals": (processes.signals, 2),
+    "answers": (hostile_servers.answers, 1),
     "planted": (outputs.planted, 3),
     "full disks": (outputs.full, 2),
 }
@@ -59,6 +61,7 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
 WHOLE: Mapping[str, Whole] = {
     "bombs": large.bombs,
     "large texts": large.texts,
+    "servers": hostile_servers.named,
     **{f"growth {shape.__name__}": partial(large.growth, shape=shape) for shape in large.SHAPES},
 }
 GROWTH = "growth"  # all parts that begin so

@@ -22,6 +22,11 @@ from stackmap.model.load import METRICS, Load, Metric
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 
+# Debian 12 has no package of it.
+NEEDED = (
+    "Parquet needs pyarrow: dnf install python3-pyarrow (Fedora), or in a venv: pip install pyarrow"
+)
+
 # OpenMetrics requires base units: its name for ours, and the factor to it.
 UNITS = {
     "requests/s": ("per_second", 1.0),
@@ -160,7 +165,7 @@ def write_parquet(file: IO[bytes], reports: Iterable[tuple[Topology, Interval]])
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise InputError("Parquet needs pyarrow: pip install stackmap[parquet]") from error
+        raise InputError(NEEDED) from error
     schema = _schema(pa)
     rows = (
         (time, seconds, *who, *(metric.value(load) for metric in METRICS))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 from stackmap.errors import (
     ParseError,
@@ -32,6 +33,16 @@ MOST = (
     1 << 27
 )  # bytes of an answer, whose series take nine times as much; the counters of 9,000 devices
 PIECE = 1 << 18
+# Nothing compressed is asked for. What a server compresses all the same is unpacked to so many bytes.
+IDENTITY = "identity"
+ENCODINGS = ("gzip", "x-gzip", "deflate")
+MOST_UNPACKED = 1 << 24
+WINDOW = 47  # zlib's wbits: the largest window, the heading of gzip or of zlib
+# Bytes of an answer for each object and each list in it: the shortest that servers send have more.
+OBJECT, LIST, SLACK = 24, 12, 4096
+REDIRECTS = 5
+KEEPING = (307, 308)  # statuses of redirects with which a request stays a POST
+PORTS = {"http": 80, "https": 443}
 GRACE = 0.5  # seconds after the timeout in which the server may still give its own reason
 QUOTED = 200  # characters of the server's message
 LARGEST = 1e21  # what is larger, or no number, is no figure: a counter ends at 2 ** 64
@@ -70,7 +81,7 @@ class Prometheus:
         self.warnings: dict[str, None] = {}
         self._timeout = timeout
         self._session = requests.Session()
-        self._session.headers.update(config.headers)
+        self._session.headers.update({**config.headers, "Accept-Encoding": IDENTITY})
         # With an authentication of its own, requests does not look into ~/.netrc.
         # It encodes text as Latin-1; servers expect UTF-8, as promtool sends it.
         self._session.auth = (
@@ -109,6 +120,7 @@ class Prometheus:
     def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
         """Return the data of an answer."""
         import requests
+        import urllib3
 
         slow = f"{self.url}: no answer in {self._timeout:g} s; try a shorter --window, --host, or --timeout"
         try:
@@ -120,7 +132,13 @@ class Prometheus:
             raise SourceTimeout(slow) from error
         except requests.exceptions.ConnectionError as error:
             raise SourceMissing(f"{self.url}: no connection: {_reason(error)}") from error
-        except requests.exceptions.RequestException as error:
+        except urllib3.exceptions.TimeoutError as error:  # while the body is read
+            raise SourceTimeout(slow) from error
+        except (
+            requests.exceptions.RequestException,
+            urllib3.exceptions.HTTPError,
+            zlib.error,
+        ) as error:
             raise SourceError(f"{self.url}: {_reason(error)}") from error
         except OSError as error:  # a CA file or certificate that cannot be read
             raise SourceMissing(f"{self.url}: {_reason(error)}") from error
@@ -134,22 +152,52 @@ class Prometheus:
 
     def _post(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
         deadline = time.monotonic() + self._timeout
-        with self._session.post(
-            f"{self._base}/api/v1/{path}",
-            data={**form, "timeout": f"{self._timeout:g}s"},
-            timeout=self._timeout,
-            stream=True,
-            verify=self._verify,
-            cert=self._certificate,
-            proxies=self._proxies,
-            allow_redirects=self._redirects,
-        ) as response:
-            if response.request.method != "POST":  # redirects 301 to 303 drop the query
-                there = response.url.partition("/api/v1/")[0][:QUOTED]
-                raise SourceError(
-                    f"{self.url}: the server redirects to {there}; give that as --url"
-                )
-            return response.status_code, _content(response, deadline)
+        address = f"{self._base}/api/v1/{path}"
+        for _ in range(REDIRECTS):
+            with self._sent(address, form) as response:
+                location = response.headers.get("Location")
+                if response.status_code // 100 != 3 or location is None or not self._redirects:
+                    return response.status_code, _content(response, deadline)
+                address = self._redirected(address, location, response.status_code)
+        raise SourceError(f"{self.url}: more than {REDIRECTS} redirects")
+
+    def _sent(self, address: str, form: Mapping[str, str]) -> Response:
+        """
+        Return the answer, its body unread.
+
+        Not by ``Session.post``: that reads the body of a redirect whole, unpacks it without a limit, and
+        follows it to any host, with the headers that were configured for this one.
+        """
+        import requests
+
+        session = self._session
+        data = {**form, "timeout": f"{self._timeout:g}s"}
+        request = session.prepare_request(requests.Request("POST", address, data=data))
+        settings = session.merge_environment_settings(
+            address, self._proxies or {}, stream=True, verify=self._verify, cert=self._certificate
+        )
+        adapter = session.get_adapter(address)
+        return adapter.send(request, timeout=self._timeout, **settings)  # type: ignore[arg-type]  # verify is not None
+
+    def _redirected(self, address: str, location: str, status: int) -> str:
+        """Return where a redirect leads; refused if that is another origin, or a GET without the query."""
+        try:
+            target = urljoin(address, location)
+            parts = urlsplit(target)
+            there = (parts.scheme, parts.hostname, parts.port or PORTS[parts.scheme])
+        except (ValueError, KeyError):
+            raise SourceError(f"{self.url}: the server redirects to no address of HTTP") from None
+        shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        shown = shown.partition("/api/v1/")[0][:QUOTED]
+        asked = urlsplit(self._base)
+        if there != (asked.scheme, asked.hostname, asked.port or PORTS[asked.scheme]):
+            raise SourceError(
+                f"{self.url}: the server redirects to another origin, {shown};"
+                " if you trust it, give that as --url"
+            )
+        if status not in KEEPING:
+            raise SourceError(f"{self.url}: the server redirects to {shown}; give that as --url")
+        return target
 
     def _data(self, status: int, content: bytes) -> dict[str, Any]:
         if status in (401, 403):
@@ -158,6 +206,8 @@ class Prometheus:
             raise SourceDenied(
                 f"{self.url}: HTTP {status}: wrong or missing credentials{said}; see --http-config"
             )
+        if OBJECT * content.count(b"{") + LIST * content.count(b"[") > len(content) + SLACK:
+            raise ParseError(f"{self.url}: HTTP {status} with more objects than an answer has")
         try:
             answer = json.loads(content)
         except (ValueError, RecursionError) as error:
@@ -196,16 +246,43 @@ def _with_header(value: str) -> Callable[[PreparedRequest], PreparedRequest]:
 
 def _content(response: Response, deadline: float) -> bytes:
     """Return the body, within time and size."""
+    encoding = response.headers.get("Content-Encoding", IDENTITY).strip().lower() or IDENTITY
+    if encoding not in (IDENTITY, *ENCODINGS):
+        raise SourceError(
+            f"the server's answer has the encoding {encoding[:QUOTED]!r}; {IDENTITY} was asked for"
+        )
+    most = MOST if encoding == IDENTITY else MOST_UNPACKED
     pieces: list[bytes] = []
     size = 0
-    for piece in response.iter_content(PIECE):
+    for piece in _pieces(response, encoding):
         pieces.append(piece)
         size += len(piece)
-        if size > MOST:
+        if size > most:
             raise SourceError("the server's answer is too large; use --host or --limit")
         if time.monotonic() > deadline:
             raise TimeoutError
     return b"".join(pieces)
+
+
+def _pieces(response: Response, encoding: str) -> Iterator[bytes]:
+    """
+    Yield the body, unpacked, at most ``PIECE`` bytes at a time.
+
+    urllib3 would apply as many encodings as the server names, each without a limit (before 2.6), and reads
+    the heading of a chunk without a limit; ``read`` leaves chunks to ``http.client``.
+    """
+    read = response.raw.read
+    if encoding == IDENTITY:
+        while piece := read(PIECE, decode_content=False):
+            yield piece
+        return
+    unpacking = zlib.decompressobj(WINDOW)
+    while not unpacking.eof and (packed := read(PIECE, decode_content=False)):
+        while packed and not unpacking.eof:
+            yield unpacking.decompress(packed, PIECE)
+            packed = unpacking.unconsumed_tail
+    if not unpacking.eof:
+        raise SourceError("the server's answer is cut short")
 
 
 def _labels(series: Any) -> dict[str, str]:

@@ -18,7 +18,11 @@ from stackmap.errors import InputError, SourceMissing, UsageError
 if TYPE_CHECKING:
     from requests import Session
 
-NEEDED = "fleet needs requests and PyYAML: pip install 'stackmap[fleet]', or apt install python3-requests python3-yaml"
+# Not "pip install stackmap[…]": a project of that name on PyPI is not this one.
+NEEDED = (
+    "fleet needs requests and PyYAML: apt install python3-requests python3-yaml (Debian), "
+    "dnf install python3-requests python3-pyyaml (Fedora), or in a checkout: pip install '.[fleet]'"
+)
 KEYS = {
     "basic_auth": {"username", "username_file", "password", "password_file"},
     "authorization": {"type", "credentials", "credentials_file"},

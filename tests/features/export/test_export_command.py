@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from stackmap.cli import stackmap
 from stackmap.features.export import time_series as rendering
-from stackmap.features.export.time_series import UNITS, named, openmetrics, time_series
+from stackmap.features.export.time_series import NEEDED, UNITS, named, openmetrics, time_series
 from stackmap.model.interval import Interval
 from stackmap.model.load import METRICS, Flow, Load
 from stackmap.model.topology import Topology
@@ -160,7 +160,7 @@ def test_without_pyarrow_it_is_said(tmp_path):
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr == "stackmap: Parquet needs pyarrow: pip install stackmap[parquet]\n"
+    assert done.stderr == f"stackmap: {NEEDED}\n"
     assert not out.exists()
 
 

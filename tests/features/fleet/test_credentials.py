@@ -15,19 +15,6 @@ import urllib3
 from tests.features.fleet.servers import program, prometheus
 from tests.features.fleet.stub import ask, failure, serving, small_fleet
 
-
-def test_a_redirect_takes_no_credentials_to_another_host(tmp_path):
-    (tmp_path / "http.yml").write_text("bearer_token: b")
-    with serving(small_fleet) as (other, there):
-        elsewhere = other.replace("127.0.0.1", "localhost")
-        with serving(lambda _: (307, f"{elsewhere}/api/v1/query")) as (url, here):
-            result = ask(url, "--http-config", str(tmp_path / "http.yml"))
-
-    assert result.exit_code == 0, result.output
-    assert {headers.get("Authorization") for _, headers in here} == {"Bearer b"}
-    assert {headers.get("Authorization") for _, headers in there} == {None}
-
-
 CONFIGS = [
     ("basic_auth: {username: u, password: p}", f"Basic {base64.b64encode(b'u:p').decode()}"),
     (
