@@ -1,5 +1,5 @@
 """
-Each article's question, asked as its author would: the answer is in the first three lines.
+Each article's question, asked as its author would: the answer is in the first eight lines.
 
 They hold the article's own number and the right conclusion.
 """
@@ -18,13 +18,13 @@ SAMPLES = ROOT / "sample_topologies"
 
 
 def answer(sample, *words):
-    """Return the first three lines of the answer on stdout, without empty ones, as one line."""
+    """Return the first eight lines of the answer on stdout, without empty ones, as one line."""
     given = [str(SAMPLES / sample / "input" / w) if w.endswith(".txt") else w for w in words]
     result = CliRunner().invoke(
         stackmap, ["--from", str(SAMPLES / sample), *given], catch_exceptions=False
     )
     lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
-    return " ".join(lines[:3]), result.exit_code
+    return " ".join(lines[:8]), result.exit_code
 
 
 ALONE = ("--baseline", "iostat-1-thread.txt")
@@ -32,20 +32,20 @@ QUESTIONS = {
     # 000: is an NVMe drive at 96 and 98 % util saturated?
     "000-one": (
         "ceph-nvme", ["--input", "iostat-one-run.txt"],
-        [r"No warning", r"Overload and slow disks: no warning \(1 disk\)", r"2\.3 requests"], 0,
+        [r"^Do first: Nothing", r"No warning", r"Overload and slow disks: no warning \(1 disk\)", r"2\.3 requests"], 0,
     ),
     "000-two": (
         "ceph-nvme", ["--input", "iostat-two-runs.txt"],
-        [r"No warning", r"Overload and slow disks: no warning \(1 disk\)", r"0\.07 ms"], 0,
+        [r"^Do first: Nothing", r"No warning", r"Overload and slow disks: no warning \(1 disk\)", r"0\.07 ms"], 0,
     ),
     # 001: 7.83, 13.69 and 108.72 ms; three times the await of one thread is overload.
-    "001-1": ("mysql-raid", ["--input", "iostat-1-thread.txt"], [r"No warning", r"7\.8 ms"], 0),
+    "001-1": ("mysql-raid", ["--input", "iostat-1-thread.txt"], [r"^Do first: Nothing", r"7\.8 ms"], 0),
     "001-4": (
         "mysql-raid", ["--input", "iostat-4-threads.txt", *ALONE], [r"No warning", r"13\.7 ms"], 0,
     ),
     "001-64": (
         "mysql-raid", ["--input", "iostat-64-threads.txt", *ALONE],
-        [r"WARNING: vgdrawn/mysql is overloaded", r"109 ms", r"13\.9×", r"7\.8 ms"], 10,
+        [r"^Do first: vgdrawn/mysql is overloaded: 13\.9×", r"109 ms", r"7\.8 ms"], 10,
     ),
     "001-64-alone": (
         "mysql-raid", ["--input", "iostat-64-threads.txt"],
@@ -54,11 +54,11 @@ QUESTIONS = {
     # 003: is it the disk or the workload? 434 ms with 2 in flight.
     "003": (
         "laptop-luks-lvm", ["--input", "iostat-worst.txt"],
-        [r"1 critical", r"sdb is slow, not overloaded", r"434 ms", r"222 ms"], 11,
+        [r"^Do first: sdb is slow: 434 ms at queue depth 2\.0", r"Move the data off", r"not overloaded", r"222 ms"], 11,
     ),
     "003-second": (
         "laptop-luks-lvm", ["--input", "iostat-worst.txt", "--report", "2"],
-        [r"1 critical", r"sdb is slow, not overloaded", r"434 ms"], 11,
+        [r"^Do first: sdb is slow: 434 ms", r"not overloaded"], 11,
     ),
     "003-lid": (
         "laptop-luks-lvm", ["--input", "iostat-faster.txt"],
@@ -67,25 +67,25 @@ QUESTIONS = {
     # 004: what does RAID5 do to these writes, and how do the disks fare?
     "004-sar": (
         "raid5-raid10-medusa", ["--input", "sar-0710.txt"],
-        [r"vm-disk1 writes partial stripes", r"375\.3 requests/s cause 1439\.6 requests/s", r"3\.12 disk bytes"], 10,
+        [r"^Do first: vghdd/vm-disk1 writes partial stripes, at 3\.12× cost.* RAID10", r"375\.3 requests/s cause 1439\.6 requests/s", r"3\.12 disk bytes"], 10,
     ),
     "004-1": (
         "raid5-raid10-medusa", ["--input", "iostat-1.txt"],
-        [r"sdd has a mean await of 25\.7 ms", r"1\.80× its peers"], 10,
+        [r"^Do first: sdd is 1\.80× as slow as its peers", r"25\.7 ms"], 10,
     ),
     "004-2": (
         "raid5-raid10-medusa", ["--input", "iostat-2.txt"],
-        [r"Something reads the members of vghdd/vm-disk1-r10", r"probably a sync"], 10,
+        [r"^Do first: Something reads the members of vghdd/vm-disk1-r10", r"probably a sync"], 10,
     ),
     "004-3": (
         "raid5-raid10-medusa", ["--input", "iostat-3.txt"],
-        [r"sdd has a mean await of 76\.6 ms", r"1\.64× its peers"], 10,
+        [r"^Do first: sdd is 1\.64× as slow as its peers", r"76\.6 ms"], 10,
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_answer_is_in_the_first_three_lines(name):
+def test_the_answer_is_in_the_first_lines(name):
     """The number is the article's, the conclusion its author's, the exit status fits both."""
     sample, words, expected, status = QUESTIONS[name]
     told, code = answer(sample, "explain", "--exit-code", *words)
@@ -101,7 +101,7 @@ def test_after_the_lid_is_pressed_await_is_still_high():
     result = CliRunner().invoke(stackmap, ["--from", str(SAMPLES / "laptop-luks-lvm"), *words])
     told = " ".join(result.stdout.split())
 
-    assert "INFO: sdb has an await of 5.1 ms at queue depth 1.6: high" in told
+    assert "INFO: sdb: 5.1 ms is long for sequential requests" in told
     assert "No problem found" not in told
 
 
@@ -151,9 +151,9 @@ def test_reads_that_wait_for_writes_by_a_fixed_mix(tmp_path):
 
 SEEDS = sorted(ROOT.parent.glob("shared/seeds/00*.txt"))
 FIRST = {
-    "000": r"Could not judge: layout",
-    "001": r"dm-0 is overloaded: in the busiest interval await is 109 ms",
-    "003": r"sdb is slow, not overloaded: median await is 434 ms",
+    "000": r"^Do first: Nothing",
+    "001": r"^Do first: dm-0 is overloaded: 13\.9×",
+    "003": r"^Do first: sdb is slow: 434 ms",
     "004": r"Could not judge: .*layout",
 }
 
@@ -173,7 +173,7 @@ def test_lines_of_fio_are_no_statistics_of_devices(tmp_path):
 @pytest.mark.skipif(not SEEDS, reason="the articles are not part of a clone")
 @pytest.mark.parametrize("number", FIRST)
 def test_a_whole_article_is_a_text_of_an_unknown_host(number, tmp_path):
-    """Its tables are judged by their own names; the first sentence says that the layout is unknown."""
+    """Its tables are judged by their own names; the answer says that the layout is unknown."""
     (article,) = (seed for seed in SEEDS if seed.name.startswith(number))
     (tmp_path / "sys/block").mkdir(parents=True)  # a machine without any of the names
     words = ["--from", str(tmp_path), "explain", "--input", str(article)]
@@ -181,4 +181,4 @@ def test_a_whole_article_is_a_text_of_an_unknown_host(number, tmp_path):
     lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
 
     assert re.search(FIRST[number], " ".join(lines[:3])), lines[:3]
-    assert "Could not judge" in lines[0]
+    assert re.search("Could not judge: .*layout", " ".join(lines))

@@ -20,8 +20,12 @@ from stackmap.sources import mountinfo
 from stackmap.sources.lvm_names import unmangle
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stackmap.cli.session import Session
     from stackmap.host.capture import CapturedHost
+    from stackmap.model.topology import Topology
+    from stackmap.rules.rule import Finding
 
 
 @click.command()
@@ -50,14 +54,7 @@ def command(
     chosen = topology.select(find_all(topology, names)) if names else topology
     session.tell_missing(topology, names)
     tell_unknown(topology)
-    found = checks(
-        Context(
-            chosen,
-            mounted=mountinfo.options(session.host, chosen),
-            capture="" if session.live else session.capture.path,
-            recorded_keys=() if session.live else _recorded_keys(session.capture),
-        )
-    )
+    found = checks(_context(session, chosen))
     if as_json:
         if problems:
             found = [each for each in found if each.severity is not Severity.GOOD]
@@ -71,6 +68,22 @@ def command(
         judged = bool(found) and not topology.unknown
         severities = (each.severity for each in found)
         session.status = status_of(severities, judged=judged) or session.status
+
+
+def setup_problems(session: Session, topology: Topology) -> Iterator[Finding]:
+    """Yield what ``check`` finds on *topology* that no rule about a load reports."""
+    for each in checks(_context(session, topology)):
+        if not each.rule.needs_load and each.severity is not Severity.GOOD:
+            yield each
+
+
+def _context(session: Session, topology: Topology) -> Context:
+    return Context(
+        topology,
+        mounted=mountinfo.options(session.host, topology),
+        capture="" if session.live else session.capture.path,
+        recorded_keys=() if session.live else _recorded_keys(session.capture),
+    )
 
 
 def _recorded_keys(capture: CapturedHost) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.cli.check import setup_problems
 from stackmap.cli.options import (
     exit_code_option,
     json_option,
@@ -17,7 +18,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.progress import waiting
-from stackmap.document.findings import explain_document, rules_document
+from stackmap.document.findings import Judged, explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval
 from stackmap.measurement.baseline import read_baseline
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-    from stackmap.rules.rule import Finding, Severity
-    from stackmap.rules.unjudged import Unjudged
 
 COUNT = 10  # intervals of a second on a live machine
 RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 devices
@@ -54,9 +53,11 @@ RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 de
     help="Compare with figures of the healthy machine.",
 )
 @click.option("--rules", is_flag=True, help="List the rules with thresholds and sources.")
+@click.option("--why", is_flag=True, help="Say why questions are open.")
 @markdown_option
 @json_option
 @exit_code_option
+@click.option("--with-check", is_flag=True, help="Count findings of the setup in --exit-code.")
 @click.pass_obj
 def command(
     session: Session,
@@ -64,14 +65,17 @@ def command(
     options: MeasuringOptions,
     baseline: str | None,
     rules: bool,
+    why: bool,
     as_json: bool,
     exit_code: bool,
+    with_check: bool,
 ) -> None:
     """
     Find what is slow: workload, layout or a sick disk.
 
-    Measures ten seconds, or COUNT times INTERVAL. Findings are printed worst
-    first, each with its evidence, its caveats and what to do next.
+    Measures ten seconds, or COUNT times INTERVAL. Begins with what to do first.
+    Findings follow, worst first, each with its evidence, its caveats and what to
+    do. Problems of the setup, as check reports them, are last.
     """
     if rules:
         if as_json:
@@ -85,22 +89,32 @@ def command(
     before = None if baseline is None else read_baseline(topology, baseline, tell)
     foreign = NO_TOPOLOGY in topology.unknown
     caps = None if foreign else limits.CapMeter(measured.source.host, topology)
-    severities: list[Severity] = []
+    setup = () if foreign else tuple(setup_problems(session, part))
+    severities = [each.severity for each in setup if with_check]
     judged = True
     for number, batch in enumerate(_batches(measured, options, caps)):
         in_force = () if caps is None else caps.limits
-        context, found, open_questions = waiting(
+        examined = waiting(
             "examining", partial(judged_together, topology, batch, before, in_force, part)
         )
+        known = {(each.rule.id, each.device) for each in examined.found}
+        examined = examined._replace(
+            setup=[
+                each
+                for each in setup
+                if not any((rule, each.device) in known for rule in each.rule.superseded_by)
+            ]
+        )
         if as_json:
-            click.echo(json.dumps(explain_json(context, found, open_questions)))
+            click.echo(json.dumps(explain_json(examined)))
         else:
             gap = "\n" if number else ""
-            which = "" if _together(options) else _which(context.interval, options, number + 1)
-            blocks = explain_document(context, found, open_questions, measured.source.doubt, which)
+            end = examined.context.interval
+            which = "" if _together(options) else _which(end, options, number + 1)
+            blocks = explain_document(examined, measured.source.doubt, which, why=why)
             print_blocks(blocks, before=gap)
-        severities += [each.severity for each in found]
-        judged = judged and not open_questions
+        severities += [each.severity for each in examined.found]
+        judged = judged and not examined.open_questions
     if exit_code:
         session.status = status_of(severities, judged=judged) or session.status
 
@@ -111,14 +125,14 @@ def judged_together(
     before: Interval | None,
     caps: tuple[IoLimit, ...],
     part: Topology,
-) -> tuple[Context, list[Finding], list[Unjudged]]:
+) -> Judged:
     """Return the context, the findings on *part* and the open questions."""
     if batch:
         context = measured_context(topology, batch, before, caps)
     else:
         context = Context(topology, limits=caps)
     found = findings(context, part)
-    return context, found, unjudged(context, found, part.devices)
+    return Judged(context, found, unjudged(context, found, part.devices))
 
 
 def _batches(

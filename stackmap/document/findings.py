@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.document import blocks as doc
+from stackmap.document.decision import FIRST, has_to_wait, heading, what_to_do_first
 from stackmap.document.interval import notes, span
 from stackmap.document.rule_words import figure, filled, shown, threshold, title, words_of
 from stackmap.document.rule_words import label as evidence_label
@@ -16,6 +17,7 @@ from stackmap.document.wording import plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
+from stackmap.rules.decision import decide, rank
 from stackmap.rules.rule import Finding, Rule, Severity
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ NO_WARNING = "No warning"
 JUDGED = "{what}: no warning ({disks})."
 LONGEST = " Longest queue: {queue} requests ({device}), await {await}[, service time {service}]."
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
+WAITS = "Not yet: first mend what slows the devices below, and measure again. Then:"
 CAPTURE = "this capture"  # heads the problems of no device in it
 CHECK_LABELS = {
     Severity.CRITICAL: "CRITICAL",
@@ -35,55 +38,72 @@ CHECK_LABELS = {
 }
 
 
+class Judged(NamedTuple):
+    """What ``explain`` judged: the findings of the load, the open questions, and the problems of the setup."""
+
+    context: Context
+    found: Sequence[Finding]
+    open_questions: Sequence[Unjudged]
+    setup: Sequence[Finding] = ()
+
+    @property
+    def ordered(self) -> list[Finding]:
+        """All findings, those of the setup last unless they are critical."""
+        every = sorted((*self.found, *self.setup), key=rank)
+        last = [e for e in every if not e.rule.needs_load and e.severity is not Severity.CRITICAL]
+        return [*(each for each in every if each not in last), *last]
+
+
 def explain_document(
-    context: Context,
-    found: Sequence[Finding],
-    open_questions: Sequence[Unjudged],
-    doubt: str = "",
-    which: str = "",
+    judged: Judged, doubt: str = "", which: str = "", *, why: bool = False
 ) -> list[doc.Block]:
     """
-    Return the verdict and what could not be judged, then a card per finding, the worst first.
+    Return what to do first, the verdict, a card per finding, the worst first, and what could not be judged.
 
-    *doubt*: why the figures may be those of another machine. *which*: the interval, if it is one
-    of several.
+    Problems of the setup come last, critical ones first. *doubt*: why the figures may be those of another
+    machine. *which*: the interval, if it is one of several. *why*: also why questions are open.
     """
     from stackmap.ledger.workload_mix import MIXED
-    from stackmap.rules.disk import slow_transfer  # check has no load
-    from stackmap.rules.peers import slow_member
 
+    context, found, open_questions, setup = judged
     topology, interval = context.topology, context.interval
+    decision = decide(topology, judged.ordered)
+    cards = (
+        finding_card(topology, each, number, waits=has_to_wait(topology, decision, each))
+        for number, each in enumerate(judged.ordered)
+    )
     mixed = [note for note in interval.notes if note.startswith(MIXED)]
-    questions = [
-        *(doc.Paragraph(sentence(note), "Caution:") for note in mixed),
-        *(open_question(topology, each) for each in open_questions),
-        *_evidence_of_health(context, found, open_questions),
-    ]
-    # A problem, or a remark on a high await, comes before what was judged.
-    grave = any(each.is_grave for each in found)
-    leading = () if open_questions else (slow_member.id, slow_transfer.id)
-    first = [each for each in found if grave or each.rule.id in leading]
-    ordered = [*first, *(each for each in found if each not in first)]
-    cards = [finding_card(topology, each, number) for number, each in enumerate(ordered)]
     return [
         *_foreign(context, doubt),
-        doc.Headline((_verdict(found, open_questions), which, span(interval))),
-        *cards[: len(first)],
-        *questions,
-        *cards[len(first) :],
+        doc.Paragraph(what_to_do_first(topology, decision, open_questions), FIRST),
+        doc.Headline((_verdict(found, setup, open_questions), which, span(interval))),
+        *_evidence_of_health(context, found, open_questions),
+        *cards,
+        *(doc.Paragraph(sentence(note), "Caution:") for note in mixed),
+        *_open_questions(topology, open_questions, why=why),
         *(note for note in notes(interval) if note.text not in mixed),
     ]
 
 
-def _verdict(found: Sequence[Finding], open_questions: Sequence[Unjudged]) -> str:
-    """Return the number of findings per severity, and what could not be judged."""
-    verdict = _counts(found)
-    if open_questions:
-        grave = f"{verdict}. " if any(each.is_grave for each in found) else ""
-        return grave + not_judged(open_questions)
-    if not verdict:
-        return NO_PROBLEM
-    return verdict if any(each.is_grave for each in found) else f"{NO_WARNING}; {verdict}"
+def _verdict(
+    found: Sequence[Finding], setup: Sequence[Finding], open_questions: Sequence[Unjudged]
+) -> str:
+    """Return the number of findings per severity; without a grave one, what could not be judged."""
+    verdict, apart = _counts(found), _counts(setup)
+    if not any(each.is_grave for each in found):
+        alone = f"{NO_WARNING}; {verdict}" if verdict else NO_PROBLEM
+        verdict = not_judged(open_questions) or alone
+    return f"{verdict.removesuffix('.')}; setup: {apart}" if apart else verdict
+
+
+def _open_questions(
+    topology: Topology, open_questions: Sequence[Unjudged], *, why: bool
+) -> Iterator[doc.Block]:
+    """Yield one line on what could not be judged; *why*: the reasons, and what would answer them."""
+    if why:
+        yield from (open_question(topology, each) for each in open_questions)
+    elif open_questions:
+        yield doc.Paragraph(f"{not_judged(open_questions)} Add `--why` for the reasons.")
 
 
 def not_judged(open_questions: Sequence[Unjudged]) -> str:
@@ -203,19 +223,29 @@ def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
     ]
 
 
-def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
-    """Return the card of *finding*: what, the caveat, the advice, the evidence; *number*: its anchor."""
+def finding_card(
+    topology: Topology, finding: Finding, number: int, *, waits: bool = False
+) -> doc.Card:
+    """
+    Return the card of *finding*: title, sentence, caveat, advice, evidence; *number*: its anchor.
+
+    *waits*: its advice has to wait until the first cause is mended.
+    """
     rule, tone = finding.rule, str(finding.severity)
     also = "{also}." if finding.peers else ""
-    leads = (("Also:", also), ("But:", rule.caveat), ("Do:", rule.advice))
-    first, *details = _texts(topology, finding, leads)
-    blocks: list[doc.Block] = [*details]
+    setup = (("Should be:", rule.expected), ("Why:", rule.reason))
+    advice = f"{WAITS} {rule.advice}" if waits else rule.advice
+    leads = (*setup, ("Also:", also), ("But:", rule.caveat), ("Do:", advice))
+    texts = _texts(topology, finding, leads)
+    if not rule.needs_load:  # check prints phrases, not sentences
+        texts = [each._replace(text=sentence(each.text)) for each in texts]
+    blocks: list[doc.Block] = [*texts]
     if finding.observed.evidence:
         blocks.append(
             doc.Folded("Evidence", (_evidence(topology, finding, number),), printed=False)
         )
-    heading = f"{first.text} ({rule.id} {rule.name})"
-    return doc.Card(tone, heading, tuple(blocks), f"finding-{number}", tone)
+    title = f"{heading(topology, finding)} ({rule.id} {rule.name})"
+    return doc.Card(tone, title, tuple(blocks), f"finding-{number}", tone)
 
 
 def _check_card(topology: Topology, finding: Finding) -> doc.Card:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from stackmap.document.blame import source_name, users
+from stackmap.document.decision import has_to_wait, heading, what_to_do_first
 from stackmap.document.rule_words import filled, words_of
 from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
@@ -20,10 +21,11 @@ from stackmap.model.load import DIRECTIONS
 from stackmap.model.topology import Topology
 from stackmap.render.json import interval_json, layout_json, range_json, reason_json
 from stackmap.render.text import safe
-from stackmap.rules.context import Context
+from stackmap.rules.decision import Decision, decide
 from stackmap.rules.rule import Finding, Severity
 
 if TYPE_CHECKING:
+    from stackmap.document.findings import Judged
     from stackmap.ledger.parity import Parity
     from stackmap.model.device import Device
     from stackmap.rules.unjudged import Unjudged
@@ -193,25 +195,27 @@ def _portion(part: Traffic) -> dict[str, object]:
     return {"arrivals": part.arrivals, "bytes": part.bytes, "range": range_json(part)}
 
 
-def explain_json(
-    context: Context, found: Iterable[Finding], open_questions: Iterable[Unjudged]
-) -> dict[str, object]:
-    """Return the findings and what could not be judged as one object."""
+def explain_json(judged: Judged) -> dict[str, object]:
+    """Return the decision, the findings and what could not be judged as one object."""
+    context, open_questions = judged.context, judged.open_questions
     topology = context.topology
     return {
         "schema": "stackmap.explain/1",
         **interval_json(context.interval),
+        "decision": decision_json(topology, decide(topology, judged.ordered), open_questions),
         "findings": [
             {
                 **_finding(topology, each),
                 "outcome": str(each.rule.outcome),
+                "load": each.rule.needs_load,
                 "peers": list(each.peers),
+                "title": safe(heading(topology, each)),
                 **_texts(topology, each, {"sentence": each.rule.sentence}),
                 "evidence": _evidence(each),
                 **_texts(topology, each, {"against": each.rule.caveat, "advice": each.rule.advice}),
                 "source": each.rule.source,
             }
-            for each in found
+            for each in judged.ordered
         ],
         "not_judged": [
             {
@@ -225,6 +229,28 @@ def explain_json(
             for words in [words_of(topology, each.observed)]
         ],
     }
+
+
+def decision_json(
+    topology: Topology, decision: Decision, open_questions: Sequence[Unjudged] = ()
+) -> dict[str, object]:
+    """Return what to do first and why, then the other causes; ``waits``: what has to wait for it."""
+    first, *then = decision.causes or (None,)
+    return {
+        "first": safe(what_to_do_first(topology, decision, open_questions)),
+        "why": None if first is None else _cause(first),
+        "then": [
+            {**_cause(each), "waits": has_to_wait(topology, decision, each)}
+            for each in then
+            if each is not None
+        ],
+        "before_layout": [_cause(each) for each in decision.before_layout],
+    }
+
+
+def _cause(finding: Finding) -> dict[str, object]:
+    outcome = str(finding.rule.outcome)
+    return {"id": finding.rule.id, "device": finding.device or None, "outcome": outcome}
 
 
 def check_json(topology: Topology, found: Iterable[Finding]) -> dict[str, object]:

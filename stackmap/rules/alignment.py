@@ -89,6 +89,7 @@ START_NAMES = {
 @Rule(
     "SM105",
     Severity.WARNING,
+    title="{device} is misaligned on {below}",
     sentence="{device} starts at {start} on {below}, not at a multiple of {grain} ({owner}'s {unit}). "
     "Its requests ({rate} of {size}) cross boundaries below and are split.",
     caveat="Random requests far smaller than {grain} rarely cross a boundary.",
@@ -109,6 +110,7 @@ def misaligned(context: Context, limits: Limits) -> Found:
 @check(
     "SM901",
     Severity.WARNING,
+    title="{device} starts at no multiple of {grain}",
     sentence="{start_of} on {below}: {start}, not a multiple of {grain} ({owner}'s {unit}); the "
     "remainder is {past}",
     good_sentence="{start_of} on {below}: {start}, a multiple of {grain}",
@@ -116,6 +118,7 @@ def misaligned(context: Context, limits: Limits) -> Found:
     reason="requests that fit one unit above cross two below: more requests, read-modify-write",
     advice="recreate it at a boundary (1 MiB, or a multiple of the stripe) and copy the data",
     source="Linux ABI/stable/sysfs-block, alignment_offset; heketi issue 1665",
+    superseded_by=("SM105",),
 )
 def start(context: Context, _: Limits) -> Found:
     """Yield every known start, good if it is on a boundary."""
@@ -126,6 +129,7 @@ def start(context: Context, _: Limits) -> Found:
 @check(
     "SM902",
     Severity.INFO,
+    title="{device} starts at no multiple of {grain}",
     sentence="{start_of} on {below}: {start}, not a multiple of {grain} ({owner}'s {unit}); the "
     "remainder is {past}",
     expected="a multiple of {grain}, for sequential writes",
@@ -150,6 +154,7 @@ def stripe_start(context: Context, _: Limits) -> Found:
 @check(
     "SM903",
     Severity.WARNING,
+    title="{device} has an alignment offset",
     sentence="alignment_offset is {offset}",
     expected="0",
     reason="the kernel reports that this device does not start on a physical sector of its disk",

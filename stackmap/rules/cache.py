@@ -13,7 +13,7 @@ from typing import NamedTuple
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, plus, ratio
 from stackmap.rules.context import Context
-from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Rule, Severity, observe
+from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Outcome, Rule, Severity, observe
 
 PASSTHROUGH = "passthrough"
 RATES = ("read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions")
@@ -56,6 +56,7 @@ class CacheUse(NamedTuple):
 @Rule(
     "SM503",
     Severity.WARNING,
+    title="{missed} of {device}'s reads miss its cache",
     sentence="{missed} of the reads of {device} miss its cache ({extent}); read await is {took}. Its "
     "origin {origin} reads {slow}, promotions included, for {asked} read.",
     caveat="A new or enlarged cache misses until it is warm.",
@@ -91,6 +92,7 @@ def cache_misses(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM511",
     Severity.WARNING,
+    title="The cache of {device} copies much",
     sentence="{device} copies {copied} between cache and origin for {moved} of I/O: {promoted} are "
     "promotions into the cache, about {written_back} are written back.",
     caveat="A new cache fills by promotions; it copies less when it is warm.",
@@ -125,6 +127,8 @@ def cache_copies(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM512",
     Severity.INFO,
+    title="{share} of {device}'s cache is dirty",
+    outcome=Outcome.STATE,
     sentence="{share} of the cache of {device} is dirty: {dirty} are not yet on the origin.",
     caveat="Without a redundant cache device, its loss is the loss of this data.",
     advice="Before removing or replacing the cache, allow time to write it back (`lvs -o "
@@ -151,6 +155,8 @@ def cache_dirty(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM513",
     Severity.WARNING,
+    title="The cache of {device} is bypassed",
+    outcome=Outcome.STATE,
     sentence="The cache of {device} is in passthrough mode: its origin serves all reads and writes.",
     caveat="This mode is meant for the time after a restore of the origin.",
     advice="Set another mode: `lvchange --cachemode writethrough`.",
@@ -167,6 +173,7 @@ def cache_passthrough(context: Context, _: Limits) -> Found:
 @Rule(
     "SM514",
     Severity.GOOD,
+    title="The cache of {device} works",
     sentence="The cache of {device} serves {hit_ratio} of its reads; promotions: {promotions}.",
     caveat="Its counters count requests, not bytes.",
     advice="",

@@ -16,7 +16,17 @@ from stackmap.model.topology import Topology
 from stackmap.rules import alignment, cache, copy_on_write, request_sizes, state
 from stackmap.rules.alignment import Boundaries, boundaries
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Finding, Found, Limits, Observation, Rule, Severity, check, observe
+from stackmap.rules.rule import (
+    Finding,
+    Found,
+    Limits,
+    Observation,
+    Outcome,
+    Rule,
+    Severity,
+    check,
+    observe,
+)
 
 REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10", "mirror")
 
@@ -24,6 +34,7 @@ REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10", "mirror")
 @check(
     "SM911",
     Severity.WARNING,
+    title="{device} mixes spinning disks and flash",
     sentence="spinning disks ({spinning}) and flash ({flash}) in one array",
     expected="one kind, or the slow members marked write-mostly",
     reason="every write waits for the slowest member",
@@ -45,6 +56,7 @@ def mixed_members(context: Context, _: Limits) -> Found:
 @check(
     "SM912",
     Severity.WARNING,
+    title="{device} has one disk twice",
     sentence="{disks} under more than one member",
     expected="each member on its own disk",
     reason="one disk failure takes several members, and the disk seeks between them",
@@ -63,6 +75,7 @@ def same_disk_twice(context: Context, _: Limits) -> Found:
 @check(
     "SM913",
     Severity.WARNING,
+    title="{device} has no bitmap",
     sentence="consistency policy: {policy}",
     expected="bitmap, journal or ppl",
     reason="after a crash md resyncs the whole array, which can take hours",
@@ -88,11 +101,13 @@ def no_bitmap(context: Context, limits: Limits) -> Found:
 @check(
     "SM914",
     Severity.INFO,
+    title="The stripe cache of {device} is small",
     sentence="stripe cache of {rows} rows: {stripes} stripes, {memory} of memory",
     expected="{least} stripes or more",
     reason="with few stripes in the cache, md handles writes before they fill a stripe",
     advice="`echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size`",
     source="md(4); Linux drivers/md/raid5.c, setup_conf: 256 rows unless the chunk needs more",
+    superseded_by=("SM601",),
     thresholds={"stripes": (16, "count")},
 )
 def stripe_cache_size(context: Context, limits: Limits) -> Found:
@@ -131,6 +146,7 @@ EXT4_BLOCKS = (4096, 2048, 1024)  # bytes: ext4 counts its stripe in blocks of u
 @check(
     "SM921",
     Severity.INFO,
+    title="{device} encrypts in small sectors",
     sentence="encryption sector of {logical}; the disk's physical sector is {physical}",
     expected="{physical}",
     reason="each small sector is encrypted separately; writes below a physical sector are possible",
@@ -155,6 +171,7 @@ def _largest_physical_sector(topology: Topology, name: str) -> int:
 @check(
     "SM922",
     Severity.WARNING,
+    title="Thin chunks of {device} cross boundaries below",
     sentence="thin chunks of {chunk} on {what} of {unit} ({owner})",
     expected="a multiple of {unit}",
     reason="the first write to a chunk zeroes part of a stripe, so old data and parity are read",
@@ -183,6 +200,7 @@ def _stripe_or_chunk(topology: Topology, name: str) -> Boundaries | None:
 @check(
     "SM923",
     Severity.INFO,
+    title="The file system assumes another stripe width",
     sentence="{fs} assumes stripes of {width}; {array} has stripes of {stripe}",
     expected="{stripe}",
     reason="the file system cannot fill stripes or spread its metadata over the disks",
@@ -215,6 +233,7 @@ def _stripe_widths(options: Mapping[str, str]) -> list[int]:
 @check(
     "SM924",
     Severity.INFO,
+    title="optimal_io_size of {device} is not the array's",
     sentence="optimal_io_size is {told}; {array} below has {wanted}",
     expected="{wanted}",
     reason="mkfs and LVM take their alignment from optimal_io_size",
@@ -254,6 +273,8 @@ def _compare(
 @check(
     "SM931",
     Severity.CRITICAL,
+    title="{capture} contains a key",
+    outcome=Outcome.STATE,
     sentence="{capture} contains a key of {volume}",
     expected="no key in a capture",
     reason="a reader of the capture can decrypt or forge the data, even after a change of the passphrase",

@@ -29,6 +29,7 @@ _rule = partial(
 
 @_rule(
     "SM311",
+    title="Thin pool {device} is {share} full",
     sentence="The data space of thin pool {device} is {share} full ({used} of {total}). "
     "[Time to full: {to_full}.]",
     advice="Extend it: `lvextend --size +SIZE -- {lv}`, or set thin_pool_autoextend_threshold. Run "
@@ -44,6 +45,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Found:
 
 @_rule(
     "SM312",
+    title="The metadata of {device} is {share} full",
     sentence="The metadata space of thin pool {device} is {share} full ({used} of {total}). "
     "[Time to full: {to_full}.]",
     advice="Extend it: `lvextend --poolmetadatasize +SIZE -- {lv}`. A pool whose metadata is full "
@@ -58,6 +60,7 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Found:
 
 @_rule(
     "SM313",
+    title="Snapshot {device} is {share} full",
     sentence="Snapshot {device} is {share} full ({used} of {total}). [Time to full: {to_full}.]",
     advice="Extend it: `lvextend --size +SIZE -- {lv}`, or remove it: `lvremove -- {lv}`. If it gets full, "
     "its content is lost.",
@@ -109,6 +112,7 @@ def _full(
 @Rule(
     "SM504",
     Severity.WARNING,
+    title="Writes copy old data for snapshot {device}",
     sentence="Writes to the origin of snapshot {device} copy old data: {copied} for {written} "
     "written, {ratio} bytes per byte.",
     caveat="Each chunk is copied once, so this ends when all written chunks are copied.",
@@ -142,6 +146,7 @@ def snapshot_copies(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM505",
     Severity.WARNING,
+    title="First writes to {device} cost extra",
     sentence="First writes to chunks of {device} cost extra: its volumes wrote {written} ({size} per "
     "request), its disks {done}, {ratio}× as much. New chunks are zeroed, snapshot chunks copied.",
     caveat="This happens once per chunk and ends when a volume is fully written.",

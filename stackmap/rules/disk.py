@@ -68,6 +68,7 @@ def ms_per_request(load: Load) -> float | None:
 @Rule(
     "SM201",
     Severity.CRITICAL,
+    title="{device} is slow: {await} at queue depth {queue}",
     outcome=Outcome.SICK,
     sentence="{device} is slow, not overloaded: {what} await is {await} at queue depth {queue}. {measure} is "
     "{needed} per {size} request; {medium} needs at most {usual}.",
@@ -112,6 +113,7 @@ def _measure(load: Load, needed: float) -> str:
 @Rule(
     "SM204",
     Severity.INFO,
+    title="{device}: {await} is long for sequential requests",
     outcome=Outcome.SICK,
     sentence="{device} has an await of {await} at queue depth {queue}: high if its {size} "
     "requests are sequential. {medium} then needs {transfer}; the service time here is {service}.",

@@ -31,6 +31,7 @@ class Stall(NamedTuple):
 @Rule(
     "SM305",
     Severity.CRITICAL,
+    title="{device} hangs",
     outcome=Outcome.HUNG,
     sentence="{device} hangs: {in_flight} requests in flight, none completed[ for {stalled}].[ {above} waits for it.]"
     "[ Suspended below it: {suspended}.]",
@@ -137,9 +138,10 @@ def _is_sure(context: Context, name: str, stall: Stall) -> bool:
 @Rule(
     "SM801",
     Severity.INFO,
+    title="{device} hangs, or counts wrong",
     outcome=Outcome.HUNG,
     sentence="{device} hangs, or its in-flight counter is stuck: always busy, nothing completed. Its queue "
-    "depth and utilisation prove nothing.",
+    "depth and utilisation mean nothing.",
     caveat="The counter did not change, and no device below it hangs.",
     advice="List waiting processes: `ps axo stat,pid,comm,wchan`. With one in state D, see the kernel "
     "log. Without one, only the counter is wrong, until the device is recreated.",
@@ -158,9 +160,10 @@ def stuck_counter(context: Context, _: Limits) -> Found:
 @Rule(
     "SM803",
     Severity.INFO,
+    title="The figures of {device} contradict each other",
     outcome=Outcome.STATE,
     sentence="The figures of {device} contradict each other: {rate} of {await} keep {possible} requests in "
-    "flight, not {queue}. Its queue depth proves nothing.",
+    "flight, not {queue}. Its queue depth means nothing.",
     caveat="Requests that have waited since before the measurement also do this.",
     advice="Read the kernel log for timeouts. Compare with `cat /sys/block/{kernel_name}/inflight`.",
     source="J. Little (1961): requests in flight = rate × await",

@@ -10,7 +10,17 @@ from stackmap.ledger.rows import Cause
 from stackmap.model.device import Role
 from stackmap.rules.context import Context
 from stackmap.rules.disk import expected_ms
-from stackmap.rules.rule import LIGHT, Figure, Found, Limits, PerStack, Rule, Severity, observe
+from stackmap.rules.rule import (
+    LIGHT,
+    Figure,
+    Found,
+    Limits,
+    Outcome,
+    PerStack,
+    Rule,
+    Severity,
+    observe,
+)
 
 DATA = (Cause.DATA, Cause.PARITY)
 METADATA = {
@@ -31,6 +41,7 @@ REMEDIES = {
 @Rule(
     "SM501",
     Severity.WARNING,
+    title="Metadata writes slow {device} down",
     sentence="{device} causes {ratio} metadata writes per write: {metadata_rate} to {metadata} for "
     "{writes} of {size}. A metadata write takes {took}; the writes that need it wait.",
     caveat="A burst of writes to new areas does this only briefly.",
@@ -68,6 +79,8 @@ def metadata_writes(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM502",
     Severity.WARNING,
+    title="Flushes slow {device} down",
+    outcome=Outcome.OVERLOADED,
     sentence="{device} spends {share} of its time on flushes: {flushes} are flushes with an await of "
     "{took}, {writes} are writes.",
     caveat="A flush waits for earlier writes, so slow writes also slow it.",
@@ -105,6 +118,7 @@ def flush_bound(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM515",
     Severity.WARNING,
+    title="{what} cost more than the data",
     sentence="{what} cost more than the data of {device}: of the writes at its disks, {metadata} in "
     "{metadata_rate} are {what}, {data} in {data_rate} are data and parity.",
     caveat="Below RAID1 and RAID10 a burst of writes to new areas does this only briefly.",

@@ -16,6 +16,7 @@ MERGED = 2.0  # members that get this many times as many requests as they serve 
 @Rule(
     "SM101",
     Severity.WARNING,
+    title="{device} writes partial stripes, at {cost}× cost",
     sentence="{device} writes partial stripes[: its {rate} cause {member_rate} at its members][, "
     "which the disks merge to {merged_rate}]. Each byte written costs {cost} disk bytes of data and "
     "parity ({ideal} with full stripes). Old data and parity are read and parity is written again: "
@@ -84,6 +85,7 @@ def _others_on_disks(context: Context, name: str) -> str:
 @Rule(
     "SM112",
     Severity.WARNING,
+    title="Writes to {device} cost {cost}× at the disks",
     sentence="Each byte written to {device} costs {cost} disk bytes ({ideal} with full stripes): "
     "its members read and write {done} for {written} written.",
     caveat="The counters do not show how much partial stripes cost: {reason}. {doubt}",

@@ -84,6 +84,7 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
 @Rule(
     "SM202",
     Severity.WARNING,
+    title="{device} is {ratio}× as slow as its peers",
     outcome=Outcome.SICK,
     sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
     "{others}) at a similar request rate ({rate}).",
@@ -308,6 +309,7 @@ def _slow_parts(
 @Rule(
     "SM203",
     Severity.WARNING,
+    title="{array} has uneven load",
     sentence="{array} has uneven load: {device} gets {bytes} of {what}, its median peer {others_bytes}.",
     caveat="A small hot file or a short measurement does this by chance.",
     advice="Run `stackmap check`: hot blocks spaced by a multiple of the stripe, or a start inside a "

@@ -15,6 +15,7 @@ from stackmap.rules.saturation import same_kind
 @Rule(
     "SM402",
     Severity.INFO,
+    title="{device} is busy, which proves no overload",
     outcome=Outcome.OVERLOADED,
     sentence="{device} was busy {busy} of the time, which does not prove saturation: await is "
     "{await} at queue depth {queue} ({rate}), no longer than one request alone may take.",
@@ -50,6 +51,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM405",
     Severity.INFO,
+    title="{queue} requests wait at {device}: {await}",
     outcome=Outcome.OVERLOADED,
     sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
     "at most {usual} on {medium}, so requests wait in the queue.",
@@ -83,6 +85,7 @@ def long_queue(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM403",
     Severity.INFO,
+    title="{device} gains nothing beyond queue depth {knee}",
     outcome=Outcome.OVERLOADED,
     sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} "
     "at queue depth {deepest}. More requests only wait.",
@@ -155,6 +158,8 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
 @Rule(
     "SM404",
     Severity.INFO,
+    title="Reads of {device} wait for its writes",
+    outcome=Outcome.OVERLOADED,
     sentence="Reads of {device} wait for its writes: the mix limits them to {reads}, not the device. "
     "All {intervals} intervals have {mix} writes per read, within {spread}. Read await is "
     "{read_await}, write await {write_await}.",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @Rule(
     "SM102",
     Severity.WARNING,
+    title="The chunks of {device} are too small",
     sentence="{device} splits requests into {chunk} chunks ({rate}), so one request occupies several "
     "of its {members} members. The disks serve {disk_rate} of {disk_size}.",
     caveat="Requests that already have the size of a chunk look the same.",
@@ -70,6 +71,7 @@ def _split(context: Context, device: Device, limits: Limits) -> Observation | No
 @Rule(
     "SM103",
     Severity.WARNING,
+    title="Requests to {device} arrive in small pieces",
     sentence="Large requests to {device} reach its disks as small ones: {size} above, {disk_size} at "
     "the disks. The pieces hardly merge ({merged} into one).",
     caveat="Random requests cannot merge; this matters for sequential load only.",
@@ -99,6 +101,7 @@ def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
 @Rule(
     "SM104",
     Severity.GOOD,
+    title="The disks of {device} merge requests",
     sentence="The disks of {device} merge {merged} requests into one of {disk_size}. They serve "
     "{disk_rate}, other load included; {device} itself gets {rate} of {size}.",
     caveat="The disks' figures include all load on them.",
@@ -148,6 +151,7 @@ def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Obser
 @Rule(
     "SM111",
     Severity.INFO,
+    title="No request fills a stripe of {device}",
     sentence="No single request fills a stripe of {device}: {limiting} allows at most {limit} per "
     "request (max_sectors_kb), and a stripe has {stripe} of data.",
     caveat="md's stripe cache can still combine requests that arrive together.",

@@ -36,16 +36,22 @@ class Severity(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What is wrong, by evidence: which of these decides what to do first."""
+    """
+    What a finding says is wrong, in the order in which causes are acted on.
+
+    hung: nothing completes. state: the stack is broken, busy with itself or nearly full. sick: a disk is slow
+    by itself. throttled: a cap. remote: the far side of a network. neighbour: the load of others. layout: how
+    the stack is set up. overloaded: its own load is more than it can serve.
+    """
 
     HUNG = "hung"
+    STATE = "state"
     SICK = "sick"
-    OVERLOADED = "overloaded"
     THROTTLED = "throttled"
     REMOTE = "remote"
     NEIGHBOUR = "neighbour"
     LAYOUT = "layout"
-    STATE = "state"
+    OVERLOADED = "overloaded"
 
 
 class Evidence(NamedTuple):
@@ -122,17 +128,18 @@ class Rule:
     A condition on a device and what to report when it holds.
 
     A rule decorates the function that looks for its condition, or the ``PerStack`` of it, and has its name
-    unless ``name`` is given. ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
-    templates. Rules of ``check`` (``needs_load`` false) say instead what is
-    ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``
-    where all is well. Rules of ``explain`` that judge a state (``is_state``)
-    need no interval, and ``check`` reports them too. ``outcome``: what is wrong. ``thresholds``: value and unit by name. ``source``: where
-    the rule comes from. ``superseded_by``: ids of rules that explain the same
-    device better. ``joins_peers``: one finding is enough for all peers of an array.
+    unless ``name`` is given. ``title`` (at most eight words), ``sentence``, ``caveat`` (what may speak against
+    it) and ``advice`` are templates; the first sentence of the advice can stand alone after the title.
+    Rules of ``check`` (``needs_load`` false) say instead what is ``expected`` and the ``reason``;
+    ``good_sentence`` replaces ``sentence`` where all is well. Rules of ``explain`` that judge a state
+    (``is_state``) need no interval, and ``check`` reports them too. ``outcome``: what is wrong.
+    ``thresholds``: value and unit by name. ``source``: where the rule comes from. ``superseded_by``: ids of
+    rules that explain the same device better. ``joins_peers``: one finding is enough for all peers of an array.
     """
 
     id: str
     severity: Severity
+    title: str
     sentence: str
     advice: str
     source: str

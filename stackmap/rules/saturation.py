@@ -23,6 +23,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
 @Rule(
     "SM401",
     Severity.WARNING,
+    title="{device} is overloaded: {ratio}× the quiet await",
     outcome=Outcome.OVERLOADED,
     sentence="{device} is overloaded: {loaded} await is {await} at queue depth {queue}, {ratio}× the "
     "{before} {quiet} (queue depth {before_queue}).",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from stackmap.model.device import Kind
 from stackmap.model.units import KIB
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Rule, Severity, observe
+from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 
 @Rule(
     "SM601",
     Severity.INFO,
+    title="The stripe cache of {device} is small",
     sentence="{device} has a stripe cache of {rows} rows (md's default or fewer) and reads {extra_read} "
     "bytes per byte written.",
     caveat="Scattered writes never find their row in any cache. rmw_level is {rmw}.",
@@ -35,6 +36,7 @@ def stripe_cache(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM602",
     Severity.INFO,
+    title="{device} has no I/O scheduler",
     sentence="Spinning disk {device} has {queue} requests in flight and no I/O scheduler.",
     caveat="A RAID controller or the host of a virtual machine may sort them.",
     advice="Try mq-deadline (queue/scheduler).",
@@ -54,6 +56,8 @@ def no_scheduler(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM603",
     Severity.INFO,
+    title="The queue of {device} is nearly full",
+    outcome=Outcome.OVERLOADED,
     sentence="The queue of {device} is nearly full: on average {queue} of {holds} requests are in "
     "flight. More wait outside it, where no counter shows them.",
     caveat="On a saturated device, a longer queue adds latency, not throughput.",
@@ -75,6 +79,7 @@ def queue_full(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM604",
     Severity.INFO,
+    title="Read-ahead of {device} is below a stripe",
     sentence="Reads of {device} are {size}, like its read-ahead of {ahead}. A stripe is {stripe}, so "
     "they do not use all disks.",
     caveat="Programs that request exactly this size look the same.",
@@ -104,6 +109,7 @@ def read_ahead(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM605",
     Severity.INFO,
+    title="The write cache of {device} is off",
     sentence="The write cache of {device} is off (write through), so writes wait for the medium: "
     "{writes}, await {took}.",
     caveat="It may be off on purpose: a cache loses its contents at power failure.",

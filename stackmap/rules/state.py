@@ -21,6 +21,7 @@ BROKEN = (
 @Rule(
     "SM301",
     Severity.CRITICAL,
+    title="{device} is {state}",
     outcome=Outcome.STATE,
     sentence="{device} is {state}; {cause}.",
     caveat="stackmap read the state once, at the start.",
@@ -74,6 +75,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
 @Rule(
     "SM302",
     Severity.WARNING,
+    title="{device} does background work ({state})",
     outcome=Outcome.STATE,
     sentence="{device} does background work ({state}): {does}. Figures below it include this work.",
     caveat="The counters do not separate it from the load.",
@@ -92,6 +94,7 @@ def background_work(context: Context, _: Limits) -> Found:
 @Rule(
     "SM303",
     Severity.WARNING,
+    title="Something reads the members of {device}",
     outcome=Outcome.STATE,
     sentence="Something reads the members of {device} at {unasked} beyond its own load: probably a "
     "sync or check. Its members are read at {members}, {device} itself at {asked}.",
@@ -157,6 +160,7 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
 @Rule(
     "SM304",
     Severity.WARNING,
+    title="{device} was never synced",
     outcome=Outcome.STATE,
     sentence="{device} was created with --nosync: its parity may be wrong. Read-modify-write, which "
     "this array uses, preserves wrong parity. If a disk fails, the array may return wrong data.",
@@ -183,6 +187,7 @@ def never_synced(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM314",
     Severity.CRITICAL,
+    title="The metadata of {device} is read-only",
     outcome=Outcome.STATE,
     sentence="The metadata of {device} is read-only: its {target} accepts no new blocks.",
     caveat="A target that was activated read-only on purpose looks the same.",

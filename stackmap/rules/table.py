@@ -23,8 +23,9 @@ from stackmap.rules import (
     throttle,
     unjudged,
 )
-from stackmap.rules.checks import ORDER, SETUP
+from stackmap.rules.checks import SETUP
 from stackmap.rules.context import Context
+from stackmap.rules.decision import rank
 from stackmap.rules.rule import SHORT, Finding, Observation, PerStack, Rule, Severity
 
 # Causes before their effects: findings of one severity are reported in this order.
@@ -150,8 +151,8 @@ def _reported(
         if (part is None or finding.device in part)
         and not any((rule, finding.device) in reported for rule in finding.rule.superseded_by)
     ]
-    # Sorting is stable: within a severity, the order of RULES stays.
-    return sorted(_joined(context, kept), key=lambda finding: ORDER[finding.severity])
+    # Sorting is stable: of one rank, the order of RULES stays.
+    return sorted(_joined(context, kept), key=rank)
 
 
 def _joined(context: Context, several: Iterable[Finding]) -> list[Finding]:

@@ -21,6 +21,7 @@ TOTAL = "The figure is the device's total: others may use it too."
 @Rule(
     "SM701",
     Severity.WARNING,
+    title="A cap limits {device}, not the disks",
     outcome=Outcome.THROTTLED,
     sentence="A cap limits {device}, not the disks: {user} may do {cap}{what} and does {done}.",
     caveat="A load that equals the cap by chance looks the same. {counted}[ Its tasks waited for I/O "
@@ -83,6 +84,8 @@ DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)
 @Rule(
     "SM411",
     Severity.WARNING,
+    title="{device} waits for its kernel thread",
+    outcome=Outcome.OVERLOADED,
     sentence="{device} waits for its kernel thread, not for its disks: {thread} uses {cpu} of one "
     "CPU. {queue} requests are in flight at {device}[, at most {disk_queue} on a disk].",
     caveat="The thread also does resyncs and checks.",

@@ -34,6 +34,7 @@ from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
 @Rule(
     "SM802",
     Severity.INFO,
+    title="Counters were corrected ({rule})",
     outcome=Outcome.STATE,
     sentence="stackmap corrected the kernel's counters of {devices} ({rule}): {why}.",
     caveat="Other tools show the counters uncorrected, so their figures differ.",

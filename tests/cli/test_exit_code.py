@@ -24,11 +24,15 @@ SUBSETS = [
 ]
 NAMES = {"all": ["sdb"], "some": ["sdb", "nosuch"], "none": ["nosuch"]}
 COMBINATIONS = list(product(SUBSETS, (True, False), NAMES))
+SETUP = rule.Finding(
+    rule.check("SM999", rule.Severity.CRITICAL, "{device}", "{device}", "", "", name="setup"),
+    rule.observe("sdb"),
+)
 
 
 def found(severities):
     """A finding of each severity on sdb."""
-    named = rule.Rule("SM000", rule.Severity.INFO, "{device}.", "", "", name="test")
+    named = rule.Rule("SM000", rule.Severity.INFO, "{device}", "{device}.", "", "", name="test")
     return [
         rule.Finding(named, rule.observe("sdb", severity=rule.Severity(each)))
         for each in severities
@@ -63,9 +67,12 @@ def test_explain(combination, monkeypatch):
     questions = [] if judged else [Unjudged(LAYOUT, rule.observe(""))]
     monkeypatch.setattr(explain, "findings", lambda *_: found(severities))
     monkeypatch.setattr(explain, "unjudged", lambda *_: questions)
+    monkeypatch.setattr(explain, "setup_problems", lambda *_: [SETUP])
     words = ["explain", *NAMES[names], "--input", str(SAMPLE / "input/iostat-worst.txt")]
 
     assert status(*words, "--exit-code") == expected(severities, names, judged=judged)
+    both = (*severities, "critical")
+    assert status(*words, "--exit-code", "--with-check") == expected(both, names, judged=judged)
     assert status(*words) == {"all": 0, "some": 64, "none": 32}[names]
 
 

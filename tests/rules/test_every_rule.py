@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from stackmap.discover import discover
+from stackmap.document.decision import heading
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import RULES
 from tests.rules import cases_disks, cases_layers, cases_state  # noqa: F401 - these enter their cases
@@ -32,6 +36,20 @@ def test_every_rule_and_every_threshold_has_a_case(rule):
     assert rule.name in CASES or rule.name in ELSEWHERE, f"rule {rule.name} has no case"
     without = rule.thresholds.keys() - (CASES[rule.name].edges if rule.name in CASES else {})
     assert not without, f"rule {rule.name}: no case of the thresholds {sorted(without)}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_title_has_at_most_eight_words(name):
+    """As it is printed; a figure with its unit is one word."""
+    rule, host = BY_NAME[name], CASES[name].draw()
+    topology = discover(host)
+    found = explained(host) if rule.needs_load else checked(host)
+    titles = [heading(topology, each) for each in found if each.rule is rule]
+    assert titles, name
+    for title in titles:
+        words = re.sub(r"(?<=\d) (?=ms|%|[KMG]iB)", "", title).split()
+        assert len(words) <= 8, title
+        assert "-" not in title.split(), title  # a word that the rule does not give
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -268,7 +268,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
             "schema": "stackmap.fleet-host/1",
             "host": host.name,
             "layers": layers_json(report.stacks, report.interval),
-            "explain": explain_json(*judged),
+            "explain": explain_json(judged),
         }
         click.echo(json.dumps(answer))
         return
@@ -278,5 +278,5 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
             block._replace(about=(("host", host.name), *block.about)) if isinstance(block, doc.Table) else block
             for block in layers_document(report.stacks, report.interval, time=True)
         ),
-        *explain_document(*judged),
+        *explain_document(judged),
     ])  # fmt: skip

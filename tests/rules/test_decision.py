@@ -1,0 +1,88 @@
+"""What is done first, and which advice has to wait for it: the same answer in every command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.document.decision import before_converting, has_to_wait, what_to_do_first
+from stackmap.rules.decision import decide
+from stackmap.rules.disk import sick_disk
+from stackmap.rules.parity import partial_stripe
+from stackmap.rules.peers import slow_member
+from stackmap.rules.rule import Finding, Outcome, Severity, observe
+from stackmap.rules.saturation import overloaded
+from stackmap.rules.state import background_work, broken
+from stackmap.rules.throttle import throttled
+from tests.drawn import raid_volume, topology
+from tests.paths import ROOT
+
+PARTS = topology(raid_volume("lv", "raid5", 8))
+VOLUME, DISK, OTHER = "lv", "sda", "sdb"
+
+
+def found(*rules, severity=None):
+    """A finding of each rule: disks' on the first disk, those of arrays on the volume."""
+    of_disks = {sick_disk, slow_member, overloaded}
+    return [
+        Finding(rule, observe(DISK if rule in of_disks else VOLUME, severity=severity))
+        for rule in rules
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "first", "waits"),
+    [
+        ((partial_stripe, slow_member), slow_member, True),
+        ((partial_stripe, overloaded), partial_stripe, False),
+        ((partial_stripe, background_work), background_work, True),
+        ((partial_stripe, throttled), throttled, True),
+        ((sick_disk, broken), broken, False),
+        ((overloaded, slow_member), slow_member, False),
+        ((partial_stripe,), partial_stripe, False),
+    ],
+    ids=lambda each: getattr(each, "name", None),
+)
+def test_causes_come_before_effects_and_a_conversion_waits_for_them(rules, first, waits):
+    """Another layout mends no disk, no cap and no resync; a load that is too much for the disks is its matter."""
+    several = found(*rules)
+    decision = decide(PARTS, several)
+    layout = [each for each in several if each.rule is partial_stripe]
+
+    assert decision.causes[0].rule is first
+    assert [has_to_wait(PARTS, decision, each) for each in layout] == [waits] * len(layout)
+    assert bool(before_converting(PARTS, decision)) == any(
+        each in (slow_member, sick_disk, background_work, throttled, broken) for each in rules
+    )
+
+
+def test_a_disk_of_another_stack_is_no_reason_to_wait():
+    """Only what a volume stands on slows it."""
+    assert decide(PARTS, found(slow_member), VOLUME).before_layout
+    assert not decide(PARTS, found(slow_member), OTHER).before_layout
+
+
+def test_a_remark_decides_nothing():
+    remarks = found(slow_member, partial_stripe, severity=Severity.INFO)
+    decision = decide(PARTS, remarks)
+
+    assert not decision.causes
+    assert what_to_do_first(PARTS, decision) == "Nothing. No finding needs action."
+
+
+def test_the_keys_say_what_the_sentence_says():
+    """On a real machine: a slow disk under RAID5."""
+    words = ["--from", str(ROOT / "sample_topologies/vghdd"), "explain", "--json"]
+    answer = json.loads(CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout)
+    decision = answer["decision"]
+
+    assert decision["why"] == {"id": "SM202", "device": "sda", "outcome": Outcome.SICK}
+    assert decision["then"] == [
+        {"id": "SM101", "device": "dm-8", "outcome": Outcome.LAYOUT, "waits": True}
+    ]
+    assert decision["first"].startswith("sda is 12.9× as slow as its peers.")
+    assert "only then decide about the layout of vghdd/vm-disk1" in decision["first"]
+    assert all(each["load"] for each in answer["findings"])
