@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stackmap.commands import COMMANDS
 from tests.paths import ROOT
 
 PACKAGE = ROOT / "stackmap"
@@ -183,3 +184,37 @@ def test_only_hosts_and_the_command_line_reach_the_world(path):
 def test_what_reaches_the_world_is_seen(source):
     """Wherever it stands."""
     assert worldly(source)
+
+
+def imported_by(path):
+    """Return the modules that a file imports, whole or a name of them."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+PROGRAMS = {"stackmap", "stackmap.__main__"}  # what Python itself runs or imports
+FOR_ONE_FEATURE = {"stackmap.sources.trace_text", "stackmap.render.html.page"}  # trace, report
+
+
+def test_every_module_is_used():
+    """A parser, a reader, a rule or a writer that no table names is only half added."""
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    used = set().union(*map(imported_by, paths.values()))
+    used |= {name.rpartition(".")[0] for name in used}  # the package of a module that is used
+    begun = {command.module for command in COMMANDS.values()}
+    begun |= {
+        f"stackmap.{command.place}.{added.partition(':')[0]}"
+        for command in COMMANDS.values()
+        for added in command.adds.values()
+    }
+
+    assert paths.keys() - used - begun - PROGRAMS - FOR_ONE_FEATURE == set()

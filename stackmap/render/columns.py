@@ -139,7 +139,7 @@ COLUMNS = {column.name: column for column in (
     Column("MODEL", "disk model", lambda d: d.model or None),
     Column("SERIAL", "serial number", lambda d: d.serial or None),
     Column("WWN", "World Wide Name", lambda d: d.wwn or None),
-    Column("ROTA", "whether it is a spinning disk", lambda d: d.rotational),
+    Column("ROTA", "whether it is a spinning disk", lambda d: d.rotational, geometry=True),
     Column("RO", "whether it is read-only", lambda d: d.read_only),
     Column("RM", "whether it is removable", lambda d: d.removable),
     Column("UUID", "uuid of the mapping, array or disk", lambda d: d.uuid or None),

@@ -1,13 +1,19 @@
 """Columns, and the forms of them that scripts read."""
 
+import re
 import shlex
 
 import pytest
+from click.testing import CliRunner
 
+from stackmap.cli import stackmap
+from stackmap.discover import discover
+from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.columns import COLUMNS, USUAL, choose, render_pairs, render_raw
+from stackmap.render.columns import COLUMNS, USUAL, Bytes, choose, render_pairs, render_raw
 from stackmap.render.tree import UNICODE, render_tree
+from tests.paths import ROOT
 
 TOPOLOGY = Topology(
     [
@@ -93,3 +99,41 @@ def test_a_single_column_has_a_line_for_each_row(name, room):
 def test_a_single_column_of_numbers_ends_in_one_place():
     text = render_tree(TOPOLOGY, UNICODE, choose("size"), exact=True)
     assert text.splitlines() == ["   SIZE", "3145728", "5242880"]
+
+
+MACHINES = sorted(path for path in (ROOT / "sample_topologies").iterdir() if path.is_dir())
+# No sample machine has it; a column that is always empty reads something that nobody fills.
+IN_NO_SAMPLE = {"WWN"}
+
+
+def values(machine, *options):
+    """Return the lines of ``tree --pairs`` of a sample machine."""
+    words = ["--from", str(machine), "tree", "--pairs", *options]
+    return CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_column_alone_has_its_values(name):
+    """What a column needs is read for it: it shows no less than among all others."""
+    variable = re.sub(r"[^A-Z0-9]", "_", name)
+    shown = [line for machine in MACHINES for line in values(machine, "--output", name)]
+    among = [line for machine in MACHINES for line in ALL[machine]]
+
+    assert [f" {line} " in f" {whole} " for line, whole in zip(shown, among, strict=True)] == [
+        True
+    ] * len(among)
+    assert (set(shown) == {f'{variable}=""'}) == (name in IN_NO_SAMPLE)
+
+
+ALL = {machine: values(machine, "--output-all") for machine in MACHINES}
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_bytes_have_their_unit_in_csv(column):
+    """The name of a column ends in its unit."""
+    devices = [
+        d for machine in MACHINES for d in discover(CapturedHost(str(machine)), geometry=True)
+    ]
+    sizes = {isinstance(value, Bytes) for d in devices if (value := column.value(d)) is not None}
+
+    assert sizes <= {column.csv_name.endswith("_bytes")}

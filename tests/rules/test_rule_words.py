@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+import stackmap.rules
 from stackmap.document.findings import rules_document
 from stackmap.document.rule_words import RULE_WORDS, UNITS, WORDS
 from stackmap.render.terminal import Style, render_text
+from stackmap.rules.rule import Rule
 from stackmap.rules.table import RULES
 
 IDS = [rule.id for rule in RULES]
@@ -26,6 +31,17 @@ def test_each_rule_says_what_it_detects(rule):
     """`explain --rules` has a line per rule."""
     assert rule.detects.endswith(".")
     assert len(rule.detects.split()) > 3
+
+
+def test_every_rule_is_in_the_table():
+    """A rule that no table lists is never judged."""
+    modules = [
+        importlib.import_module(f"stackmap.rules.{module.name}")
+        for module in pkgutil.iter_modules(stackmap.rules.__path__)
+    ]
+    written = {each.id for m in modules for each in vars(m).values() if isinstance(each, Rule)}
+
+    assert written == set(IDS)
 
 
 def test_ids_and_names_are_unique():

@@ -10,7 +10,8 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.machine import Machine
-from stackmap.text import intervals
+from stackmap.text import FORMATS, diskstats_copies, intervals, sadf, sysstat_json
+from tests.text import test_sadf
 
 # Every figure is another prime, so none can pass for another.
 IOSTAT_X = b"""\
@@ -22,6 +23,12 @@ SAR_D = b"""\
 07:10:01          DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util
 07:10:11    dev253-89      2.00      3.00      5.00      7.00     11.00     13.00     17.00     19.00
 """
+
+SADF_JSON = """{"sysstat": {"hosts": [{"nodename": "lab", "statistics": [{"timestamp":
+{"date": "2026-11-21", "time": "07:45:50", "utc": 1, "interval": 10},
+"disk": [{"disk-device": "sda", "tps": 2.0, "rkB": 3.0, "wkB": 5.0}]}]}]}}
+"""
+DISKSTATS = "   8       0 sda 2 3 5 7 11 13 17 19 0 23 29\n"
 
 
 def read(text: bytes) -> list[Interval]:
@@ -106,3 +113,28 @@ def test_nothing_in_it(text, reason):
 def test_the_machine_is_told(text):
     """A text names its machine before its first report."""
     assert [Machine(host="lab", kernel="6.1.0")] == [report.machine for report in read(text)]
+
+
+# By the reader of each format: a text that only it may read.
+OF_EACH_FORMAT = {
+    sysstat_json.read: SADF_JSON,
+    sadf.read_csv: test_sadf.CSV,
+    sadf.read_tabs: test_sadf.TABS,
+    sadf.read_xml: test_sadf.XML,
+    diskstats_copies.read_timed: f"TS 10\n{DISKSTATS}TS 20\n{DISKSTATS}",
+    diskstats_copies.read_untimed: DISKSTATS * 2,
+}
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda each: each[1].__name__)
+def test_every_format_reads_its_text(format_):
+    """It begins in that text, before any other, and gets intervals with devices from it."""
+    begins, reader = format_
+    assert reader in OF_EACH_FORMAT, f"{reader.__name__}: no text of it here"
+    text = OF_EACH_FORMAT[reader]
+    first = next(r for line in text.splitlines(keepends=True) for b, r in FORMATS if b(line))
+
+    assert first is reader
+    assert any(begins(line) for line in text.splitlines(keepends=True))
+    assert all(interval.loads for interval in read(text.encode()))
+    assert read(text.encode())
