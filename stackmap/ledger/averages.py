@@ -10,10 +10,10 @@ from typing import cast
 from stackmap.ledger.workload_mix import FEW, mixed
 from stackmap.model.device import StatusReading
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, NONE, Flow, Load, sum_in_order
+from stackmap.model.load import IDLE, NONE, ZERO, Flow, Load, PrintedLoads, sum_in_order, sum_tables
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
-MAX_HELD = 500  # loads not yet added up: some 0.5 MB; more of them leave the caches of a CPU
+MAX_HELD = 1000  # loads not yet added up: some 1 MB; more of them leave the caches of a CPU
 
 Part = tuple[Mapping[str, Load], float]  # loads and their weight
 
@@ -38,8 +38,9 @@ class Average:
 
     def _begin(self) -> None:
         """Discard all intervals so far: a better source of rates came."""
-        self._held: dict[int, Part] = {}  # by identity: the sum so far, and the loads since then
-        self._size = 0  # of the parts, in loads
+        self._total: Mapping[str, Load] | None = None  # the sum of what is no longer held
+        self._held: dict[int, Part] = {}  # the loads since then, by identity
+        self._size = 0  # of these, in loads
         self._sizes: set[int] = set()  # how many devices an interval had
         self._weight = 0.0
         self._notes: dict[str, None] = {}
@@ -69,8 +70,7 @@ class Average:
         self._sizes.add(len(loads))
         self._size += 0 if before else 1 + len(loads)
         if self._size > MAX_HELD:
-            loads = self._sum()
-            self._held, self._size = {id(loads): (loads, 1.0)}, 0
+            self._total, self._held, self._size = self._sum(), {}, 0
 
     def result(self) -> Interval | None:
         """Return the average so far; None if nothing was added."""
@@ -101,6 +101,18 @@ class Average:
     def _sum(self) -> Mapping[str, Load]:
         """Return the sums of the devices that every interval has; in a text, of all devices."""
         parts = [*self._held.values()]
+        tables = [
+            loads for loads, weight in parts if weight == 1 and isinstance(loads, PrintedLoads)
+        ]
+        if (
+            parts
+            and len(tables) == len(parts)
+            and all(map(tables[0].is_like, tables))
+            and (self._total is None or [*self._total] == [*tables[0]])
+        ):
+            return sum_tables(tables, self._total)
+        if self._total is not None:
+            parts.insert(0, (self._total, 1.0))
         if len(parts) == 1 and parts[0][1] == 1.0:
             return parts[0][0]
         names = dict.fromkeys(name for loads, _ in parts for name in loads)
@@ -162,12 +174,16 @@ def _weighted(loads: Sequence[Load], weights: Sequence[float]) -> Load:
     if all(load is IDLE for load in loads):
         return IDLE
     reads, writes, discards, flushes, wholes, aqu, busy, _ = zip(*loads, strict=True)
+    whole = None
+    if any(wholes):
+        known = [ZERO if load is IDLE else load.whole or NONE for load in loads]
+        whole = _sum_of_flows(known, weights)
     return Load(
         _sum_of_flows(reads, weights),
         _sum_of_flows(writes, weights),
         _sum_of_flows(discards, weights),
         _sum_of_flows(flushes, weights),
-        whole=None if None in wholes else _sum_of_flows(wholes, weights),
+        whole=None if whole == NONE else whole,
         aqu=_sum_of_figures(aqu, weights),
         busy=_sum_of_figures(busy, weights),
     )

@@ -7,10 +7,11 @@ of reads and writes. None means unknown and is never 0; an idle device has zeros
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial, reduce
+from itertools import chain, repeat
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Flow(NamedTuple):
@@ -149,6 +150,103 @@ class Load(NamedTuple):
 
 IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0, in_flight_at_ends=0)
 
+# What Flow() and Load() do, without a step in Python for each of the millions of rows of a log.
+_flow = partial(tuple.__new__, Flow)
+_load = partial(tuple.__new__, Load)
+
+Column = Sequence[Any]  # of the rows of a table: floats, and None where a row lacks the figure
+
+
+class PrintedLoads(Mapping[str, Load]):
+    """
+    The loads of *names*, the rows of a table in a text. They are made when one is asked for.
+
+    *printed*: the figures of the first row, then of the second one, and so on. *convert* returns from
+    such figures the columns of a load: the four of reads, writes, discards, flushes and of all together,
+    the queue depth, the busy share. None for one that the table lacks.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        printed: Sequence[float | None],
+        convert: Callable[[Sequence[float | None]], Sequence[Column | None]],
+    ) -> None:
+        self.names = names
+        self.printed = printed
+        self.convert = convert
+
+    def __getitem__(self, name: str) -> Load:
+        return self._loads[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def _loads(self) -> dict[str, Load]:
+        return _loads_in(self.convert(self.printed), self.names)
+
+    def is_like(self, other: PrintedLoads) -> bool:
+        """Whether both have the same rows and columns."""
+        return self.convert == other.convert and self.names == other.names
+
+
+def sum_tables(
+    tables: Sequence[PrintedLoads], before: Mapping[str, Load] | None
+) -> dict[str, Load]:
+    """
+    Return *before* plus those of *tables*, which have the same rows and columns.
+
+    A figure that one of them lacks is unknown. *before*: None for nothing. A log of hours has millions of
+    rows: their columns are added up without a ``Load`` for each row.
+    """
+    names, convert = tables[0].names, tables[0].convert
+    columns = convert([*chain.from_iterable(table.printed for table in tables)])
+    starts = zip(
+        *(_figures(IDLE if before is None else before[name]) for name in names), strict=True
+    )
+    return _loads_in(
+        [
+            column and [_sum_or_none(column[n :: len(names)], start[n]) for n in range(len(names))]
+            for column, start in zip(columns, starts, strict=True)
+        ],
+        names,
+    )
+
+
+def _figures(load: Load) -> tuple[float | None, ...]:
+    """Return the figures of *load* in the order of the columns of a ``PrintedLoads``."""
+    whole = load.whole or (ZERO if load is IDLE else NONE)
+    flows = (load.read, load.write, load.discard, load.flush, whole)
+    return (*chain.from_iterable(flows), load.aqu, load.busy)
+
+
+def _loads_in(columns: Sequence[Column | None], names: Sequence[str]) -> dict[str, Load]:
+    """Return the load of each row, by its name."""
+    flows = (_flows_in(columns[first : first + len(NONE)]) for first in range(0, 20, len(NONE)))
+    read, write, discard, flush, both = flows
+    whole = (None if flow == NONE else flow for flow in both)
+    aqu, busy = (repeat(None) if column is None else column for column in columns[20:])
+    rows = zip(read, write, discard, flush, whole, aqu, busy, repeat(None), strict=False)
+    return dict(zip(names, map(_load, rows), strict=False))
+
+
+def _flows_in(columns: Sequence[Column | None]) -> Iterable[Flow]:
+    if columns.count(None) == len(columns):
+        return repeat(NONE)
+    rows = zip(*(repeat(None) if column is None else column for column in columns), strict=False)
+    return map(_flow, rows)
+
+
+def _sum_or_none(figures: Column, start: float | None) -> float | None:
+    try:
+        return None if start is None else sum_in_order(figures, start)
+    except TypeError:  # one is None
+        return None
+
 
 def ratio(above: float | None, below: float | None) -> float | None:
     """Return *above* ÷ *below*; None if either is unknown or *below* is 0."""
@@ -177,9 +275,12 @@ def sum_in_order(figures: Iterable[float], start: float = 0.0) -> float:
     Return *start* plus the figures, rounded after each.
 
     From Python 3.12 on, sum() compensates for rounding. Its last digit would depend on how many
-    figures are added at a time, and two commands would differ in it.
+    figures are added at a time, and two commands would differ in it. Before, sum() does as this.
     """
-    return reduce(add, figures, start)
+    return sum(figures, start) if SUM_ROUNDS else reduce(add, figures, start)
+
+
+SUM_ROUNDS = sum([1.0, 2.0**-53, 2.0**-53]) == 1.0  # after each figure
 
 
 def sum_flows(flows: Iterable[Flow]) -> Flow:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
+from stackmap.model.load import PrintedLoads
 from stackmap.model.topology import Topology
 
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
@@ -109,7 +110,10 @@ class Names:
                 self.strangers[name] = self.strangers.get(name, 0) + 1
         if not names:
             return interval
-        return replace(interval, loads=dict(zip(names, interval.loads.values(), strict=True)))
+        loads = interval.loads
+        if isinstance(loads, PrintedLoads) and len({*names}) == len(names):
+            return replace(interval, loads=PrintedLoads(names, loads.printed, loads.convert))
+        return replace(interval, loads=dict(zip(names, loads.values(), strict=True)))
 
     def _look_up(self, words: tuple[str, ...]) -> tuple[list[str], list[str]]:
         """Return the names that *words* become, [] if all stay as they are, and the unknown ones."""

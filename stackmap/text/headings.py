@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from stackmap.model.load import Load
+from stackmap.model.load import PrintedLoads
 from stackmap.text.columns import (
     COLUMNS,
     MAX_RATE,
@@ -94,8 +94,8 @@ class Heading:
             return None
         return Row(tuple(words[:before]), name, row, shown, is_plain)
 
-    def table(self, lines: Sequence[str]) -> dict[str, Load] | None:
-        """Return the loads by device if each of *lines* is an ordinary row of another one; None otherwise."""
+    def table(self, lines: Sequence[str]) -> PrintedLoads | None:
+        """Return the loads in *lines* if each is an ordinary row of another device; None otherwise."""
         stride = self.layout.width + 1
         text = " ".join(lines)
         words = text.split()
@@ -112,8 +112,7 @@ class Heading:
         # float() also accepts "-2", "inf" and "nan"; the sum of the last two is never below the limit.
         if not sum(figures) < MAX_RATE or " -" in text or "\t" in text:
             return None
-        columns = [figures[place :: stride - 1] for place in range(stride - 1)]
-        return dict(zip(names, self.layout.loads(columns, len(names)), strict=True))
+        return self.layout.table(names, figures)
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether as many words precede the row as the heading, or only quote marks do."""

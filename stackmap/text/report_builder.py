@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from math import isfinite
 
 from stackmap.errors import InputError
@@ -65,14 +66,12 @@ class TextReport:
         """Turn the rows so far into loads, and begin a table with *layout*."""
         loads = self.first
         if self.layout is not None and self.rows:
-            columns = [*zip(*self.rows.values(), strict=True)]
-            loads_of_rows = self.layout.loads(columns, len(self.rows))
-            own = dict(zip(self.rows, loads_of_rows, strict=True))
-            for name in self.doubtful:
-                if not _is_plausible(own[name]):
-                    self.events.append(f"{name}: its counters went back; no figures for it")
-                    own[name] = Load()
-            loads = {**loads, **own}
+            own = self.layout.table([*self.rows], [*chain.from_iterable(self.rows.values())])
+            impossible = [name for name in self.doubtful if not _is_plausible(own[name])]
+            self.events += [f"{n}: its counters went back; no figures for it" for n in impossible]
+            loads = own
+            if self.first or impossible:
+                loads = {**self.first, **own, **dict.fromkeys(impossible, Load())}
         if self.loads:
             both = {n: _merge(load, loads[n]) for n, load in self.loads.items() if n in loads}
             loads = {**self.loads, **loads, **both}

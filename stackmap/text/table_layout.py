@@ -10,19 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import count as count_up
 from itertools import repeat
 from math import inf, isclose, isfinite
-from operator import mul
+from operator import add, mul
 from typing import Any
 
-from stackmap.model.load import NONE, Flow, Load, plus
+from stackmap.model.load import Flow, Load, PrintedLoads, plus
 from stackmap.model.units import SECTOR
 from stackmap.text.columns import COLUMNS, EARLY_KEYS, FLOWS, IGNORED, KEYS, Column
 
 Row = Sequence[float | None]  # the figures of a device; None is one that was cut off
 Figures = Sequence[Any]  # of one column: floats, None where a row was cut
+Columns = Sequence[Figures | None]  # of a flow's figures; None for those that no column has
+ABSENT: Columns = (None,) * len(Flow._fields)
 
 DIRECTIONS = FLOWS[:4]  # those of one direction each
 
@@ -32,10 +34,6 @@ HALF = 0.005
 # What rounding leaves of a figure with one decimal, times ten: less than one, or more than the other.
 CENTS, NO_CENTS = 1e-8, 1 - 1e-8
 PRECISE = 2.5  # figures above it with two decimals are within 0.2 %
-
-# What Flow() and Load() do, without a step in Python for each of the millions of rows of a log.
-_flow = partial(tuple.__new__, Flow)
-_load = partial(tuple.__new__, Load)
 
 
 class TableLayout:
@@ -77,48 +75,40 @@ class TableLayout:
 
     def load(self, row: Row) -> Load:
         """Return the load in *row*; None in it is a figure that was cut off."""
-        return self.loads([(figure,) for figure in row], 1)[0]
+        return self.table([""], row)[""]
 
-    def loads(self, columns: Sequence[Figures], rows: int) -> list[Load]:
-        """Return the load in each of the *rows* of a table. A log of hours has millions: they are computed by column."""
-        absent = [None] * rows
+    def table(self, names: Sequence[str], figures: Sequence[float | None]) -> PrintedLoads:
+        """Return the loads of *names*; *figures*: those of the first one's row, then of the second one's, …"""
+        return PrintedLoads(names, figures, self._convert)
+
+    def _convert(self, printed: Sequence[float | None]) -> list[Figures | None]:
+        """Return the columns of rows of *printed* figures as ``PrintedLoads`` wants them."""
+        columns = [printed[place :: self.width] for place in range(self.width)]
         read, write, discard, flush = (
-            self.spots[flow].flows(columns) if flow in self.spots else [NONE] * rows
-            for flow in DIRECTIONS
+            self.spots[flow].flows(columns) if flow in self.spots else ABSENT for flow in DIRECTIONS
         )
-        whole: Figures = absent
-        spots = self.spots.get("whole")
-        if spots is not None:
-            combined = spots.flows(columns)
-            means = (
-                absent if place is None else columns[place] for place in (spots.size, spots.await_)
-            )
-            whole = [*map(self._combined, combined, read, write, *means)]
-        aqu, busy = (
-            absent if place is None else columns[place] for place in (self._aqu, self._busy)
-        )
-        shares = [None if figure is None else figure / 100 for figure in busy]
-        in_flight = repeat(None)
-        return [
-            *map(
-                _load, zip(read, write, discard, flush, whole, aqu, shares, in_flight, strict=False)
-            )
-        ]
+        whole = self._whole(columns, read, write) if "whole" in self.spots else ABSENT
+        aqu, busy = (None if place is None else columns[place] for place in (self._aqu, self._busy))
+        shares = busy and [None if figure is None else figure / 100 for figure in busy]
+        return [*read, *write, *discard, *flush, *whole, aqu, shares]
 
-    def _combined(
-        self, whole: Flow, read: Flow, write: Flow, mean: float | None, await_: float | None
-    ) -> Flow | None:
-        """Return *whole* with what only the columns of both directions together say; None if they say nothing."""
+    def _whole(self, columns: Sequence[Figures], read: Columns, write: Columns) -> Columns:
+        """Return what only the columns of both directions together say."""
         spots = self.spots["whole"]
-        ios, merges, size, wait = whole
-        sent = plus(read.ios, write.ios) if spots.ios is None else ios
+        ios, merges, size, wait = spots.flows(columns)
+        sent = sums(read[0], write[0]) if ios is None else ios
         if spots.bytes is None and spots.size is not None:
-            size = self._bytes_by_mean(sent, plus(read.bytes, write.bytes), mean)
+            both, means = sums(read[2], write[2]), columns[spots.size]
+            if both is None:
+                size = times(times(sent, means), spots.size_unit)
+            else:
+                size = [*map(self._bytes_by_mean, sent or repeat(None), both, means)]
         if spots.await_ is not None:
-            both = plus(read.wait, write.wait)
-            wait = product(sent, await_) if both is None else None
-        flow = Flow(ios, merges, size, wait)
-        return None if flow == NONE else flow
+            waits, wait = sums(read[3], write[3]), times(sent, columns[spots.await_])
+            if wait is not None and waits is not None:  # only in rows that lack one of the two
+                known = zip(wait, waits, strict=True)
+                wait = [both if each is None else None for both, each in known]
+        return ios, merges, size, wait
 
     def _bytes_by_mean(
         self, ios: float | None, both: float | None, mean: float | None
@@ -172,24 +162,19 @@ class FlowColumns:
             size_unit=1.0 if mean is None else columns[mean].unit,
         )
 
-    def flows(self, columns: Sequence[Figures]) -> list[Flow]:
-        """Return the flow in each row."""
+    def flows(self, columns: Sequence[Figures]) -> Columns:
+        """Return the columns of a flow: requests, merges, bytes, milliseconds."""
         places = (self.ios, self.merges, self.bytes, self.await_, self.size)
-        own = [None if place is None else columns[place] for place in places]
-        ios, merges, shown, wait, mean = own
-        rows = len(columns[0])
-        if rows > 1 and not any(column and (any(column) or None in column) for column in own):
-            return self.flows([(0.0,)] * len(columns)) * rows  # no such I/O: mostly discards
+        ios, merges, shown, wait, mean = (
+            None if place is None else columns[place] for place in places
+        )
         if shown is None:
             size = times(times(ios, mean), self.size_unit)
         elif ios is None or mean is None:
             size = times(shown, self.unit)
         else:
             ios, size = refined_columns(ios, shown, mean, self.unit, self.size_unit)
-        wait = times(ios, wait)
-        absent = [None] * rows
-        figures = (absent if each is None else each for each in (ios, merges, size, wait))
-        return [*map(_flow, zip(*figures, strict=True))]
+        return ios, merges, size, times(ios, wait)
 
 
 def times(one: Figures | None, other: Figures | float | None) -> Figures | None:
@@ -201,6 +186,16 @@ def times(one: Figures | None, other: Figures | float | None) -> Figures | None:
         return [*map(mul, one, others)]
     except TypeError:  # a row that was cut
         return [*map(product, one, others)]
+
+
+def sums(one: Figures | None, other: Figures | None) -> Figures | None:
+    """Return the sums of two columns; None where a term is."""
+    if one is None or other is None:
+        return None
+    try:
+        return [*map(add, one, other)]
+    except TypeError:  # a row that was cut
+        return [*map(plus, one, other)]
 
 
 def product(one: float | None, other: float | None) -> float | None:
@@ -223,8 +218,7 @@ def refined_columns(
         place
         for place, count, size, each in zip(count_up(), requests, shown, mean, strict=False)
         if not (
-            count > PRECISE
-            and size > PRECISE
+            count > PRECISE < size
             and each > PRECISE
             and (
                 CENTS < count * 10.0 % 1.0 < NO_CENTS
@@ -232,6 +226,7 @@ def refined_columns(
                 or CENTS < each * 10.0 % 1.0 < NO_CENTS
             )
         )
+        and (count or size)
     ]
     if not rough:
         return requests, sizes

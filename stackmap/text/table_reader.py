@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
+from stackmap.model.load import PrintedLoads
 from stackmap.text import text_lines
-from stackmap.text.columns import COLUMNS, is_number
+from stackmap.text.columns import COLUMNS, is_number, parse_plain_numbers
 from stackmap.text.headings import (
     IOSTAT_DEVICE,
     MAX_PREFIX_WORDS,
@@ -67,8 +67,9 @@ class TableReader:
         self.at_table = False
         self.heading: Heading | None = None
         self._headings: dict[str, Heading] = {}  # by their line
+        self._other_headings: set[str] = set()  # lines above tables of processors and the like
         self._heading_read: Heading | None = None
-        self._read: dict[tuple[str, ...], dict[str, Load]] = {}  # rows of tables below it
+        self._read: dict[tuple[str, ...], PrintedLoads] = {}  # rows of tables below it
         self._size = 0  # of these, in rows
         self._pending = WrappedRow(self._wrapped_row)
         self._may_read_table = True  # once a paragraph, which may have many headings
@@ -88,6 +89,9 @@ class TableReader:
             if row is not None:
                 self._row(row, heading)
                 return True
+        if heading is None and "." in words[0] and parse_plain_numbers(words) is not None:
+            self._after_heading = self._after_row = False
+            return True  # figures of processors
         return self._take_non_row(line, without_quotes(words))
 
     def take_rows(self, lines: list[str]) -> bool:
@@ -139,6 +143,9 @@ class TableReader:
         ):
             return True
         self._pending.give_up(self.heading)
+        if line in self._other_headings:
+            self.heading, self._after_heading, self._after_row = None, False, False
+            return True
         if self._take_heading(line, words):
             return True
         self._after_heading = self._after_row = False
@@ -206,9 +213,12 @@ class TableReader:
         ):
             reports.since_boot = False
         else:
+            if text_lines.is_other_heading(words):
+                self.heading = None
+                if len(self._other_headings) < MAX_HEADINGS:
+                    self._other_headings.add(line)
             # A fence ends an article's example, but sar's rows have their time and may go on.
-            fenced = text_lines.FENCE in line and self.heading and not self.heading.sar
-            if fenced or text_lines.is_other_heading(words):
+            elif text_lines.FENCE in line and self.heading and not self.heading.sar:
                 self.heading = None
             return False
         return True

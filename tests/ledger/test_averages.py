@@ -8,6 +8,7 @@ from stackmap.ledger import averages
 from stackmap.ledger.averages import average
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
+from stackmap.text.table_layout import TableLayout
 
 
 def reading(ios: float) -> Load:
@@ -46,6 +47,16 @@ def test_a_device_that_a_report_of_a_text_lacks_was_idle():
 
     assert (found.loads["sda"].read.ios, found.loads["sdb"].read.ios) == (3, 3.5)
     assert any("idle" in note for note in found.notes)
+
+
+def test_a_device_that_a_report_of_sums_lacks_was_idle():
+    """``iostat -dz`` prints tps, the requests of both directions."""
+    found = averaged(
+        Interval({"sda": Load(whole=Flow(2)), "sdb": Load(whole=Flow(7))}),
+        Interval({"sda": Load(whole=Flow(4))}),
+    )
+
+    assert [load.total.ios for load in found.loads.values()] == [3, 3.5]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -92,3 +103,29 @@ def test_what_is_the_same_is_counted(rates, most):
         found = averaged(*(Interval(same[rate]) for rate in rates))
 
     assert found.loads["sda"].read.ios == pytest.approx(sum(rates) / len(rates))
+
+
+HEADINGS = (
+    "r/s rkB/s rrqm/s r_await rareq-sz w/s wkB/s w_await aqu-sz %util",
+    "rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await %util",
+    "rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz await",
+    "tps rkB/s wkB/s areq-sz aqu-sz await",
+)
+FIGURES = st.integers(0, 500_000).map(lambda cents: cents / 100) | st.sampled_from([0.0, None])
+
+
+@given(st.data(), st.sampled_from(HEADINGS), st.lists(st.integers(1, 3), min_size=1))
+def test_tables_are_added_up_as_their_loads_are(draw, heading, sizes):
+    """By column or one load after the other: the same to the last digit, also of rows that were cut."""
+    layout = TableLayout(heading.split())
+    tables = []
+    for size in sizes:
+        count = layout.width * size
+        figures = draw.draw(st.lists(FIGURES, min_size=count, max_size=count))
+        tables.append(layout.table(["sda", "sdb", "sdc"][:size], figures))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(averages, "MAX_HELD", draw.draw(st.sampled_from([1, 5, 1000])))
+        by_column = averaged(*map(Interval, tables))
+        by_load = averaged(*(Interval(dict(table)) for table in tables))
+
+    assert dict(by_column.loads) == by_load.loads
