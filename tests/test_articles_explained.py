@@ -49,7 +49,7 @@ QUESTIONS = {
     ),
     "001-64-alone": (
         "mysql-raid", ["--input", "iostat-64-threads.txt"],
-        [r"Could not judge: overload", r"66\.0 requests in flight", r"109 ms"], 12,
+        [r"WARNING: vgdrawn/mysql is overloaded", r"66\.0 requests are in flight", r"109 ms"], 10,
     ),
     # 003: is it the disk or the workload? 434 ms with 2 in flight.
     "003": (
@@ -154,7 +154,7 @@ FIRST = {
     "000": r"^Do first: Nothing",
     "001": r"^Do first: dm-0 is overloaded: 13\.9×",
     "003": r"^Do first: sdb is slow: 434 ms",
-    "004": r"Could not judge: .*layout",
+    "004": r"^Do first: dm-118 is slow: await 243 ms",
 }
 
 

@@ -25,8 +25,8 @@ HYPERVISOR = (
 )
 FAR_SIDES: Mapping[str, FarSide] = {
     "nbd": FarSide("a network block device", "the NBD server, its disk and the network between"),
-    "rbd": FarSide("a Ceph RBD image", "`ceph status`, `ceph osd perf` and the network between"),
-    "drbd": FarSide("a DRBD device", "`drbdadm status`, the peer's disk and the network between"),
+    "rbd": FarSide("a Ceph RBD image", "ceph status, ceph osd perf and the network between"),
+    "drbd": FarSide("a DRBD device", "drbdadm status, the peer's disk and the network between"),
     "iscsi": FarSide("an iSCSI disk", "the target, its disk and the network between"),
     "fc": FarSide("a Fibre Channel disk", SAN),
     "nvmeof": FarSide("an NVMe-oF disk", SAN),
@@ -37,9 +37,9 @@ FAR_SIDES: Mapping[str, FarSide] = {
     "virtio": FarSide("a virtio disk", HYPERVISOR),
     "xen": FarSide("a Xen virtual disk", HYPERVISOR),
     "loop": FarSide("a loop device", "the file system that stores its file, and the disk below"),
-    "zram": FarSide("compressed memory", "CPU time and free memory: `vmstat 1`"),
+    "zram": FarSide("compressed memory", "CPU time and free memory with vmstat"),
     "ublk": FarSide("a ublk device", "the program that serves it, in user space"),
-    "zvol": FarSide("a ZFS volume", "its pool: `zpool iostat -v 1`"),
+    "zvol": FarSide("a ZFS volume", "its pool with zpool iostat"),
 }
 # The beginnings of kernel names, which the drivers choose.
 DRIVERS = {"nbd": "nbd", "rbd": "rbd", "drbd": "drbd", "vd": "virtio", "xvd": "xen", "loop": "loop",

@@ -99,6 +99,35 @@ def no_bitmap(context: Context, limits: Limits) -> Found:
 
 
 @check(
+    "SM915",
+    Severity.INFO,
+    title="Members of {device} differ in settings",
+    sentence="members differ in {what}: {values}",
+    expected="the same on all members",
+    reason="a write waits for its slowest member, and a member set up otherwise is often the slowest",
+    advice="compare the files in /sys/block/*/queue of these disks",
+    source="Linux ABI/stable/sysfs-block: scheduler, nr_requests, write_cache",
+)
+def unequal_settings(context: Context, _: Limits) -> Found:
+    """Yield arrays whose disks differ in scheduler, queue size or write cache."""
+    for raid, disks in _member_disks(context):
+        queues = {context.topology[name].title: context.topology[name].queue for name in disks}
+        for what in ("scheduler", "nr_requests", "write_cache"):
+            values = {title: _chosen(getattr(queue, what)) for title, queue in queues.items()}
+            if len(set(values.values())) > 1 and None not in values.values():
+                listed = ", ".join(f"{title} {value}" for title, value in values.items())
+                yield observe(
+                    raid.name, words={"what": what, "values": listed}, weight=what == "write_cache"
+                )
+
+
+def _chosen(setting: str | int | None) -> str | None:
+    """Return a setting in words; of several choices, the one in brackets."""
+    text = None if setting is None else str(setting)
+    return text and (text.partition("[")[2].partition("]")[0] or text)
+
+
+@check(
     "SM914",
     Severity.INFO,
     title="The stripe cache of {device} is small",
@@ -321,6 +350,7 @@ SETUP: tuple[Rule, ...] = (
     same_disk_twice,
     no_bitmap,
     stripe_cache_size,
+    unequal_settings,
     crypt_sector,
     thin_chunk,
     file_system_stripe,

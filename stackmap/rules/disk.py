@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from stackmap.model.device import Device
+from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
@@ -70,7 +71,7 @@ def ms_per_request(load: Load) -> float | None:
     Severity.CRITICAL,
     title="{device} is slow: {await} at queue depth {queue}",
     outcome=Outcome.SICK,
-    sentence="{device} is slow, not overloaded: {what} await is {await} at queue depth {queue}. {measure} is "
+    sentence="{device} is slow, not overloaded: {mean} await is {await} at queue depth {queue}. {measure} is "
     "{needed} per {size} request; {medium} needs at most {usual}.",
     caveat="Standby, a USB bridge, a bad cable or an IOPS limit of a hypervisor or cloud looks the same. An "
     "average hides whether all requests were slow or only a few.",
@@ -81,14 +82,37 @@ def ms_per_request(load: Load) -> float | None:
 )
 def sick_disk(context: Context, limits: Limits) -> Found:
     """Yield disks that need far more time per request than its size and the medium explain."""
+    yield from _slow(context, limits, remote=False)
+
+
+@Rule(
+    "SM206",
+    Severity.WARNING,
+    title="{device} answers slowly: look on its other side",
+    outcome=Outcome.REMOTE,
+    sentence="{device} answers slowly, without a long queue: {mean} await is {await} at queue depth {queue}. It is "
+    "{kind}, so the time is spent on the other side.",
+    caveat="What a disk needs is no measure here. {measure} is {needed} per {size} request.",
+    advice="Check {look}.",
+    source="B. Gregg, Poor Disk Performance (2021): high await with a short queue",
+    thresholds={"slower": (4.0, "times"), "requests": (10, "count")},
+    superseded_by=("SM702",),
+)
+def remote_wait(context: Context, limits: Limits) -> Found:
+    """Yield remote and virtual disks that need far more time per request than a disk does."""
+    yield from _slow(context, limits, remote=True)
+
+
+def _slow(context: Context, limits: Limits, *, remote: bool) -> Found:
+    """Yield disks of this machine, or *remote* ones, with a long service time."""
     for device in context.disks:
         load = context.typical_load(device.name, limits["requests"])
         needed, size = ms_per_request(load), load.total.size
         enough = context.enough(context.load(device.name).total.ios, limits["requests"])
         if needed is None or size is None or not enough or not context.is_disk(device):
             continue
-        expected = expected_ms(device, size)
-        if needed >= limits["slower"] * expected:
+        expected, far = expected_ms(device, size), far_side(device)
+        if needed >= limits["slower"] * expected and (far is not None) == remote:
             figures = {
                 "await": (load.total.await_ms, "ms"),
                 "queue": (load.aqu, "requests"),
@@ -101,8 +125,9 @@ def sick_disk(context: Context, limits: Limits) -> Found:
             words = {
                 "medium": medium(device).name,
                 "measure": _measure(load, needed),
-                "what": "mean" if load is context.load(device.name) else "median",
+                "mean": "mean" if load is context.load(device.name) else "median",
             }
+            words |= {} if far is None else {"kind": far.what, "look": far.look}
             yield observe(device.name, figures, words, weight=needed / expected)
 
 

@@ -116,6 +116,35 @@ def flush_bound(context: Context, limits: Limits) -> Found:
 
 
 @Rule(
+    "SM506",
+    Severity.INFO,
+    title="{device} flushes its cache all the time",
+    sentence="{device} flushes its write cache all the time: {flushes} are flushes, one per {per} writes. Each "
+    "takes {took}.",
+    caveat="Programs that call fsync, journals of file systems and md's bitmap do this.",
+    advice="Run `stackmap blame {device}` to find the source. Group commits if their durability allows it.",
+    source="Linux block/writeback_cache_control.rst; admin-guide/iostats.rst, fields 16 and 17",
+    thresholds={"flushes": (50.0, "requests/s"), "writes": (4.0, "times")},
+    superseded_by=("SM502",),
+    joins_peers=True,
+)
+def fsync_storm(context: Context, limits: Limits) -> Found:
+    """Yield disks with many flushes and few writes between two of them."""
+    for device in context.disks:
+        flush, write = context.load(device.name).flush, context.load(device.name).write
+        if flush.ios is None or flush.ios < limits["flushes"]:
+            continue
+        per = (write.ios or 0.0) / flush.ios
+        if per <= limits["writes"]:
+            figures = {
+                "flushes": (flush.ios, "requests/s"),
+                "per": (per, "times"),
+                "took": (flush.await_ms, "ms"),
+            }
+            yield observe(device.name, figures, weight=flush.ios)
+
+
+@Rule(
     "SM515",
     Severity.WARNING,
     title="{what} cost more than the data",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from stackmap.ledger.blame import blame
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
+from stackmap.model.far_side import far_side
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, total_of
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
+from stackmap.rules.disk import service_ms
 from stackmap.rules.rule import (
     LIGHT,
     Figure,
@@ -78,6 +81,9 @@ class PeerGroup(NamedTuple):
         }
 
 
+SIMILAR, FEWER = "a similar request rate", "no more requests"
+SAME_SIZE = 2.0  # times: requests that differ more in size are not compared
+FOREIGN = 0.25  # share of a disk's load from outside the array that may slow it down
 CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
 
 
@@ -87,11 +93,11 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
     title="{device} is {ratio}× as slow as its peers",
     outcome=Outcome.SICK,
     sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
-    "{others}) at a similar request rate ({rate}).",
+    "{others}) at {load} ({rate}).",
     caveat="A different model, firmware, port or use also slows a member; near saturation, so does "
     "slightly more load. {doubt}",
-    advice="Compare `smartctl -a` and the cable of {disks} with a peer's. Requests to {array} wait "
-    "for {device}. If it stays the slowest, replace {disks}.",
+    advice="[Compare `smartctl -a` and the cable of {local} with a peer's. ][Check {far}. ]Requests to {array} "
+    "wait for {device}.[ If it stays the slowest, replace {local}.]",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
     thresholds={
         "slower": (1.5, "times"),
@@ -106,8 +112,9 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
         "quiet_queue": (1.0, "requests"),
         "quiet_requests": (10, "count"),
         "lasting": (10, "count"),
+        "avoided": (3.0, "times"),
     },
-    superseded_by=("SM201",),
+    superseded_by=("SM201", "SM206"),
 )
 def slow_member(context: Context, limits: Limits) -> Found:
     """Yield a member of an array that is clearly slower than its peers."""
@@ -138,7 +145,9 @@ def _without_write_mostly(
 def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     context = group.context
     slowest = outlier(group.awaits(context.interval))
-    if slowest is None or not slowest.median or not _same_load(group, limits["rate_difference"]):
+    if slowest is None or not slowest.median or _has_neighbour(group, slowest):
+        return None
+    if not _same_load(group, limits["rate_difference"]) and not _is_avoided(group, slowest, limits):
         return None
     if not context.enough(group.flows()[slowest.name].ios, limits["requests"]):
         return None
@@ -158,6 +167,53 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
         return None
     observed = _slow_observation(group, slowest, slow, judged, doubt)
     return observed._replace(severity=Severity.INFO if doubt else None)
+
+
+def _is_avoided(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
+    """
+    Whether *slowest* is a copy that gets fewer requests and still needs far longer for each.
+
+    The kernel reads from the copy with the shorter queue, so a slow one is never at the rate of its
+    peers. It is judged by service time too, and not near saturation, where NCQ serves a longer queue faster.
+    """
+    loads = {name: group.context.load(name) for name in group.names}
+    services = {name: service_ms(load) for name, load in loads.items()}
+    slow, sizes = outlier(services), [load.total.size or 0.0 for load in loads.values()]
+    if not group.raid.layout or group.raid.layout.copies < 2 or slow is None:
+        return False
+    own, others = (
+        loads[slowest.name].total.ios or 0.0,
+        [loads[n].total.ios or 0.0 for n in slowest.peers],
+    )
+    return (
+        slow.name == slowest.name
+        and min(slowest.ratio, slow.ratio) >= limits["avoided"]
+        and own <= max(others)
+        and max(sizes) <= SAME_SIZE * min(sizes)
+        and not _all_saturated(group, limits["saturated"])
+    )
+
+
+def _has_neighbour(group: PeerGroup, slowest: Outlier) -> bool:
+    """Whether other volumes send more to the disks of *slowest* than to those of its peers."""
+    shares = {name: _foreign_share(group, name) for name in group.names}
+    own = shares.pop(slowest.name)
+    return own >= FOREIGN and own > 2 * median(shares.values())
+
+
+def _foreign_share(group: PeerGroup, name: str) -> float:
+    """Return the share of requests or bytes, the larger, that others than the array send to the disks of *name*."""
+    context, shares = group.context, [0.0]
+    tops = context.topology.tops_of(group.raid.name)
+    for disk in context.topology.disks_of(name):
+        if disk in context.loads and len(context.topology.tops_of(disk)) > len(tops):
+            sources = blame(context.ledger, disk, idle=False)
+            others = [
+                each for each in sources.loaders if each.tops and not tops.issuperset(each.tops)
+            ]
+            shares.append(sum(sources.share(each) or 0.0 for each in others))
+            shares.append(sum(sources.byte_share(each) or 0.0 for each in others))
+    return max(shares)
 
 
 def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: Limits) -> str:
@@ -221,10 +277,13 @@ def _slow_observation(
     words = {
         "array": group.raid.title,
         "disks": ", ".join(topology[name].title for name in topology.disks_of(slowest.name)),
+        "load": SIMILAR if _same_load(group, slow_member.limits["rate_difference"]) else FEWER,
         "peers": ", ".join(topology[name].title for name in slowest.peers),
         "what": "mean" if group.direction == "total" else group.direction,
         "doubt": doubt,
     }
+    far = far_side(topology[topology.disks_of(slowest.name)[0]])
+    words |= {"local": words["disks"]} if far is None else {"far": far.look}
     return observe(slowest.name, figures, words, weight=slowest.ratio)
 
 

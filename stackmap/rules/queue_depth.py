@@ -60,7 +60,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
     "find the source.",
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
     thresholds={"queue": (4.0, "requests"), "requests": (50, "count")},
-    superseded_by=("SM201", "SM202", "SM401"),
+    superseded_by=("SM201", "SM202", "SM401", "SM406"),
     joins_peers=True,
 )
 def long_queue(context: Context, limits: Limits) -> Found:

@@ -129,3 +129,47 @@ def write_through(context: Context, limits: Limits) -> Found:
             yield observe(
                 device.name, {"took": (write.await_ms, "ms"), "writes": (write.ios, "requests/s")}
             )
+
+
+@Rule(
+    "SM606",
+    Severity.INFO,
+    title="{device} goes through the page cache",
+    sentence="{device} reads and writes its file ({file}) through the page cache: {rate} of {size}. Its await is "
+    "not a disk's, and memory holds the data twice.",
+    caveat="A small file that stays in memory is faster this way.",
+    advice="Turn direct I/O on: `losetup --direct-io=on /dev/{kernel_name}`.",
+    source="losetup(8), --direct-io; Linux drivers/block/loop.c",
+    thresholds={"requests": (100, "count")},
+)
+def loop_cached(context: Context, limits: Limits) -> Found:
+    """Yield loop devices with a load and without direct I/O."""
+    for device in context.measured:
+        total = context.load(device.name).total
+        if device.facts.get("dio") == "0" and context.enough(total.ios, limits["requests"]):
+            figures = {"rate": (total.ios, "requests/s"), "size": (total.size, "bytes")}
+            words = {"file": device.facts.get("file", ""), "kernel_name": device.name}
+            yield observe(device.name, figures, words)
+
+
+@Rule(
+    "SM607",
+    Severity.WARNING,
+    title="Memory is short: {device} swaps",
+    outcome=Outcome.STATE,
+    sentence="Memory is short: {device} is swap and is read at {read} and written at {written}. Requests of all "
+    "programs wait for it.",
+    caveat="A short burst after a program starts is normal.",
+    advice="Find the program that needs the memory: `ps axo pid,comm,rss --sort=-rss`. Add memory or limit it.",
+    source="Linux admin-guide/sysctl/vm.rst, swappiness; vmstat(8), si and so",
+    thresholds={"bytes": (256 * KIB, "bytes/s")},
+)
+def swapping(context: Context, limits: Limits) -> Found:
+    """Yield swap devices that are read and written at the same time: pages come back soon after they left."""
+    for device in context.measured:
+        load = context.load(device.name)
+        read, written = load.read.bytes or 0.0, load.write.bytes or 0.0
+        is_swap = any(use.kind == "swap" for use in device.uses)
+        if is_swap and min(read, written) >= limits["bytes"]:
+            figures = {"read": (read, "bytes/s"), "written": (written, "bytes/s")}
+            yield observe(device.name, figures, weight=read + written)

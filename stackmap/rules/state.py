@@ -18,6 +18,9 @@ BROKEN = (
 )  # fmt: skip
 
 
+PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs
+
+
 @Rule(
     "SM301",
     Severity.CRITICAL,
@@ -87,7 +90,13 @@ def background_work(context: Context, _: Limits) -> Found:
     """Yield devices whose state says that they copy, check or rebuild."""
     for device in context.topology:
         work = work_of(device)
-        if work:
+        if PVMOVE in device.label:
+            words = {
+                "state": f"pvmove, {device.state or 'active'}",
+                "does": "it copies to another disk",
+            }
+            yield observe(device.name, words=words)
+        elif work:
             yield observe(device.name, words={"state": device.state or "", "does": WORK[work]})
 
 

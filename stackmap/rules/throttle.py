@@ -9,6 +9,8 @@ from stackmap.ledger.device_state import thread_usage
 from stackmap.ledger.layers import layers
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device, Kind, RaidThread
+from stackmap.model.far_side import far_side
+from stackmap.model.load import ratio
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rule, Severity, observe
 
@@ -76,6 +78,49 @@ def _at_disks(context: Context, top: str) -> float | None:
         return None
     levels = layers(context.topology, top)
     return context.ledger.flow(levels[-1].devices, "total").ios if len(levels) > 1 else None
+
+
+@Rule(
+    "SM702",
+    Severity.WARNING,
+    title="A limit on the other side holds {device}",
+    outcome=Outcome.THROTTLED,
+    sentence="{device} is held at a limit: {done} in each of {parts} intervals (within {spread}), while {queue} "
+    "requests are in flight. It is {kind}, so the limit is set on the other side.",
+    caveat="A program that sends at a constant rate looks the same, if its requests also queue.",
+    advice="Check {look}. If the limit is meant, lower the load: requests only wait.",
+    source="QEMU docs/throttle.txt; Amazon EBS volume types: IOPS and throughput limits",
+    thresholds={
+        "intervals": (6, "count"),
+        "spread": (0.02, "share"),
+        "queue": (2.0, "requests"),
+        "requests": (100, "count"),
+    },
+)
+def provider_limit(context: Context, limits: Limits) -> Found:
+    """Yield remote and virtual disks whose rate, or bytes per second, is the same in all intervals, with a queue."""
+    for device in context.disks:
+        far = far_side(device)
+        loads = [part.loads[device.name] for part in context.series if device.name in part.loads]
+        if far is None or len(loads) < limits["intervals"]:
+            continue
+        queue = min(load.aqu or 0.0 for load in loads)
+        load = context.load(device.name)
+        if queue < limits["queue"] or not context.enough(load.total.ios, limits["requests"]):
+            continue
+        for unit in ("ios", "bytes"):
+            rates = [getattr(load.total, unit) or 0.0 for load in loads]
+            spread = ratio(max(rates) - min(rates), max(rates))
+            if spread is not None and spread <= limits["spread"]:
+                figures: dict[str, Figure] = {
+                    "done": (sum(rates) / len(rates), UNITS[unit]),
+                    "spread": (spread, "share"),
+                    "parts": (len(rates), "count"),
+                    "queue": (load.aqu, "requests"),
+                    "await": (load.total.await_ms, "ms"),
+                }
+                yield observe(device.name, figures, {"kind": far.what, "look": far.look})
+                break
 
 
 DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)

@@ -29,6 +29,7 @@ from stackmap.rules.rule import (
     observe,
 )
 from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
+from stackmap.rules.waiting import evident_overload
 
 
 @Rule(
@@ -124,7 +125,7 @@ def unjudged(context: Context, findings: Iterable[Finding], part: Iterable[str])
     """Return the open questions about the devices in *part*, about which there are *findings*."""
     explained: set[str] = set()
     for finding in findings:
-        if finding.rule.id == overloaded.id:
+        if finding.rule.id in (overloaded.id, evident_overload.id):
             explained.update(context.peers_of(finding.device))
         elif finding.rule.id in (sick_disk.id, slow_member.id):
             explained.add(finding.device)

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from tests.machine import block
 from tests.rules.rule_cases import LIGHT, case, least, most, turns
-from tests.rules.scripted import ALL_DISKS, KIB, SECONDS, Did, Scripted, disk, disks, md, partition
+from tests.rules.scripted import (
+    ALL_DISKS,
+    GIB_SECTORS,
+    KIB,
+    SECONDS,
+    Did,
+    Scripted,
+    disk,
+    disks,
+    md,
+    partition,
+)
 
 ACCESS_MS = 15.0  # the most that one small request to a spinning disk takes
 TRANSFER = 100_000  # bytes per ms that a spinning disk transfers at least
@@ -37,7 +49,7 @@ def busy_is_not_full(busy=1.0, ms=5):
 
 
 @case("long-queue", {"queue": 1.0}, queue=least(4.0), requests=least(50))
-def long_queue(queue=8.0, requests=1000):
+def long_queue(queue=5.0, requests=1000):
     """100 requests per second."""
     return _one(Did(reads=100, read_ms=queue * 10), seconds=requests / 100)
 
@@ -164,6 +176,59 @@ def throttled(share_of_cap=1.0, others=0):
     return Scripted(disk("sda"), files | counts[0], root, parts=[{"sda": did}] * 3, changes=counts)
 
 
+@case("remote-wait", {"slower": 1.0}, slower=least(4.0), requests=least(10))
+def remote_wait(slower=6.0, requests=100):
+    """A network block device that needs several times as long as any disk, one request at a time."""
+    did = Did(reads=requests / SECONDS, read_ms=slower * (ACCESS_MS + 4096 / TRANSFER))
+    return Scripted(block("nbd0", "43:0", GIB_SECTORS, pid="7"), parts=[{"nbd0": did}])
+
+
+@case("provider-limit", {"spread": 0.3}, intervals=least(6, low=5, high=6), spread=most(0.02),
+      queue=least(2.0), requests=least(100))  # fmt: skip
+def provider_limit(intervals=8, spread=0.0, queue=8.0, requests=None):
+    """A virtio disk whose rate is the same in all intervals."""
+    rate = 500.0 if requests is None else requests / intervals / SECONDS
+    rates = [rate, rate * (1 - spread)] * intervals
+    return Scripted(
+        block("vda", "252:0", GIB_SECTORS, queue__rotational="1"),
+        parts=[{"vda": Did(reads=r, read_ms=1000 * queue / r)} for r in rates[:intervals]],
+    )
+
+
+@case("evident-overload", {"slower": 1.0}, slower=least(3.0), queue=least(8.0), busy=least(0.95, low=0.9, high=1.0),
+      size=most(131072, slower=8.0), requests=least(50))  # fmt: skip
+def evident_overload(slower=6.0, queue=24.0, busy=1.0, size=4096, requests=1000):
+    """A spinning disk on which requests wait *slower* times as long as one needs."""
+    ms = slower * (ACCESS_MS + size / TRANSFER)
+    rate = 1000 * queue / ms
+    return _one(
+        Did(reads=rate, read_size=size, read_ms=ms, queue=queue, busy=busy), seconds=requests / rate
+    )
+
+
+@case("fsync-storm", {"writes": 20.0}, flushes=least(50.0), writes=most(4.0))
+def fsync_storm(flushes=200.0, writes=1.0):
+    """A disk that flushes after each write or two, quickly."""
+    return _one(Did(writes=writes * flushes, write_ms=0.2, flushes=flushes, flush_ms=0.5))
+
+
+@case("swapping", {"bytes": 0.0}, bytes=least(262144))
+def swapping(bytes=4 << 20):
+    """A swap device that is read and written."""
+    did = Did(reads=bytes / 4096, read_ms=1, writes=bytes / 4096, write_ms=1)
+    swaps = {
+        "/proc/swaps": "Filename Type Size Used Priority\n/dev/sda partition 1048572 9999 -2\n"
+    }
+    return Scripted(disk("sda"), swaps, parts=[{"sda": did}])
+
+
+@case("loop-cached", {"dio": 1}, requests=least(100))
+def loop_cached(dio=0, requests=1000):
+    """A loop device with or without direct I/O."""
+    loop = block("loop0", "7:0", GIB_SECTORS, loop__backing_file="/srv/image", loop__dio=str(dio))
+    return Scripted(loop, parts=[{"loop0": Did(reads=requests / SECONDS, read_ms=1)}])
+
+
 @case("hung", {"stuck": 0}, stalled=least(3.0))
 def hung(stuck=32, stalled=10.0):
     """A disk that completes nothing while requests are in flight."""
@@ -206,12 +271,14 @@ REMARK = {"peers_queue": 2.0, "queue": 2.0, "rate": 100.0}
       quiet_queue=turns(1.0, "info", "warning", queue=3.0),
       quiet_requests=turns(10, "warning", "info", queue=3.0, quiet_queue=0.5),
       lasting=turns(10, "info", "warning", low=9, high=10, queue=3.0, quiet_queue=0.5),
+      avoided=least(3.0, next_slowest=None, level="raid1", rate_difference=-0.6),
       **{"await": least(5.0)})  # fmt: skip
 def slow_member(slower=3.0, rate_difference=0.0, requests=None, slow_intervals=1.0, chance=None,
                 cap_difference=0.0, saturated=None, next_slowest=None, quiet_queue=None, quiet_requests=None,
-                lasting=None, rate=20.0, busy=None, queue=None, peers_queue=None, **milliseconds):  # fmt: skip
+                lasting=None, avoided=None, level="raid0", rate=20.0, busy=None, queue=None, peers_queue=None, **milliseconds):  # fmt: skip
     """20 intervals, or *lasting* slow ones and four quiet ones; sdd needs *slower* times as long as its peers."""
-    peers_ms, longer = 20.0, milliseconds.get("await")
+    peers_ms, longer, slower = 20.0, milliseconds.get("await"), avoided or slower
+    peers_ms = 10.0 if avoided else peers_ms  # a slower one would be sick by itself
     slow_ms = slower * peers_ms
     if longer is not None:
         peers_ms, slow_ms = 2.0, 2.0 + longer
@@ -234,7 +301,7 @@ def slow_member(slower=3.0, rate_difference=0.0, requests=None, slow_intervals=1
         calm = {**dict.fromkeys(ALL_DISKS, peer._replace(writes=calm_rate)),
                 "sdd": peer._replace(writes=calm_rate, queue=quiet_queue)}  # fmt: skip
     parts = [{**part, "sdd": own}] * slow + [calm] * (number - slow)
-    return Scripted(disks(), md("raid0"), parts=parts)
+    return Scripted(disks(), md(level), parts=parts)
 
 
 @case("unequal-load", {"ratio": 1.1}, ratio=least(2.0), requests=least(500), **LIGHT)

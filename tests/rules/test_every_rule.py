@@ -10,7 +10,7 @@ from stackmap.discover import discover
 from stackmap.document.decision import heading
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import RULES
-from tests.rules import cases_disks, cases_layers, cases_state  # noqa: F401 - these enter their cases
+from tests.rules import cases_disks, cases_layers, cases_state, cases_waiting  # noqa: F401 - these enter their cases
 from tests.rules.rule_cases import CASES, REPORTED, SILENT
 from tests.rules.scripted import checked, explained
 

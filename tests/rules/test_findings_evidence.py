@@ -114,6 +114,8 @@ class Recalculated:
             self.load = parts[known[(len(known) - 1) // 2][1]]
 
     def value(self, name, device):
+        if self.finding.rule.name == "fsync-storm" and name == "took":
+            return self.load.flush.wait / self.load.flush.ios
         if name == "took" or name.startswith("await_"):
             return self.awaited(device)
         return getattr(self, f"_{name}")()
@@ -171,6 +173,24 @@ class Recalculated:
     def _others(self):
         names = [n[6:] for n in self.finding.observed.evidence if n.startswith("await_")]
         return median(self.awaited(name) for name in names)
+
+    # Waits in a layer: the longest of reads, writes and flushes in the slowest device below.
+
+    def _below_wait(self):
+        flows = [
+            f for m in self.members for f in (m.read, m.write, m.flush, m.whole) if f and f.ios
+        ]
+        return max(flow.wait / flow.ios for flow in flows)
+
+    def _own(self):
+        passes_on = self.context.topology[self.device].target in ("linear", "crypt", "delay")
+        return self._await() - self._below_wait() * (1 if passes_on else 3)
+
+    def _flushes(self):
+        return self.load.flush.ios
+
+    def _per(self):
+        return self.load.write.ios / self.load.flush.ios
 
     def _ratio(self):
         if self.finding.rule.name == "overloaded":

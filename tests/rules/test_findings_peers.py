@@ -158,13 +158,13 @@ def findings_of(parts, tree=TREE, part=None):
 
 def test_peers_have_one_finding_per_cause():
     """Three disks wait in long queues: the longest is the finding, the others are named."""
-    parts = [disks([50, 60, 55, 2], rate, busy=1.0) for rate in (150, 151)]
-    (found,) = (each for each in findings_of(parts) if each.rule.id == "SM405")
+    parts = [disks([50, 60, 55, 2], rate, busy=1.0) for rate in (170, 171)]
+    (found,) = (each for each in findings_of(parts) if each.rule.id == "SM406")
 
     assert (found.device, found.peers) == ("sdb", ("sdc", "sda"))
     assert found.observed.words["also"] == "sdc, sda"
     # Of one disk that is asked for, its own finding.
-    (alone,) = (each for each in findings_of(parts, part={"sda"}) if each.rule.id == "SM405")
+    (alone,) = (each for each in findings_of(parts, part={"sda"}) if each.rule.id == "SM406")
     assert (alone.device, alone.peers) == ("sda", ())
 
 
@@ -172,7 +172,7 @@ def test_disks_of_different_arrays_have_findings_of_their_own():
     """Two disks without an array."""
     tree = Topology([disk("sda"), disk("sdb")], [])
     parts = [
-        {n: moved(write=did(150, 4096, wait=150 * 60), aqu=9.0, busy=1.0) for n in ("sda", "sdb")}
+        {n: moved(write=did(150, 4096, wait=150 * 40), aqu=6.0, busy=1.0) for n in ("sda", "sdb")}
     ] * 2
 
     assert [f.device for f in findings_of(parts, tree) if f.rule.id == "SM405"] == ["sda", "sdb"]

@@ -49,7 +49,7 @@ def test_averages_since_boot_are_no_present_load():
 @pytest.mark.parametrize(
     ("rate", "ms", "expected"),
     [
-        (600, 110, [OVERLOAD]),  # 66 in flight
+        (600, 40, [OVERLOAD]),  # 24 in flight
         (300, 13.5, [OVERLOAD]),  # 4.05 in flight
         (130, 7.8, []),  # 1 in flight is a low queue depth itself
         (40_000, 0.4, []),  # 16 in flight, but an await that short cannot have risen by 1 ms
@@ -71,7 +71,7 @@ def test_a_disk_with_few_requests_was_not_judged(rate, expected):
 def test_a_baseline_or_a_quiet_interval_answers_it():
     quiet, loaded = (
         Interval({"sda": busy(130, 7.8)}, seconds=1.0),
-        Interval({"sda": busy(600, 110)}, seconds=1.0),
+        Interval({"sda": busy(600, 40)}, seconds=1.0),
     )
 
     assert questions(SDA, loaded.loads, baseline=quiet) == []
@@ -116,7 +116,7 @@ def test_figures_of_a_volume_alone_judge_its_only_disk():
         [Edge("dm-0", "sda", Role.DATA), Edge("dm-1", "sda", Role.DATA)],
     )
 
-    assert questions(own, {"dm-0": busy(600, 110)}) == [OVERLOAD]
+    assert questions(own, {"dm-0": busy(600, 40)}) == [OVERLOAD]
     assert questions(own, {"dm-0": busy(130, 7.8)}) == []
     assert questions(shared, {"dm-0": busy(130, 7.8)}) == [DISKS]
 
@@ -124,7 +124,7 @@ def test_figures_of_a_volume_alone_judge_its_only_disk():
 def test_only_the_devices_that_were_named_count():
     """Another disk's open question is not this one's."""
     both = Topology([disk("sda"), disk("sdb")], [])
-    loads = {"sda": busy(130, 7.8), "sdb": busy(600, 110)}
+    loads = {"sda": busy(130, 7.8), "sdb": busy(600, 40)}
 
     assert questions(both, loads, ["sda"]) == []
     assert questions(both, loads, ["sdb"]) == [OVERLOAD]
@@ -138,10 +138,10 @@ def test_a_sick_disk_is_an_answer():
 def test_names_alone_leave_the_layout_open():
     """A text of an unknown host: its disks are judged; where none is named, only overload is."""
     named = topology_from_names(["sda", "dm-0"], UNKNOWN_MACHINE)
-    assert questions(named, {"sda": busy(130, 7.8), "dm-0": busy(600, 110)}) == [LAYOUT]
+    assert questions(named, {"sda": busy(130, 7.8), "dm-0": busy(600, 40)}) == [LAYOUT]
 
     volumes = topology_from_names(["dm-0"], UNKNOWN_MACHINE)
-    assert questions(volumes, {"dm-0": busy(600, 110)}) == [DISKS, OVERLOAD, LAYOUT]
+    assert questions(volumes, {"dm-0": busy(600, 40)}) == [DISKS, OVERLOAD, LAYOUT]
 
 
 @pytest.mark.parametrize(

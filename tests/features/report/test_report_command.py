@@ -196,9 +196,7 @@ def test_without_a_proposal_the_worst_finding_says_what_to_do():
     """Its advice, and the two warnings."""
     first = page("vghdd").partition("<details>")[0]
 
-    assert (
-        "<strong>Do:</strong> sda: Compare <code>smartctl -a</code> and the cable of sda" in first
-    )
+    assert "<strong>Do:</strong> sda: Check the disk, the I/O limits and the other guests" in first
     assert first.count("<li>Warning: ") == 2
 
 

@@ -1,0 +1,293 @@
+"""Where do requests wait: in which layer, behind whose requests, or in the disk? No baseline is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.ledger.blame import Blame, Loader, blame
+from stackmap.model.device import Device, Role
+from stackmap.model.dm_targets import is_passthrough
+from stackmap.model.load import Load
+from stackmap.model.units import KIB
+from stackmap.rules.context import Context
+from stackmap.rules.disk import UNKNOWN, expected_ms, medium
+from stackmap.rules.hung import contradicts, impossible
+from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, observe
+
+BULK = 128 * KIB  # bytes: requests of this size move data; their queue is throughput, not trouble
+STEPS = 3  # requests one after another that one request may become below: read, write, bitmap
+FULL = 0.5  # share of nr_requests in flight on average: at times no request is free
+SATURATED = 0.9  # busy share of a disk that is the bottleneck
+# What a layer may do while a request waits in it, and what to do.
+WORK = {
+    "crypt": (
+        "encryption, which needs CPU time",
+        "Compare cryptsetup benchmark with its throughput. Try its --perf-no_write_workqueue.",
+    ),
+    "delay": ("the delay in its table", "See its table with dmsetup."),
+    "thin": ("the allocation of blocks", "Check the pool's metadata device and its free space."),
+    "snapshot": ("copies before the first write", "Remove snapshots that are not needed."),
+    "cache": ("copies to and from the cache", "See the cache's misses and dirty blocks with lvs."),
+}
+OTHER = ("work of this layer", "Measure the latency inside.")
+
+
+@Rule(
+    "SM421",
+    Severity.WARNING,
+    title="Requests wait in {device}, not below it",
+    outcome=Outcome.LAYOUT,
+    sentence="Requests wait in {device}, not below it: await is {await}, and {below_wait} at most below "
+    "({below}). The difference is {work}.",
+    caveat="Awaits are means: a few very slow requests look like many slow ones. Writeback fills a queue too.",
+    advice="{remedy} Run `stackmap trace {device}` for the latency of each layer.",
+    source="stackmap-kernel(7), Layers: await of a layer includes that of the layer below",
+    thresholds={"own": (5.0, "ms"), "times": (2.0, "times"), "requests": (50, "count")},
+    superseded_by=("SM202", "SM411"),
+)
+def layer_wait(context: Context, limits: Limits) -> Found:
+    """Yield devices in which requests wait far longer than in all devices below."""
+    for device in context.measured:
+        wait, below = context.load(device.name).total.await_ms, _below(context, device)
+        if (
+            wait is None
+            or not below
+            or not context.enough(_rate(context, device), limits["requests"])
+        ):
+            continue
+        waits = {name: longest_await(context.load(name)) for name in below}
+        slowest = max(waits, key=lambda name: waits[name] or 0.0)
+        beneath = waits[slowest]
+        if beneath is None or _is_full(context, device, below):
+            continue
+        own = wait - beneath * (1 if is_passthrough(device) else STEPS)
+        if own < limits["own"] or own < limits["times"] * beneath:
+            continue
+        work, remedy = WORK.get(device.target, OTHER)
+        figures: dict[str, Figure] = {
+            "await": (wait, "ms"),
+            "below_wait": (beneath, "ms", slowest),
+            "own": (own, "ms"),
+            "queue": (context.load(device.name).aqu, "requests"),
+        }
+        titles = ", ".join(context.topology[name].title for name in below[:4])
+        words = {"below": titles, "work": work, "remedy": remedy}
+        batches = not is_passthrough(device) and _is_bulk(context, device.name)
+        severity = Severity.INFO if batches else None
+        yield observe(device.name, figures, words, weight=own, severity=severity)
+
+
+def _rate(context: Context, device: Device) -> float | None:
+    return context.load(device.name).total.ios
+
+
+def _below(context: Context, device: Device) -> list[str]:
+    """Return the devices directly below *device*; [] if one has no counters."""
+    names = [
+        edge.below
+        for edge in context.topology.below(device.name)
+        if edge.role not in (Role.SPARE, Role.FAILED, Role.METADATA)
+    ]
+    known = all(name in context.loads and not context.load(name).idle for name in names)
+    return list(dict.fromkeys(names)) if known else []
+
+
+def longest_await(load: Load) -> float | None:
+    """Return the longest await of reads, writes and flushes; None if all are unknown."""
+    waits = (flow.await_ms for flow in (load.read, load.write, load.flush, load.total))
+    return max((ms for ms in waits if ms is not None), default=None)
+
+
+def _is_bulk(context: Context, name: str) -> bool:
+    """Whether *name* moves large requests, or small ones of which its disks make large ones."""
+    names = (name, *context.topology.disks_of(name))
+    return any((context.load(each).total.size or 0.0) >= BULK for each in names)
+
+
+def _is_full(context: Context, device: Device, below: list[str]) -> bool:
+    """Whether requests wait in *device* because a queue below is full, or a disk below is saturated."""
+    queues = ((context.topology[name].queue.nr_requests, context.load(name).aqu) for name in below)
+    if any(holds and (queue or 0.0) >= FULL * holds for holds, queue in queues):
+        return True
+    disks = context.topology.disks_of(device.name)
+    return not is_passthrough(device) and any(
+        (context.load(name).busy or 0.0) >= SATURATED for name in disks
+    )
+
+
+@Rule(
+    "SM422",
+    Severity.WARNING,
+    title="{device} waits behind {neighbour}",
+    outcome=Outcome.NEIGHBOUR,
+    sentence="{device} waits behind the requests of {neighbour}: await is {await}, because {neighbour} sends "
+    "{share} of the {what} of {disk} (queue depth {queue}). {device} sends {own}.",
+    caveat="{device} alone may also be slow on {disk}; measure without {neighbour}.",
+    advice="Limit {neighbour} (io.max, `ionice`, a later time), or move it to other disks. Run "
+    "`stackmap blame {disk}` for all sources.",
+    source="J. Little (1961): a request waits for all that are in the queue before it",
+    thresholds={
+        "share": (0.5, "share"),
+        "own": (0.4, "share"),
+        "queue": (4.0, "requests"),
+        "requests": (50, "count"),
+    },
+)
+def neighbour(context: Context, limits: Limits) -> Found:
+    """Yield volumes that wait at a disk most of whose requests or bytes another volume sends."""
+    for disk in context.disks:
+        load = context.load(disk.name)
+        wait, size = load.total.await_ms, load.total.size
+        if wait is None or size is None or (load.aqu or 0.0) < limits["queue"]:
+            continue
+        if wait <= expected_ms(disk, size) or contradicts(load, impossible.limits):
+            continue
+        sources = blame(context.ledger, disk.name, idle=False)
+        for victim in sources.loaders:
+            heaviest = _heaviest(sources, victim)
+            if heaviest is None or len(victim.tops) != 1:
+                continue
+            other, share, own, what = heaviest
+            top = context.load(victim.tops[0])
+            if share < limits["share"] or own > limits["own"]:
+                continue
+            if not context.enough(top.total.ios, limits["requests"]) or (top.aqu or 0.0) > (
+                (load.aqu or 0.0) / 2
+            ):
+                continue
+            slow = top.total.await_ms
+            if slow is None or slow <= expected_ms(disk, top.total.size or size):
+                continue
+            figures: dict[str, Figure] = {
+                "await": (slow, "ms"),
+                "share": (share, "share", disk.name),
+                "own": (own, "share", disk.name),
+                "queue": (load.aqu, "requests", disk.name),
+                "disk_wait": (wait, "ms", disk.name),
+            }
+            words = {"neighbour": _names(context, other), "disk": disk.title, "what": what}
+            yield observe(victim.tops[0], figures, words, weight=share)
+
+
+def _heaviest(sources: Blame, victim: Loader) -> tuple[Loader, float, float, str] | None:
+    """Return the other source with the largest share, both shares, and what they are of; None if none is known."""
+    best: tuple[Loader, float, float, str] | None = None
+    for what, share in (("requests", sources.share), ("bytes", sources.byte_share)):
+        for other in sources.loaders:
+            theirs, own = share(other), share(victim)
+            if other is victim or theirs is None or own is None:
+                continue
+            if best is None or theirs > best[1]:
+                best = other, theirs, own, what
+    return best
+
+
+def _names(context: Context, loader: Loader) -> str:
+    titles = ", ".join(context.topology[top].title for top in loader.tops[:3])
+    return titles or "a reader or writer of the disk itself"
+
+
+@Rule(
+    "SM423",
+    Severity.WARNING,
+    title="{device} is slow: await {await}",
+    outcome=Outcome.OVERLOADED,
+    sentence="{device} is slow: await is {await} with {queue} requests in flight ({rate} of {size}). One such "
+    "request needs at most {usual}.[ {where}.]",
+    caveat="Writeback fills a queue too, and programs do not wait for it.",
+    advice="Fewer requests at a time wait less: lower the queue depth. Run `stackmap trace {device}` for the "
+    "latency of each layer.",
+    source="J. Little (1961): await = requests in flight ÷ rate",
+    thresholds={"slower": (4.0, "times"), "queue": (4.0, "requests"), "requests": (50, "count")},
+    superseded_by=("SM305", "SM411", "SM421", "SM422", "SM701", "SM702"),
+)
+def long_wait(context: Context, limits: Limits) -> Found:
+    """Yield volumes whose await is long on any disk, with requests in flight."""
+    disks = {device.name for device in context.disks}
+    for name in sorted(context.tops - disks):
+        load = context.load(name)
+        wait, size, queue = load.total.await_ms, load.total.size, load.aqu
+        if wait is None or size is None or queue is None or queue < limits["queue"]:
+            continue
+        below = context.topology.with_all_below(name)
+        media = [expected_ms(context.topology[d], size) for d in below if d in disks]
+        usual = max(media, default=UNKNOWN.access_ms + size / UNKNOWN.bytes_per_ms)
+        enough = context.enough(load.total.ios, limits["requests"])
+        if wait < limits["slower"] * usual or not enough or contradicts(load, impossible.limits):
+            continue
+        figures = {
+            "await": (wait, "ms"),
+            "queue": (queue, "requests"),
+            "rate": (load.total.ios, "requests/s"),
+            "size": (size, "bytes"),
+            "usual": (usual, "ms"),
+        }
+        words = {"where": where} if (where := _where(context, below, disks, wait)) else {}
+        severity = Severity.INFO if _is_bulk(context, name) else None
+        yield observe(name, figures, words, weight=wait, severity=severity)
+
+
+def _where(context: Context, below: list[str], disks: set[str], wait: float) -> str:
+    """Return where requests spend *wait* ms, in words; "" if no disk below has a known await."""
+    waits = {n: ms for n in below if n in disks and (ms := longest_await(context.load(n)))}
+    if not waits:
+        return ""
+    name = max(waits, key=lambda each: waits[each])
+    title, queue = context.topology[name].title, context.load(name).aqu
+    if waits[name] < wait / 3:
+        return (
+            f"They wait above the disks: the slowest, {title}, has an await of {waits[name]:.1f} ms"
+        )
+    depth = "" if queue is None else f" (queue depth {queue:.1f}, await {waits[name]:.1f} ms)"
+    return f"They wait at {title}, behind its own requests{depth}"
+
+
+@Rule(
+    "SM406",
+    Severity.WARNING,
+    title="{device} is overloaded",
+    outcome=Outcome.OVERLOADED,
+    sentence="{device} is overloaded: {queue} requests are in flight and await is {await}. One {size} request "
+    "needs at most {usual} on {medium}.",
+    caveat="Writeback fills a queue too, and programs do not wait for it.",
+    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth, or spread the load "
+    "over more or faster disks.",
+    source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
+    thresholds={
+        "slower": (3.0, "times"),
+        "queue": (8.0, "requests"),
+        "busy": (0.95, "share"),
+        "size": (BULK, "bytes"),
+        "requests": (50, "count"),
+    },
+    superseded_by=("SM201", "SM202", "SM206", "SM401", "SM702"),
+    joins_peers=True,
+)
+def evident_overload(context: Context, limits: Limits) -> Found:
+    """Yield busy disks on which small requests wait several times as long as one needs alone."""
+    for device, load in _busy(context, limits["busy"]):
+        wait, size = load.total.await_ms, load.total.size
+        if wait is None or size is None or size >= limits["size"]:
+            continue
+        usual = expected_ms(device, size)
+        long = wait >= limits["slower"] * usual and (load.aqu or 0.0) >= limits["queue"]
+        if long and context.enough(load.total.ios, limits["requests"]):
+            figures = {
+                "queue": (load.aqu, "requests"),
+                "await": (wait, "ms"),
+                "usual": (usual, "ms"),
+                "size": (size, "bytes"),
+                "rate": (load.total.ios, "requests/s"),
+            }
+            yield observe(
+                device.name, figures, {"medium": medium(device).name}, weight=wait / usual
+            )
+
+
+def _busy(context: Context, least: float) -> Iterator[tuple[Device, Load]]:
+    """Yield the disks that are busy for the share *least* of the time, or unknown, with their loads."""
+    for device in context.disks:
+        load = context.load(device.name)
+        full = load.busy is None or load.busy >= least
+        if full and not contradicts(load, impossible.limits):
+            yield device, load
