@@ -154,7 +154,7 @@ FIRST = {
     "000": r"^Do first: Nothing",
     "001": r"^Do first: dm-0 is overloaded: 13\.9×",
     "003": r"^Do first: sdb is slow: 434 ms",
-    "004": r"^Do first: dm-118 is slow: await 243 ms",
+    "004": r"^Do first: dev253-89 is slow: await 553 ms",
 }
 
 
