@@ -250,6 +250,34 @@ def test_a_network_block_device():
     assert (Kind.DISK, None, "NBD by qemu-nbd") == (device.kind, device.rotational, device.model)
 
 
+@pytest.mark.parametrize(
+    ("table", "below", "is_understood"),
+    [
+        ("vdo V4 /dev/dm-1 262144 4096 32768 16380", ("dm-1",), True),
+        ("vdo V4 /dev/mapper/vg-pool_vdata 262144 4096 32768 16380", ("dm-1",), True),
+        ("vdo V5 on /dev/dm-1 262144", ("dm-1",), False),
+        ("made-in-2031 0:raw backing=/dev/dm-1", ("dm-1", "sda"), False),
+        ("linear 8:0 11 1 log_device:254:1", ("sda", "dm-1"), False),
+        ("pcache 8:0 254:1 4 cache_mode writeback data_crc true", ("sda", "dm-1"), True),
+        ("inlinecrypt aes-xts-plain64 - 0 /dev/sda 2048", ("sda",), True),
+        ("zero", ("sda",), False),
+    ],
+)
+def test_no_edge_of_sysfs_is_lost(table, below, is_understood):
+    """Whatever the words of a table are: what they do not name is below all the same, and that is said."""
+    files = block("sda", "8:0") | mapped(1, "vg-pool_vdata", "LVM-x-vdata", below=("sda",))
+    files |= mapped(0, "top", "", below=below)
+    commands = {
+        "dmsetup table": f"top: 0 6144 {table}\nvg-pool_vdata: 0 6144 linear 8:0 2048\n",
+        "dmsetup status": "",
+    }
+
+    topology = discover(DrawnHost(files, commands))
+
+    assert set(below) == {edge.below for edge in topology.below("dm-0")}
+    assert is_understood == (not any("not understood" in each for each in topology.unknown))
+
+
 def test_thousands_of_devices_are_not_asked_one_by_one():
     """dmsetup and sysfs give the same names, uuids, suspension and read-only state."""
     files = block("sda", "8:0") | mapped(0, "vg-lv", lvm_uuid(7), below=("sda",), ro="1")

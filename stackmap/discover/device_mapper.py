@@ -9,6 +9,7 @@ the volume's minimum_io_size, which dm-raid sets to it (raid_io_hints).
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -20,16 +21,19 @@ from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
-from stackmap.sources.dm_targets import ACTIVE, DAMAGE, Parser, parser, status_of
+from stackmap.sources.dm_targets import ACTIVE, DAMAGE, PARSERS, Parser, parser, status_of
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
 
 STRANGE = "table of {devices}: unknown form; inferred from names and sizes instead"
 NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
 PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
+SLAVES = "table of {devices}: not understood in full; devices below are from sysfs, and their roles are assumed"
 SPREAD = "data layout of {devices}: needs root (dmsetup table)"
 
 NOTHING_BELOW = "devices below {devices}: not in the input"
+
+_DEVICE = re.compile(r"[0-9]+:[0-9]+|/dev/\S+")  # in the words of a table
 
 MIN_RAID6_MEMBERS = 5  # in LVM
 SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
@@ -161,6 +165,7 @@ def unknown(found: Iterable[Discovered]) -> Iterator[str]:
 def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
     readers = [parser(segment.target) for segment in segments]
     edges = tuple(_edges(scan, mapped, readers, segments))
+    left_out = _left_out(scan, mapped, edges, segments)
     status = _read_statuses(scan, mapped)
     names = list(dict.fromkeys([segment.target for segment in segments]))
     targets = [DM_TARGETS.get(name, UNKNOWN) for name in names]
@@ -187,26 +192,41 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         counts=status.counts,
     )
     unnamed = scan.partial and any(
-        below.number not in scan.names
+        scan.device_named(below.number) is None
         for reader, segment in zip(readers, segments, strict=True)
         for below in reader.below(segment)
     )
-    doubts = (NOTHING_BELOW,) if unnamed else ()
-    return Discovered(device, edges, _states(edges, status, scan.names), doubts)
+    doubts = (NOTHING_BELOW,) * unnamed + (SLAVES,) * bool(left_out)
+    return Discovered(device, (*edges, *left_out), _states(edges, status, scan.names), doubts)
+
+
+def _left_out(
+    scan: Scan, mapped: MappedDevice, edges: Sequence[Edge], segments: Sequence[Segment]
+) -> tuple[Edge, ...]:
+    """
+    Return the edges of sysfs that are not among *edges*, because the table is not understood in full.
+
+    sysfs is asked only where a target is unknown, or a word names another device, or none names any: a host may
+    have thousands of devices.
+    """
+    below = {edge.below for edge in edges}
+    words = _DEVICE.findall(" ".join([word for segment in segments for word in segment.words]))
+    named = {name for word in words if (name := scan.device_named(word)) is not None}
+    if below and named <= below and all(segment.target in PARSERS for segment in segments):
+        return ()
+    shown = inferred_edges(scan, mapped, segments[0].target)
+    return tuple(edge for edge in shown if edge.below not in below)
 
 
 def _edges(
     scan: Scan, mapped: MappedDevice, readers: Sequence[Parser], segments: Sequence[Segment]
 ) -> list[Edge]:
-    above, names = mapped.block.name, scan.names
-    edges = []
-    for reader, segment in zip(readers, segments, strict=True):
-        for number, role, start, length in reader.below(segment):
-            if number in names:
-                edges.append(Edge(above, names[number], role, start, length))
-        if reader.name != segment.target:
-            edges += inferred_edges(scan, mapped, segment.target)
-    return edges
+    return [
+        Edge(mapped.block.name, name, role, start, length)
+        for reader, segment in zip(readers, segments, strict=True)
+        for word, role, start, length in reader.below(segment)
+        if (name := scan.device_named(word)) is not None
+    ]
 
 
 def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:

@@ -88,6 +88,11 @@ class Scan:
             return None
         return name if name in self.blocks else self.by_dev_path.get(unmangle(name))
 
+    def device_named(self, word: str) -> str | None:
+        """Return the kernel name of the device that a *word* of a table means: a number, a path or a name; None if unknown."""
+        known = self.names.get(word)
+        return known or self.device_at(word if word.startswith(DEV) else f"{DEV}{word}")
+
 
 def scan_host(
     host: Host,

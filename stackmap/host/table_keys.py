@@ -16,12 +16,7 @@ from functools import partial
 from stackmap.model.dm_targets import DM_TARGETS, Keys
 
 # "-" stands for no key, and ":64:logon:NAME" for one that the kernel's keyring keeps.
-# dm-inlinecrypt.c and Android's dm-default-key.c are not among the records.
-KEY_SECOND = (
-    *(target.name for target in DM_TARGETS.values() if target.keys is Keys.SECOND_WORD),
-    "inlinecrypt",
-    "default-key",
-)
+KEY_SECOND = tuple(t.name for t in DM_TARGETS.values() if t.keys is Keys.SECOND_WORD)
 KEY_TYPES = ("logon", "user", "encrypted", "trusted")  # of the kernel's keyring
 KEY_OPTIONS = ("internal_hash", "journal_crypt", "journal_mac")  # OPTION:ALGORITHM:KEY of integrity
 # Long words that are no keys: the root hash and the salt of verity, one letter per member of the others.

@@ -90,6 +90,8 @@ DM_TARGETS = {
         DmTarget("striped", ("striped",), passes_on=True, keys=Keys.NOWHERE),
         DmTarget("unstriped", ("unstriped",), passes_on=True),
         DmTarget("crypt", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
+        DmTarget("inlinecrypt", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
+        DmTarget("default-key", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
         DmTarget("multipath", ("multipath", ", {paths} paths"), Kind.MULTIPATH, passes_on=True, merges=True),
         DmTarget("delay", ("delay", " {delay}"), passes_on=True),
         DmTarget("flakey", ("flakey",), passes_on=True),
@@ -125,6 +127,8 @@ DM_TARGETS = {
             expected=Expected((0.0, 1.0), (1.0, 2.0), "each byte is written back later"),
             polled=True,
         ),
+        # Its cache is persistent memory, which may be written without block I/O.
+        DmTarget("pcache", ("cache",), Kind.CACHE, extra="cache", expected=Expected((0.0, 1.0), (0.0, 1.0), "writes gather in the cache")),
         DmTarget(
             "snapshot",
             ("snapshot", ", {used} used"),

@@ -91,6 +91,13 @@ TABLES = {
     "log-writes 8:1 8:2": [("8:1", DATA, 0), ("8:2", JOURNAL, None)],
     "zoned 8:1 8:2": [("8:1", DATA, None), ("8:2", DATA, None)],
     "vdo V4 8:1 262144 4096 32768 16380 deduplication on": [("8:1", DATA, 0)],
+    "vdo V4 /dev/dm-1 262144 4096 32768 16380": [("/dev/dm-1", DATA, 0)],
+    "inlinecrypt aes-xts-plain64 - 0 8:1 4096": [("8:1", DATA, 4096 * 512)],
+    "default-key aes-xts-plain64 - 0 8:1 11 1 allow_discards": [("8:1", DATA, 11 * 512)],
+    "pcache 259:0 8:1 4 cache_mode writeback data_crc true": [
+        ("8:1", ORIGIN, 0),
+        ("259:0", CACHE, 0),
+    ],
     "vdo V2 254:3 262144 4096 32768 16380 on auto name ack 1": [("254:3", DATA, 0)],
     "zero ": [],
     "error ": [],

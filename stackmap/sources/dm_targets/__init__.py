@@ -65,6 +65,9 @@ PARSERS = {
         Parser("mirror", own_requests.mirror, own_requests.mirror_layout, status=own_requests.mirror_status),
         # cipher key iv_offset DEV offset: the key is not read
         Parser("crypt", _offset_at(3), facts=_fact("cipher", 0)),
+        # The same words. Both kernels print the key, or "-" for it.
+        Parser("inlinecrypt", _offset_at(3), facts=_fact("cipher", 0)),
+        Parser("default-key", _offset_at(3), facts=_fact("cipher", 0)),
         Parser("multipath", passthrough.multipath, facts=passthrough.multipath_facts, status=passthrough.multipath_status),
         # META DATA block low_water …
         Parser("thin-pool", _places((0, Role.METADATA), (1, Role.DATA)), facts=own_requests.thin_pool_facts, status=own_requests.thin_pool_status),
@@ -73,6 +76,8 @@ PARSERS = {
         Parser("cache", _places((2, Role.ORIGIN), (1, Role.CACHE), (0, Role.METADATA)), facts=own_requests.cache_facts, status=own_requests.cache_status),
         # p|s ORIGIN CACHE block …: the cache device has its own metadata, and the block size is in bytes
         Parser("writecache", _places((1, Role.ORIGIN), (2, Role.CACHE)), facts=_fact("block", 3), status=own_requests.writecache_status),
+        # CACHE ORIGIN options …
+        Parser("pcache", _places((1, Role.ORIGIN), (0, Role.CACHE))),
         # ORIGIN COW P chunk
         Parser("snapshot", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=own_requests.snapshot_status),
         Parser("snapshot-merge", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=own_requests.snapshot_status),

@@ -128,8 +128,8 @@ def log_writes(segment: Segment) -> list[Below]:
 
 
 def vdo(segment: Segment) -> list[Below]:
-    """``V4 DEV physical_blocks …``: the device follows the version in every version."""
-    return [Below(below.number, Role.DATA, 0) for below in every_device(segment)[:1]]
+    """``V4 DEV physical_blocks …``: the device follows the version in every version; LVM gives its path."""
+    return [Below(segment.words[1], Role.DATA, 0)]
 
 
 def vdo_status(status: Segment) -> DmStatus:
