@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -22,6 +23,8 @@ from typing import NamedTuple
 from tests.lab import inputs
 from tests.lab.inputs import BOOT, SCENARIOS
 
+# What every scenario of "all" is booted on; ``./run lab all --kernel V`` sets another.
+KERNELS = tuple(os.environ.get("STACKMAP_LAB_KERNELS", "6.1 6.12 newest").split())
 LAST_LINES = 20  # of each log of a boot that failed
 # A CPU that QEMU emulates ran code while the kernel patched it (seen on 6.12, once before any script began).
 FAULTS = ("double fault", "Oops: int3")

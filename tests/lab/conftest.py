@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from tabulate import tabulate
 
-from tests.lab.boots import Boot
+from tests.lab.boots import KERNELS, Boot
 from tests.lab.inputs import BOOT
 from tests.lab.judged import Figure, Verdict
 from tests.lab.predicted import PREDICTED, PREDICTION
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="boots a kernel once more: ./run lab all"))
 
 
-@pytest.fixture(scope="session", params=["6.1", "6.12"])
+@pytest.fixture(scope="session", params=KERNELS)
 def kernel(request) -> str:
     """Each kernel that the lab boots."""
     return request.param

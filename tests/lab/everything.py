@@ -29,6 +29,8 @@ def main() -> int:
     """Return the exit status of the tests; 75 if boots are left for the next run."""
     options, words = _parser().parse_known_args()
     out = Path(os.environ.get("STACKMAP_LAB_OUT") or KEPT)
+    if options.kernel:
+        os.environ["STACKMAP_LAB_KERNELS"] = options.kernel
     wanted = [b for b in _wanted(words) if options.kernel in (None, b.kernel)]
     boots = sorted(wanted, key=lambda boot: _last_booted(boot, out))
     if not boots:
@@ -61,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--list", action="store_true", help="show what would be booted, and for how long"
     )
-    parser.add_argument("--kernel", metavar="VERSION", help="boot this kernel only: 6.1 or 6.12")
+    parser.add_argument(
+        "--kernel", metavar="VERSION", help="boot this kernel only: 6.1, 6.12, newest …"
+    )
     parser.add_argument(
         "--minutes",
         type=float,

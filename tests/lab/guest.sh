@@ -3,22 +3,38 @@
 # truth_on, truth_off FILE: count in the kernel every bio queued, every request issued, every remap from one
 # device to another and every bio cut in two between the two, by device, size and kind. What a figure made
 # from counters is checked against: nothing in it is derived. tests/lab/truth.py reads FILE.
+# No key is a string: from about Linux 6.16 the bytes after its end are part of the key. So each kind has a
+# histogram of its own, by the event's letters: an F in front asks for a flush, an M at the end is metadata, and
+# WRITE_ZEROES is N, or WZ from about 6.16 on.
 tracing=/sys/kernel/tracing
 events="block_bio_queue block_rq_issue block_bio_remap block_split"
-hist_block_bio_queue=hist:keys=dev,nr_sector,rwbs:size=8192
-hist_block_rq_issue=hist:keys=dev,nr_sector,rwbs:size=8192
-hist_block_bio_remap=hist:keys=dev,old_dev,rwbs:vals=nr_sector:size=8192
-hist_block_split=hist:keys=dev,rwbs:size=8192
+keys_block_bio_queue=keys=dev,nr_sector
+keys_block_rq_issue=keys=dev,nr_sector
+keys_block_bio_remap=keys=dev,old_dev:vals=nr_sector
+keys_block_split=keys=dev
+
+# kinds EVENT: a condition per kind that is counted of the event
+kinds() {
+    local zeroes='rwbs ~ "*Z*"' kind
+    local plain=('rwbs ~ "R*"' "rwbs ~ \"W*\" && !($zeroes)" 'rwbs ~ "FR*"' 'rwbs ~ "FW*"' 'rwbs ~ "D*"'
+        "(rwbs ~ \"N*\" || $zeroes)" 'rwbs ~ "F*" && !(rwbs ~ "FR*") && !(rwbs ~ "FW*")')
+    for kind in "${plain[@]}"; do
+        if [ "$1" = block_bio_queue ]; then
+            printf '%s\n' "$kind && !(rwbs ~ \"*M\")" "$kind && rwbs ~ \"*M\""
+        else
+            printf '%s\n' "$kind"
+        fi
+    done
+}
 
 truth_on() {
-    local event histogram trigger
+    local event keys state kind trigger
     for event in $events; do
-        histogram=hist_$event trigger=$tracing/events/block/$event/trigger
-        if grep -q '^hist:' "$trigger"; then
-            echo "${!histogram}:clear" >> "$trigger"
-        else
-            echo "${!histogram}" > "$trigger"
-        fi
+        keys=keys_$event trigger=$tracing/events/block/$event/trigger state=""
+        ! grep -q '^hist:' "$trigger" || state=:clear
+        while read -r kind; do
+            echo "hist:${!keys}:size=8192$state if $kind" >> "$trigger"
+        done < <(kinds "$event")
     done
 }
 

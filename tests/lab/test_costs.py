@@ -14,11 +14,11 @@ import re
 import pytest
 
 from tests.lab import judged
+from tests.lab.boots import KERNELS
 from tests.lab.truth import Sent
 
 pytestmark = pytest.mark.lab("all")
 
-KERNELS = ("6.1", "6.12")
 EXACT = 0.01  # of the kernel's count
 RANGE = re.compile(
     r"^disk bytes per byte written: [0-9.]+, an estimate between ([0-9.]+) and ([0-9.]+)"

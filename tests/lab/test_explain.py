@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from stackmap.cli import stackmap
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
+from tests.lab.boots import KERNELS
 
 pytestmark = pytest.mark.lab("all")
 
@@ -45,7 +46,7 @@ def loud(found):
     return [each["name"] for each in found if each["severity"] in LOUD]
 
 
-@pytest.fixture(params=["6.1", "6.12"])
+@pytest.fixture(params=KERNELS)
 def kernel(request):
     return request.param
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.lab import truth
 
-# Plain LVM on four disks, on each kernel that Debian 12 has: from 6.5 on a dm-raid device is
-# counted twice, which stackmap must correct and 6.1 must not be corrected for.
-KERNELS = ["6.1", pytest.param("6.12", marks=pytest.mark.lab("all"))]
+# Plain LVM on four disks, on the kernels of Debian 12 and on the newest one of Debian: from 6.5 on a dm-raid
+# device is counted twice, which stackmap must correct and 6.1 must not be corrected for.
+KERNELS = ["6.1", pytest.param("6.12", marks=pytest.mark.lab("all")), "newest"]
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("kernel", KERNELS)]
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.lab import judged
+from tests.lab.boots import KERNELS
 
 pytestmark = pytest.mark.lab("all")
 
@@ -21,7 +22,7 @@ REASONS = {
 }
 
 
-@pytest.fixture(params=["6.1", "6.12"])
+@pytest.fixture(params=KERNELS)
 def out(lab, request):
     return lab("states", kernel=request.param, disks=5, timeout=1200)
 

@@ -7,13 +7,15 @@ from statistics import median
 
 import pytest
 
+from tests.lab.boots import KERNELS
+
 pytestmark = pytest.mark.lab("all")
 
 SECOND = 1000  # ms
 WHILE = ("healthy", "rebuild", "path", "suspended")
 
 
-@pytest.fixture(params=["6.1", "6.12"])
+@pytest.fixture(params=KERNELS)
 def out(lab, request):
     return lab("trouble", kernel=request.param, disks=6, icount=0, timeout=1800)
 

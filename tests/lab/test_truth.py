@@ -72,3 +72,34 @@ def test_what_was_passed_on_is_told_by_both_ends(counted):
 def test_a_histogram_that_was_full_is_no_truth():
     with pytest.raises(ValueError, match="full"):
         truth.parse(HISTOGRAMS.replace("Dropped: 0", "Dropped: 2"))
+
+
+def test_a_histogram_of_one_kind_says_it_in_its_condition():
+    """A histogram has no key that is a string, for from about Linux 6.16 such a key has an entry per request."""
+
+    def histogram(condition, line):
+        return (
+            f"# trigger info: hist:keys=dev,nr_sector:size=8192 if {condition} [active]\n{line}\n"
+        )
+
+    text = "## block_bio_queue\n" + "".join(
+        histogram(condition, f"{{ dev:    8388656, nr_sector:         8 }} hitcount: {count}")
+        for count, condition in (
+            (3, 'rwbs ~ "R*" && !(rwbs ~ "*M")'),
+            (5, 'rwbs ~ "W*" && !(rwbs ~ "*Z*") && !(rwbs ~ "*M")'),
+            (7, 'rwbs ~ "FW*" && rwbs ~ "*M"'),
+            (11, '(rwbs ~ "N*" || rwbs ~ "*Z*") && !(rwbs ~ "*M")'),
+        )
+    )
+    text += "## block_bio_remap\n" + histogram(
+        'rwbs ~ "W*" && !(rwbs ~ "*Z*")',
+        "{ dev: 8388624, old_dev: 266338307 } hitcount: 13  nr_sector: 19",
+    )
+    text += "## block_split\n" + histogram('rwbs ~ "R*"', "{ dev: 8388656 } hitcount: 17")
+
+    counted = truth.parse(text)
+
+    assert [counted.arrived("8:48", kind).count for kind in "RWND"] == [3, 12, 11, 0]
+    assert (counted.flushing["8:48", "W"], counted.metadata["8:48", "W"]) == (7, 7)
+    assert counted.remapped("254:3", "8:16", "W") == truth.Sent(13, 19 * 512)
+    assert counted.splits["8:48", "R"] == 17

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.lab.boots import KERNELS
 
 pytestmark = pytest.mark.lab("all")
 
-KERNELS = ("6.1", "6.12")
 LOUD = ("critical", "warning")
 QUIET = ("idle", "trickle", "light", "mixed", "sequential", "fsync")
 

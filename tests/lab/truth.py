@@ -21,12 +21,14 @@ from pathlib import Path
 SECTOR = 512
 
 _LINE = re.compile(
-    r"\{ dev:\s*(?P<dev>\d+),"
-    r"(?: nr_sector:\s*(?P<size>\d+),| old_dev:\s*(?P<old>\d+),)?"
-    r" rwbs: (?P<rwbs>\w+)\s*\}"
+    r"\{ dev:\s*(?P<dev>\d+),?"
+    r"(?: nr_sector:\s*(?P<size>\d+),?| old_dev:\s*(?P<old>\d+),?)?"
+    r"(?: rwbs: (?P<rwbs>\w+))?\s*\}"
     r" hitcount:\s*(?P<count>\d+)"
     r"(?:\s+nr_sector:\s*(?P<total>\d+))?"
 )
+# What a histogram counts, where it has one kind only.
+_ONLY = re.compile(r'rwbs ~ "(?P<letters>[A-Z]+)\*"(?P<rest>.*)')
 # A leading F asks for a flush first; then what is done; then FUA, read-ahead, sync and metadata.
 _KIND = re.compile(r"F?([RWDFN])")
 
@@ -103,21 +105,32 @@ def read(path: Path) -> Truth:
 def parse(text: str) -> Truth:
     """Raises ValueError where a histogram was full: what it dropped is not in it."""
     truth = Truth()
-    event = ""
+    event = letters = ""
     for line in text.splitlines():
         if line.startswith("## "):
             event = line[3:].strip()
+        elif line.startswith("# trigger info:"):
+            letters = _only(line)
         elif line.strip().startswith("Dropped:") and int(line.split(":")[1]):
             raise ValueError(f"{event}: the histogram was full: {line.strip()}")
         elif match := _LINE.match(line):
-            kind = _KIND.match(match["rwbs"])
+            said = match["rwbs"] or letters
+            kind = _KIND.match(said)
             if kind is None:
                 raise ValueError(f"{event}: unknown kind: {line}")
-            _add(truth, event, kind[1], match)
+            _add(truth, event, kind[1], match, said)
     return truth
 
 
-def _add(truth: Truth, event: str, kind: str, match: re.Match[str]) -> None:
+def _only(trigger: str) -> str:
+    """Return the letters of all that a histogram counts; "" if they are in its keys."""
+    found = _ONLY.search(trigger)
+    if found is None:
+        return ""
+    return found["letters"] + ("M" if '&& rwbs ~ "*M"' in found["rest"] else "")
+
+
+def _add(truth: Truth, event: str, kind: str, match: re.Match[str], letters: str) -> None:
     device, count = _number(match["dev"]), int(match["count"])
     if event == "block_split":
         truth.splits[device, kind] += count
@@ -130,8 +143,8 @@ def _add(truth: Truth, event: str, kind: str, match: re.Match[str]) -> None:
         counts = truth.bios if event == "block_bio_queue" else truth.requests
         counts[device, kind, size] += count
         if size and counts is truth.bios:
-            truth.flushing[device, kind] += count * match["rwbs"].startswith("F")
-            truth.metadata[device, kind] += count * match["rwbs"].endswith("M")
+            truth.flushing[device, kind] += count * letters.startswith("F")
+            truth.metadata[device, kind] += count * letters.endswith("M")
 
 
 def _number(dev: str) -> str:
