@@ -88,14 +88,14 @@ DISARMED = (
 # Fields with values that pass the conditions of all triggers. The stack holds the address of the caller.
 VALUES = {
     "bio": "$arg1:x64",
-    "dev": "+0(+0($stack)):u32",
+    "dev": "@linux_banner:u32",  # the same at both calls: it is a key
     "op": "+0($stack):b1@0/8",
     "size": "+0($stack):u32",
     "nr_sector": "+0($stack):u32",
     "sector": "+8($stack):u64",
     "flags": "+0($stack):b1@0/16",
     "left": r"\1:s32",
-    "rwbs": "$comm:string",
+    "rwbs": r'\"W":string',
 }
 OTHER = "+0(+0($stack)):u64"
 TRACEPOINT = (

@@ -24,7 +24,6 @@ from stackmap.document.layers import counted, layout_words
 from stackmap.document.wording import UNKNOWN, divided, duration, kib, number, percent, plural
 from stackmap.features.trace.figures import (
     PERCENTILES,
-    SOUND,
     Distribution,
     Range,
     Requests,
@@ -94,7 +93,7 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
         about=(("stack", stack.top.title), ("device", stack.top.name)),
         group="direction",
     )
-    sentences = [*_slow(stack), *_row_sentences(stack)]
+    sentences = [*_slow(stack), *_row_sentences(stack), *_withheld(stack)]
     if sentences:
         yield Listing(tuple(sentences))
     for direction in (READ, WRITE, BOTH):
@@ -175,6 +174,16 @@ def _slow(stack: TracedStack) -> Iterator[str]:
                 yield f"{layer.titles[name]} is slow: its {words} is {times:.1f}× that of the next slowest of its layer"
 
 
+def _withheld(stack: TracedStack) -> Iterator[str]:
+    for layer in stack.layers:
+        for name, by_direction in layer.devices.items():
+            for direction, found in by_direction.items():
+                if found.withheld:
+                    yield (
+                        f"no latencies of the {direction}s of {layer.titles[name]}: {found.withheld}"
+                    )
+
+
 def _row_sentences(stack: TracedStack) -> Iterator[str]:
     rows = stack.rows
     if rows is None:
@@ -211,10 +220,7 @@ def _range(stack: TracedStack) -> str:
 def _self_check(rows: RowUpdates) -> str:
     if rows.self_check is None:
         return f"self-check: not possible: {rows.doubt or 'no sizes of requests'}"
-    words = f"self-check: the rows hold {rows.self_check:.4f} of the bytes written"
-    if abs(rows.self_check - 1) > SOUND:
-        return f"{words}, not 1.0000; do not rely on these rows"
-    return words
+    return f"self-check: the rows hold {rows.self_check:.4f} of the bytes written"
 
 
 def _limits(trace: Trace) -> Iterator[Block]:

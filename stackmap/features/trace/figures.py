@@ -7,17 +7,20 @@ than d pages are counted one by one, and full rows follow from the pages that md
 
     full = (pages written - sum n_k (k + p)) / (d + p)
 
-The pages that arrived at the array check it: (sum k n_k + d full) × 4096 ÷ bytes written = 1.
+The pages that arrived at the array check it: (sum k n_k + d full) × 4096 ÷ bytes written = 1. What fails a
+check is withheld with the reason: a trace has no figures that may be wrong. The requests are counted by a
+tracepoint, which is always run; probes may be skipped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.features.trace.record import BOTH, READ, WRITE, Counts, Rows, Trace
+from stackmap.features.trace import probes
+from stackmap.features.trace.record import BOTH, READ, WRITE, Counts, Key, Rows, Trace
 from stackmap.ledger.device_state import is_degraded
 from stackmap.ledger.layers import Layer, layers
 from stackmap.ledger.ledger import Ledger
@@ -96,7 +99,7 @@ class Distribution:
         return dict(sorted(by_power.items()))
 
 
-SOUND = 0.02  # a self-check further from 1 is a warning
+LOST = 1e-3  # of the requests, or of the bytes written: a trace that lacks more has lost some
 # Why there are no rows, and why these cannot be checked. The state of an array is the code of its own reason.
 NOT_TRACED = Reason("not-traced", "the row updates were not traced")
 JOURNAL = Reason("journal", "it has a journal, which decides when rows are written")
@@ -104,13 +107,13 @@ NOTHING_WRITTEN = Reason("nothing-written", "nothing was written")
 DEGRADED = Reason(
     "degraded", "the array is degraded, so its members do not hold all that was written"
 )
+FULL_MAP = Reason("full-map", "there was no room to count all sizes of requests")
 PART_PAGES = Reason("part-pages", "some requests do not fill whole 4 KiB pages")
 
 
-@dataclass(frozen=True, slots=True)
-class RowUpdates:
+class RowUpdates(NamedTuple):
     """
-    Rows by kind; every figure is None where ``reason`` (a ``Reason``) says why.
+    Rows by kind; every figure but the self-check is None where ``reason`` (a ``Reason``) says why.
 
     ``by_pages``: rows by data pages written. ``full_share``: the share of bytes written that full
     rows hold. ``self_check``: 1 where all that was written is accounted for; None where it cannot be
@@ -121,16 +124,11 @@ class RowUpdates:
     full: float | None = None
     reconstruct: int | None = None
     read_modify: int | None = None
-    by_pages: dict[int, float] = field(default_factory=dict)
+    by_pages: Mapping[int, float] = MappingProxyType({})
     full_share: float | None = None
     self_check: float | None = None
     reason: str = ""
     doubt: str = ""
-
-
-def is_sound(rows: RowUpdates) -> bool:
-    """Whether the self-check holds."""
-    return rows.self_check is not None and abs(rows.self_check - 1) <= SOUND
 
 
 def row_updates(topology: Topology, raid: Device, trace: Trace) -> RowUpdates:
@@ -150,7 +148,25 @@ def row_updates(topology: Topology, raid: Device, trace: Trace) -> RowUpdates:
     rows = trace.rows.get(raid.number, {})
     if not pages and not sizes.count:
         return RowUpdates(raid, reason=NOTHING_WRITTEN)
-    return _counted(raid, layout, rows, pages, sizes)
+    if probes.QUEUE_EVENT in trace.full:
+        return _counted(raid, layout, rows, pages, Distribution({}))._replace(doubt=FULL_MAP)
+    found = _counted(raid, layout, rows, pages, sizes)
+    check, largest = found.self_check, sizes.max.high if sizes.max else 0
+    uncertain = largest * _uncertain(trace, raid.number, sizes.count) + LOST * sizes.total
+    if check is None or abs(check - 1) * sizes.total <= uncertain:
+        return found
+    words = f"they hold {check:.4f} of the bytes written, so rows or requests were not counted"
+    return RowUpdates(raid, self_check=check, reason=Reason("self-check", words))
+
+
+def _uncertain(trace: Trace, number: str, count: int) -> float:
+    """
+    Return of how many requests one end only may have been counted, of *count* at the device *number*.
+
+    Those in flight at the start and at the end, and those that came while some histograms counted and others did not.
+    """
+    record = trace.record
+    return record.in_flight(number) + count / record.seconds * record.switching
 
 
 def _counted(
@@ -193,7 +209,8 @@ class Requests(NamedTuple):
     The requests of some devices in one direction.
 
     ``queued``, ``served``: the parts of the latency until the dispatch to a disk's driver, and after it.
-    ``sequential``: the share that began where the previous request of the device ended; None if unknown.
+    ``following``: how many began where the previous request of the device ended; None if unknown.
+    ``withheld``: why there are no latencies, though some were counted. ``full``: not all sizes were counted.
     """
 
     latency: Distribution
@@ -201,12 +218,21 @@ class Requests(NamedTuple):
     dispatched: Distribution
     queued: Distribution
     served: Distribution
-    sequential: float | None
+    following: int | None = None
+    withheld: str = ""
+    full: bool = False
 
     @property
-    def arrived(self) -> int:
-        """How many requests there were."""
-        return max(self.size.count, self.latency.count)
+    def arrived(self) -> int | None:
+        """How many requests there were; None if not all were counted."""
+        return None if self.full else self.size.count or self.latency.count
+
+    @property
+    def sequential(self) -> float | None:
+        """The share of the requests that followed on the one before; None if unknown."""
+        if self.following is None or not self.size.count:
+            return None
+        return min(1.0, self.following / self.size.count)
 
 
 class TracedLayer(NamedTuple):
@@ -246,7 +272,7 @@ class TracedStack(NamedTuple):
     @property
     def idle(self) -> bool:
         """Whether the top had no requests."""
-        return not any(found.arrived for found in self.layers[0].requests.values())
+        return not any(found.arrived != 0 for found in self.layers[0].requests.values())
 
 
 def traced_stacks(
@@ -256,12 +282,15 @@ def traced_stacks(
     names = list(chosen)
     for name in names or [device.name for device in topology.tops]:
         raid = parity_device(topology, name)
+        traced = tuple(_layer(topology, trace, layer) for layer in layers(topology, name))
+        over_time = _over_time(trace, _numbers(topology, name))
+        withheld = {d for d, found in traced[0].requests.items() if found.withheld}
         stack = TracedStack(
             topology[name],
-            tuple(_layer(topology, trace, layer) for layer in layers(topology, name)),
+            traced,
             row_updates(topology, raid, trace) if raid else None,
             parity_of(ledger, raid) if raid else None,
-            _over_time(trace, _numbers(topology, name)),
+            {d: parts for d, parts in over_time.items() if d not in withheld},
         )
         if names or not stack.idle:
             yield stack
@@ -287,30 +316,71 @@ def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]
 
 
 def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
-    numbers = {name: _numbers(topology, name) for name in layer.devices}
-    devices = {name: found for name, own in numbers.items() if (found := _by_direction(trace, own))}
-    whole = _by_direction(trace, [number for own in numbers.values() for number in own])
+    devices = {
+        name: found
+        for name in layer.devices
+        if (found := _by_direction(trace, _numbers(topology, name)))
+    }
     titles = {name: topology[name].title for name in layer.devices}
+    whole = {
+        direction: _together(parts)
+        for direction in (READ, WRITE, BOTH)
+        if (parts := [found[direction] for found in devices.values() if direction in found])
+    }
     return TracedLayer(layer, whole, devices, titles)
 
 
 def _by_direction(trace: Trace, numbers: list[str]) -> dict[str, Requests]:
     """Return the requests of the devices *numbers*."""
-    by_direction = {}
-    for direction in (READ, WRITE, BOTH):
-        keys = [(number, direction) for number in numbers]
-        latency, sizes, dispatched, queued, served = (
-            Distribution.merged(part.get(key, {}) for key in keys)
-            for part in (trace.latency, trace.sizes, trace.dispatched, trace.queued, trace.served)
-        )
-        requests = Requests(latency, sizes, dispatched, queued, served, None)
-        if not requests.arrived:
-            continue
-        if trace.sequential is not None and requests.size.count:
-            after = sum(trace.sequential.get(key, 0) for key in keys)
-            requests = requests._replace(sequential=min(1.0, after / requests.size.count))
-        by_direction[direction] = requests
-    return by_direction
+    found = (
+        (direction, _together([_requests(trace, (number, direction)) for number in numbers]))
+        for direction in (READ, WRITE, BOTH)
+    )
+    return {direction: requests for direction, requests in found if requests.arrived != 0}
+
+
+def _requests(trace: Trace, key: Key) -> Requests:
+    """Return the requests of one device in one direction, without distributions that contradict their number."""
+    latency, size, dispatched, queued, served = (
+        Distribution(part.get(key, {}))
+        for part in (trace.latency, trace.sizes, trace.dispatched, trace.queued, trace.served)
+    )
+    following = None if trace.sequential is None else trace.sequential.get(key, 0)
+    if probes.QUEUE_EVENT in trace.full and (size.count or latency.count):
+        return Requests(*(NO_VALUES,) * 5, withheld=FULL_MAP, full=True)
+    if probes.QUEUE_EVENT not in trace.record.texts:
+        return Requests(latency, size, dispatched, queued, served, following)
+    if probes.ISSUE_EVENT in trace.full:
+        dispatched = NO_VALUES
+    uncertain = _uncertain(trace, key[0], size.count) + LOST * size.count
+    withheld: str = ""
+    if latency.count and abs(latency.count - size.count) > uncertain:
+        words = f"{latency.count} latencies were counted of {size.count} requests"
+        withheld, latency = Reason("count", words), NO_VALUES
+    most = latency.count + uncertain
+    if probes.ISSUE_EVENT in trace.record.texts:
+        most = min(most, dispatched.count + uncertain)
+    queued, served = (part if part.count <= most else NO_VALUES for part in (queued, served))
+    return Requests(latency, size, dispatched, queued, served, following, withheld)
+
+
+NO_VALUES = Distribution({})
+
+
+def _together(parts: Collection[Requests]) -> Requests:
+    """Return the requests of several devices, without latencies if those of one of them are withheld."""
+    withheld = next((part.withheld for part in parts if part.withheld), "")
+    distributions = [
+        Distribution.merged(each.counts for each in same)
+        for same in zip(*(part[:5] for part in parts), strict=True)
+    ]
+    latency, size, dispatched, queued, served = distributions
+    if withheld:
+        latency = queued = served = NO_VALUES
+    known = [part.following for part in parts if part.following is not None]
+    following = sum(known) if known else None
+    full = any(part.full for part in parts)
+    return Requests(latency, size, dispatched, queued, served, following, withheld, full)
 
 
 def _numbers(topology: Topology, name: str) -> list[str]:

@@ -81,6 +81,8 @@ def _requests(requests: Requests | None) -> dict[str, object] | None:
         "size_bytes": distribution_json(requests.size, 1),
         "dispatched_bytes": distribution_json(requests.dispatched, 1),
         "sequential": requests.sequential,
+        "withheld": requests.withheld or None,
+        "withheld_code": code_of(requests.withheld),
     }
 
 

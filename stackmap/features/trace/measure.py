@@ -60,7 +60,7 @@ class Tracer:
         with ExitStack() as stack:
             self._instruments.install(stack)
             self.record.sources = tuple(self._instruments.sources)
-            self._instruments.set_state("cont")
+            self._switch("cont")
             start = next(self._host.ticks(0, 1))
             self.record.times = start, start
             self.record.counters = self._host.read(diskstats.PATH), ""
@@ -104,7 +104,7 @@ class Tracer:
         if self._is_complete:
             return
         record, instruments = self.record, self._instruments
-        instruments.set_state("pause")
+        self._switch("pause")
         record.counters = record.counters[0], self._host.read(diskstats.PATH)
         spent = instruments.spent()
         self._overhead.look(spent.taken)
@@ -119,6 +119,12 @@ class Tracer:
         record.dm_stats = instruments.statistics()
         record.notes = tuple(instruments.notes)
         self._is_complete = True
+
+    def _switch(self, state: str) -> None:
+        """Let all histograms count or none, and note how long that took: some count then, and others do not."""
+        start = self._host.clock()
+        self._instruments.set_state(state)
+        self.record.switching += self._host.clock() - start
 
     def result(self) -> TraceRecord:
         """Stop counting; return what was counted. ``SourceError`` if no probe fired while there was I/O."""

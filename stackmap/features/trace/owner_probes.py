@@ -144,11 +144,11 @@ def submit_probe(offsets: probes.Offsets) -> Probe:
 def triggers(again: int) -> Iterator[Trigger]:
     """Yield the triggers that count requests, bytes and latencies by owner; *again*: see ``is_first``."""
     wanted = f"size > 0 && op < 2{probes.is_first(again)}"
-    start = "hist:keys=bio:started=common_timestamp.usecs,group=cg,by=common_pid"
+    start = "hist:keys=bio,dev:started=common_timestamp.usecs,group=cg,by=common_pid"
     yield Trigger(SUBMIT_EVENT, f"{start}:size={ENTRIES} if {wanted}", counts=False)
     for key in ("cg", "common_pid.execname"):
         yield Trigger(SUBMIT_EVENT, f"hist:keys=dev,{key},op:vals=size:size={ENTRIES} if {wanted}")
-    took = "hist:keys=bio:took=common_timestamp.usecs-$started"
+    took = "hist:keys=bio,dev:took=common_timestamp.usecs-$started"
     action = f"onmatch({GROUP}.{SUBMIT}).{LATENCY}(dev,op,$group,$by,$took)"
     yield Trigger(END_EVENT, f"{took}:{action}:size={ENTRIES} if left == 1 && op < 2", counts=False)
     for key in ("cg", "thread"):

@@ -1,8 +1,10 @@
 """
 The probes and triggers of a trace, for the structures of the running kernel.
 
-A request is identified by the address of its bio. So a map needs one entry per bio that was in memory at
-the same time, not one per sector. Latency is counted in buckets at most 5 % wide, in ranges of a factor of 8.
+A request is identified by the address of its bio and its device: the copies that dm and md make of a bio have
+its device's number, and an address that another had before. So a map needs one entry per bio that was in memory
+at the same time, not one per sector. No key is a string: from about Linux 6.16 the bytes after its end are part of
+the key, and nearly every request has an entry of its own. Latency is counted in buckets at most 5 % wide, in ranges of a factor of 8.
 """
 
 from __future__ import annotations
@@ -57,6 +59,11 @@ DISPATCH_EVENT = f"{GROUP}/{DISPATCH}"
 LATENCY_EVENT, GAP_EVENT = f"synthetic/{LATENCY}", f"synthetic/{GAP}"
 QUEUED_EVENT, SERVED_EVENT = f"synthetic/{QUEUED}", f"synthetic/{SERVED}"
 ROW_EVENT = f"{GROUP}/{ROW}"
+
+# Directions by the letters of a tracepoint: an F before the operation asks for a flush. WRITE_ZEROES is N, or WZ
+# from about Linux 6.16 on.
+READS = '(rwbs ~ "R*" || rwbs ~ "FR*")'
+WRITES = '(rwbs ~ "W*" || rwbs ~ "FW*") && !(rwbs ~ "*Z*")'
 
 LEAST, FACTOR, RANGES = 8000, 8, 8  # ns: below 8 µs, below 64 µs … above 2.1 s
 STEPS = 160  # buckets below the end of a range; 20 at its beginning, so each is at most 5 % wide
@@ -135,9 +142,11 @@ def row_probe(offsets: Offsets) -> Probe:
     return Probe(ROW, ROW_SYMBOL, tuple(fields))
 
 
-def size_trigger(event: str, numbers: Iterable[int]) -> Trigger:
-    """Return the count of sizes by a block tracepoint: at arrival (``QUEUE_EVENT``) or dispatch (``ISSUE_EVENT``)."""
-    return Trigger(event, f"hist:keys=dev,rwbs,nr_sector:size=16384{_only(numbers)}")
+def size_triggers(event: str, numbers: Iterable[int]) -> Iterator[Trigger]:
+    """Yield the counts of sizes by a block tracepoint: at arrival (``QUEUE_EVENT``) or dispatch (``ISSUE_EVENT``)."""
+    chosen = _only(numbers, " && ")
+    for letters in (READS, WRITES):
+        yield Trigger(event, f"hist:keys=dev,nr_sector:size=16384 if {letters}{chosen}")
 
 
 def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
@@ -145,11 +154,11 @@ def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Tr
     chosen = _only(numbers, " && ")
     first = is_first(again)
     # Two variables of one value: reading a variable clears it.
-    start = "hist:keys=bio:started=common_timestamp,queued=common_timestamp"
+    start = "hist:keys=bio,dev:started=common_timestamp,queued=common_timestamp"
     condition = f"size > 0 && op < 2{first}{chosen}"
     yield Trigger(SUBMIT_EVENT, f"{start}:size={BIOS} if {condition}", counts=False)
     action = f"onmatch({GROUP}.{SUBMIT}).{LATENCY}(dev,op,$took)"
-    end = f"hist:keys=bio:took=common_timestamp-$started:{action}:size={BIOS}"
+    end = f"hist:keys=bio,dev:took=common_timestamp-$started:{action}:size={BIOS}"
     yield Trigger(END_EVENT, f"{end} if left == 1 && op < 2{chosen}", counts=False)
     yield from _histograms(LATENCY_EVENT, len(numbers) or ALL)
 
@@ -162,10 +171,10 @@ def dispatch_triggers(numbers: tuple[int, ...], disks: int) -> Iterator[Trigger]
     """
     chosen = _only(numbers, " && ")
     action = f"onmatch({GROUP}.{SUBMIT}).{QUEUED}(dev,op,$waited)"
-    text = "hist:keys=bio:waited=common_timestamp-$queued,dispatched=common_timestamp"
+    text = "hist:keys=bio,dev:waited=common_timestamp-$queued,dispatched=common_timestamp"
     yield Trigger(DISPATCH_EVENT, f"{text}:{action}:size={BIOS} if op < 2{chosen}", counts=False)
     action = f"onmatch({GROUP}.{DISPATCH}).{SERVED}(dev,op,$ran)"
-    end = f"hist:keys=bio:ran=common_timestamp-$dispatched:{action}:size={BIOS}"
+    end = f"hist:keys=bio,dev:ran=common_timestamp-$dispatched:{action}:size={BIOS}"
     yield Trigger(END_EVENT, f"{end} if left == 1 && op < 2{chosen}", counts=False)
     for event in (QUEUED_EVENT, SERVED_EVENT):
         yield from _histograms(event, disks)
@@ -185,12 +194,12 @@ def _histograms(event: str, devices: int) -> Iterator[Trigger]:
 
 def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
     """Yield the triggers that count sequential requests: those that begin where the device's previous one ended."""
-    chosen = _only(numbers)
+    chosen = _only(numbers, " && ")
     keys = "hist:keys=dev"
-    text = f"{keys}:reached=sector+nr_sector:size=2048{chosen}"
+    text = f"{keys}:reached=sector+nr_sector:size=2048 if nr_sector > 0{chosen}"
     yield Trigger(QUEUE_EVENT, text, counts=False)
     action = f"onmatch(block.block_bio_queue).{GAP}(dev,op,$gap)"
-    condition = f" if size > 0 && op < 2{is_first(again)}" + _only(numbers, " && ")
+    condition = f" if size > 0 && op < 2{is_first(again)}{chosen}"
     text = f"{keys}:gap=sector-$reached:{action}:size=2048{condition}"
     yield Trigger(SUBMIT_EVENT, text, counts=False)
     yield Trigger(GAP_EVENT, "hist:keys=dev,op:size=4096 if gap == 0")
@@ -228,7 +237,7 @@ def is_first(again: int | None) -> str:
     return "" if again is None else f" && !(flags & {1 << again})"
 
 
-def _only(numbers: Iterable[int], word: str = " if ") -> str:
+def _only(numbers: Iterable[int], word: str) -> str:
     """Return the filter for these devices, "" for all; more than ``MAX_FILTERED`` are all."""
     chosen = list(numbers)
     if not 0 < len(chosen) <= MAX_FILTERED:
@@ -244,7 +253,7 @@ def _power(least: int) -> int:
 def sizes(numbers: tuple[int, ...]) -> ProbeSet:
     """Return the counts of sizes at every layer and at disks; they need no probes."""
     events = (QUEUE_EVENT, ISSUE_EVENT)
-    return ProbeSet(triggers=tuple(size_trigger(each, numbers) for each in events))
+    return ProbeSet(triggers=tuple(t for each in events for t in size_triggers(each, numbers)))
 
 
 def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> ProbeSet:
@@ -253,7 +262,7 @@ def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> 
         (submit_probe(offsets), end_probe(offsets)),
         AT_LAYERS,
         (
-            size_trigger(QUEUE_EVENT, numbers),
+            *size_triggers(QUEUE_EVENT, numbers),
             *sequence_triggers(numbers, again),
             *latency_triggers(numbers, again),
         ),
@@ -266,13 +275,13 @@ def at_disks(offsets: Offsets | None, numbers: tuple[int, ...], count: int) -> P
 
     *offsets*: None if the kernel has no function to probe. Without these or a request's members, only sizes are counted.
     """
-    size = size_trigger(ISSUE_EVENT, numbers)
+    size = tuple(size_triggers(ISSUE_EVENT, numbers))
     if offsets is None or not all(member in offsets for member in REQUEST):
-        return ProbeSet(triggers=(size,))
+        return ProbeSet(triggers=size)
     return ProbeSet(
         (dispatch_probe(offsets),),
         AT_DISKS,
-        (size, *dispatch_triggers(numbers, count)),
+        (*size, *dispatch_triggers(numbers, count)),
     )
 
 

@@ -8,6 +8,7 @@ kernel printed.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,7 @@ from stackmap.features.trace import dm_stats, probes
 from stackmap.host import Host
 from stackmap.host.capture_format import TRACE
 from stackmap.model.units import SECTOR
-from stackmap.sources import trace_text
+from stackmap.sources import diskstats, trace_text
 from stackmap.sources.trace_text import LIMIT, Entry, Histogram, number_of
 
 READ, WRITE, BOTH = "read", "write", "both"
@@ -43,6 +44,7 @@ class TraceRecord:
     ``counters``: /proc/diskstats before and after, at ``times``. ``dm_major``: the major number of dm devices.
     ``hits``: how often probes fired; without probes, the requests. ``missed``: hits that the kernel skipped.
     ``cost``: mean CPU time per hit, in seconds. ``peak``: the highest share of all CPU time in any second.
+    ``switching``: seconds that it took to let all histograms count, and to let none, together.
     ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
     ``notes``: what is missing, and why.
     """
@@ -53,6 +55,7 @@ class TraceRecord:
     hits: int = 0
     missed: int = 0
     peak: float | None = None
+    switching: float = 0.0
     added: tuple[float, float] | None = None
     dm_major: int = 0
     texts: dict[str, str] = field(default_factory=dict)
@@ -73,6 +76,15 @@ class TraceRecord:
         if self.cost is None:
             return None
         return self.hits * self.cost / self.seconds / self.cpus
+
+    def in_flight(self, number: str) -> int:
+        """Return how many requests the device *number* had in flight at the start and at the end together."""
+        return sum(
+            int(words[diskstats.GAUGE])
+            for text in self.counters
+            for words in map(str.split, text.splitlines())
+            if len(words) > diskstats.GAUGE and ":".join(words[:2]) == number
+        )
 
     def to_json(self) -> str:
         """Return the record as text."""
@@ -99,7 +111,7 @@ class TraceRecord:
         """Raise ``ValueError`` for a value that no trace has."""
         whole = (self.cpus, self.hits, self.missed, self.dm_major)
         texts = (*self.texts.items(), *self.dm_stats.items(), self.slices, self.sources, self.notes)
-        known = (each for each in (self.cost, self.peak) if each is not None)
+        known = (each for each in (self.cost, self.peak, self.switching) if each is not None)
         shares = (*self.times, *known, *(self.added or ()))
         if not (
             all(type(number) is int and 0 <= number < LIMIT for number in whole)
@@ -131,7 +143,7 @@ class Trace:
     after it. ``sizes``: of requests on arrival, in bytes. ``dispatched``: sizes after merging in a disk's queue.
     ``sequential``: requests that began where the previous one of the device ended, ``rows``: row updates by
     parity array; None if they were not traced. ``member_bytes``: data and parity that md wrote, by member.
-    ``dropped``: hits without room in a map. ``slices``: for each part of the time, the latencies that changed in
+    ``dropped``: hits without room in a map; ``full``: the events with such maps. ``slices``: for each part of the time, the latencies that changed in
     it, counted from the start of the trace. ``record``: what was counted from; it has the cost of the trace too.
     """
 
@@ -145,6 +157,7 @@ class Trace:
     rows: Mapping[str, Rows] | None = None
     member_bytes: Mapping[str, int] = field(default_factory=dict)
     dropped: int = 0
+    full: frozenset[str] = frozenset()
     slices: tuple[Mapping[Key, Counts], ...] = ()
     record: TraceRecord = field(default_factory=TraceRecord)
 
@@ -169,6 +182,7 @@ def parse(record: TraceRecord) -> Trace:
         rows=None if rows is None else _rows(rows, record.dm_major),
         member_bytes=_member_bytes(histograms.get(probes.SUBMIT_EVENT, ())),
         dropped=sum(each.dropped for group in histograms.values() for each in group),
+        full=frozenset(e for e, group in histograms.items() if any(h.dropped for h in group)),
         slices=tuple(_latency(trace_text.parse_histograms(text)) for text in record.slices),
         record=record,
     )
@@ -202,19 +216,29 @@ def _dm_latency(texts: Mapping[str, str]) -> Mapping[Key, Counts]:
 
 def _sizes(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
     sizes: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
-    for entry in entries_of(histograms):
-        if "nr_sector" not in entry.keys:
-            continue
-        direction = _direction(entry.text("rwbs"))
-        size = entry.number("nr_sector") * SECTOR
-        if direction and size:
-            sizes[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
+    for histogram in histograms:
+        filtered = _FILTERED.search(histogram.trigger)
+        for entry in histogram.entries:
+            if "nr_sector" not in entry.keys:
+                continue
+            # In a trace of before, the letters were a key.
+            direction = _direction(filtered[1] if filtered else entry.text("rwbs"))
+            size = entry.number("nr_sector") * SECTOR
+            if direction and size:
+                sizes[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
     return sizes
 
 
+_FILTERED = re.compile(r'rwbs ~ "([RW])\*"')  # of the triggers of one direction
+
+
 def _direction(flags: str) -> str:
-    """Return the direction in a tracepoint's letters: "FWS" is a write, "D" and "F" are neither."""
-    if "D" in flags or "N" in flags:
+    """
+    Return the direction in a tracepoint's letters: "FWS" is a write, "D", "F" and WRITE_ZEROES are neither.
+
+    WRITE_ZEROES is "N", or "WZ" from about Linux 6.16 on.
+    """
+    if not {"D", "N", "Z"}.isdisjoint(flags):
         return ""
     return READ if "R" in flags else WRITE if "W" in flags else ""
 

@@ -21,7 +21,7 @@ def with_traced_rows(host: Host, topology: Topology) -> Topology:
     except SourceError:
         return topology
     # Only a capture with a trace pays for its readers.
-    from stackmap.features.trace.figures import is_sound, row_updates
+    from stackmap.features.trace.figures import row_updates
     from stackmap.features.trace.record import TraceRecord, parse
 
     trace = parse(TraceRecord.from_json(text))
@@ -30,7 +30,7 @@ def with_traced_rows(host: Host, topology: Topology) -> Topology:
         for device in topology.devices.values():
             parity = device.layout is not None and device.layout.parity
             rows = row_updates(topology, device, trace) if parity else None
-            share = rows.full_share if rows and is_sound(rows) else None
+            share = rows.full_share if rows and rows.self_check is not None else None
             if share is not None:
                 yield device._replace(full_stripes=(share, trace.seconds))
             else:

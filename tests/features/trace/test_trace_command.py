@@ -57,8 +57,8 @@ def arrived(device, rwbs, sectors, count):
 LATENCIES = [
     latency(LV, 1, 20_000_000, 110),
     latency(LV, 0, 5_000_000, 50),
-    *(latency(device, 1, 5_000_000, 100) for device in (*IMAGES[:3], *DISKS[:3])),
-    *(latency(device, 1, 40_960_000, 100, 1638400) for device in (IMAGES[3], DISKS[3])),
+    *(latency(device, 1, 5_000_000, 210) for device in (*IMAGES[:3], *DISKS[:3])),
+    *(latency(device, 1, 40_960_000, 210, 1638400) for device in (IMAGES[3], DISKS[3])),
 ]
 ARRIVED = [
     arrived(LV, "WS", 8, 100),
@@ -73,7 +73,11 @@ WRITTEN = [(f"dev: {device}", 210, f"  size: {210 * PAGE}") for device in IMAGES
 
 
 def record(**changes):
-    counters = (SAMPLE / "proc" / "diskstats").read_text()
+    lines = (SAMPLE / "proc" / "diskstats").read_text().splitlines()
+    words = [line.split() for line in lines]
+    counters = "\n".join(
+        " ".join([*line[:11], "0", *line[12:]]) for line in words
+    )  # none in flight
     texts = {
         probes.LATENCY_EVENT: histogram("hist:keys=dev,op,lat.buckets=204800", LATENCIES),
         probes.QUEUE_EVENT: histogram("hist:keys=dev,rwbs,nr_sector", ARRIVED),
@@ -170,10 +174,56 @@ def test_all_busy_stacks_without_a_name(capture):
     assert [stack["device"] for stack in found["stacks"]] == ["dm-8"]
 
 
-def test_rows_that_do_not_add_up_are_not_to_be_relied_on(capture):
+def test_rows_that_do_not_add_up_are_withheld(capture):
     texts = {**record().texts, probes.ROW_EVENT: histogram("hist:keys=dm,rcw,pages", ROWS[1:])}
-    text = run(capture(record(texts=texts).to_json()), "trace", "vm-disk1")
-    assert "do not rely on these rows" in " ".join(text.split())
+    path = capture(record(texts=texts).to_json())
+    text = " ".join(run(path, "trace", "vm-disk1").split())
+    assert "row updates are unknown: they hold 1.0862 of the bytes written" in text
+    (stack,) = json.loads(run(path, "trace", "-J", "vm-disk1"))["stacks"]
+    assert set(stack["parity"]["rows"].values()) == {None}
+    assert stack["parity"]["reason_code"] == "self-check"
+
+
+@pytest.mark.parametrize(("latencies", "withheld"), [(110, None), (109, "count"), (111, "count")])
+def test_latencies_of_more_or_fewer_requests_are_withheld(capture, latencies, withheld):
+    """The exact number of requests stands by itself; other directions and layers are not touched."""
+    found = [latency(LV, 1, 20_000_000, latencies), *LATENCIES[1:]]
+    texts = record().texts | {probes.LATENCY_EVENT: histogram("hist:keys=dev,op,lat", found)}
+    path = capture(record(texts=texts).to_json())
+
+    (stack,) = json.loads(run(path, "trace", "-J", "vm-disk1"))["stacks"]
+    top, *_, disks = stack["layers"]
+
+    assert (top["write"]["count"], top["write"]["withheld_code"]) == (110, withheld)
+    assert (top["write"]["latency_us"] is None) == (withheld is not None)
+    assert top["read"]["latency_us"]["p50"] == disks["write"]["latency_us"]["p50"]
+    text = " ".join(run(path, "trace", "vm-disk1").split())
+    said = f"no latencies of the writes of vghdd/vm-disk1: {latencies} latencies were counted of 110 requests"
+    assert (said in text) == (withheld is not None)
+
+
+def test_latencies_of_requests_in_flight_are_not_withheld(capture):
+    """Nor of those that came while some histograms counted and others did not yet."""
+    few = [latency(LV, 1, 20_000_000, 108), *LATENCIES[1:]]
+    texts = record().texts | {probes.LATENCY_EVENT: histogram("hist:keys=dev,op,lat", few)}
+
+    def top(**changes):
+        found = run(capture(record(texts=texts, **changes).to_json()), "trace", "-J", "vm-disk1")
+        return json.loads(found)["stacks"][0]["layers"][0]["write"]["latency_us"]
+
+    before = record().counters[0]
+    (line,) = [each for each in before.splitlines() if " dm-8 " in each]
+    words = line.split()
+    words[11] = "2"
+    assert top(counters=(before, before.replace(line, " ".join(words)))) is not None
+
+
+def test_latencies_of_requests_during_the_switch_are_not_withheld(capture):
+    few = [latency(LV, 1, 20_000_000, 108), *LATENCIES[1:]]
+    texts = record().texts | {probes.LATENCY_EVENT: histogram("hist:keys=dev,op,lat", few)}
+    text = record(texts=texts, switching=0.2).to_json()  # 10 s of 110 requests
+    found = json.loads(run(capture(text), "trace", "-J", "vm-disk1"))
+    assert found["stacks"][0]["layers"][0]["write"]["latency_us"] is not None
 
 
 def test_the_latency_of_disks_is_divided_at_the_dispatch(capture):

@@ -11,7 +11,7 @@ from stackmap.features.trace.probes import (
     require,
     row_probe,
     row_triggers,
-    size_trigger,
+    size_triggers,
     submit_probe,
 )
 
@@ -58,7 +58,7 @@ def test_every_latency_is_in_exactly_one_histogram_with_buckets_of_5_percent():
 @pytest.mark.parametrize("count", [1, 48, 49])
 def test_a_filter_of_devices_fits_a_page(count):
     numbers = tuple(range(4_000_000_000, 4_000_000_000 + count))
-    for trigger in (size_trigger(probes.QUEUE_EVENT, numbers), *latency_triggers(numbers, 7)):
+    for trigger in (*size_triggers(probes.QUEUE_EVENT, numbers), *latency_triggers(numbers, 7)):
         assert len(trigger.text) < 4096
         assert ("dev ==" in trigger.text) == (
             count <= probes.MAX_FILTERED and "synthetic" not in trigger.event
