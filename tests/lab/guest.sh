@@ -5,7 +5,7 @@
 # from counters is checked against: nothing in it is derived. tests/lab/truth.py reads FILE.
 # No key is a string: from about Linux 6.16 the bytes after its end are part of the key. So each kind has a
 # histogram of its own, by the event's letters: an F in front asks for a flush, an M at the end is metadata, and
-# WRITE_ZEROES is N, or WZ from about 6.16 on.
+# WRITE_ZEROES is N, or WZ from about 6.16 on. A "?" lets the kernel end its search at the string's end.
 tracing=/sys/kernel/tracing
 events="block_bio_queue block_rq_issue block_bio_remap block_split"
 keys_block_bio_queue=keys=dev,nr_sector
@@ -15,12 +15,12 @@ keys_block_split=keys=dev
 
 # kinds EVENT: a condition per kind that is counted of the event
 kinds() {
-    local zeroes='rwbs ~ "*Z*"' kind
-    local plain=('rwbs ~ "R*"' "rwbs ~ \"W*\" && !($zeroes)" 'rwbs ~ "FR*"' 'rwbs ~ "FW*"' 'rwbs ~ "D*"'
+    local zeroes='(rwbs ~ "WZ*" || rwbs ~ "FWZ*")' kind
+    local plain=('rwbs ~ "R*"' "rwbs ~ \"W*\" && !$zeroes" 'rwbs ~ "FR*"' "rwbs ~ \"FW*\" && !$zeroes" 'rwbs ~ "D*"'
         "(rwbs ~ \"N*\" || $zeroes)" 'rwbs ~ "F*" && !(rwbs ~ "FR*") && !(rwbs ~ "FW*")')
     for kind in "${plain[@]}"; do
         if [ "$1" = block_bio_queue ]; then
-            printf '%s\n' "$kind && !(rwbs ~ \"*M\")" "$kind && rwbs ~ \"*M\""
+            printf '%s\n' "$kind && !(rwbs ~ \"?*M\")" "$kind && rwbs ~ \"?*M\""
         else
             printf '%s\n' "$kind"
         fi
@@ -32,9 +32,9 @@ truth_on() {
     for event in $events; do
         keys=keys_$event trigger=$tracing/events/block/$event/trigger state=""
         ! grep -q '^hist:' "$trigger" || state=:clear
-        while read -r kind; do
+        kinds "$event" | while read -r kind; do
             echo "hist:${!keys}:size=8192$state if $kind" >> "$trigger"
-        done < <(kinds "$event")
+        done
     done
 }
 

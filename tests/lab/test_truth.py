@@ -85,14 +85,14 @@ def test_a_histogram_of_one_kind_says_it_in_its_condition():
     text = "## block_bio_queue\n" + "".join(
         histogram(condition, f"{{ dev:    8388656, nr_sector:         8 }} hitcount: {count}")
         for count, condition in (
-            (3, 'rwbs ~ "R*" && !(rwbs ~ "*M")'),
-            (5, 'rwbs ~ "W*" && !(rwbs ~ "*Z*") && !(rwbs ~ "*M")'),
-            (7, 'rwbs ~ "FW*" && rwbs ~ "*M"'),
-            (11, '(rwbs ~ "N*" || rwbs ~ "*Z*") && !(rwbs ~ "*M")'),
+            (3, 'rwbs ~ "R*" && !(rwbs ~ "?*M")'),
+            (5, 'rwbs ~ "W*" && !(rwbs ~ "WZ*" || rwbs ~ "FWZ*") && !(rwbs ~ "?*M")'),
+            (7, 'rwbs ~ "FW*" && rwbs ~ "?*M"'),
+            (11, '(rwbs ~ "N*" || (rwbs ~ "WZ*" || rwbs ~ "FWZ*")) && !(rwbs ~ "?*M")'),
         )
     )
     text += "## block_bio_remap\n" + histogram(
-        'rwbs ~ "W*" && !(rwbs ~ "*Z*")',
+        'rwbs ~ "W*" && !(rwbs ~ "WZ*" || rwbs ~ "FWZ*")',
         "{ dev: 8388624, old_dev: 266338307 } hitcount: 13  nr_sector: 19",
     )
     text += "## block_split\n" + histogram('rwbs ~ "R*"', "{ dev: 8388656 } hitcount: 17")

@@ -127,7 +127,7 @@ def _only(trigger: str) -> str:
     found = _ONLY.search(trigger)
     if found is None:
         return ""
-    return found["letters"] + ("M" if '&& rwbs ~ "*M"' in found["rest"] else "")
+    return found["letters"] + ("M" if '&& rwbs ~ "?*M"' in found["rest"] else "")
 
 
 def _add(truth: Truth, event: str, kind: str, match: re.Match[str], letters: str) -> None:

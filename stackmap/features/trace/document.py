@@ -133,7 +133,7 @@ def _cells(requests: Requests) -> Row:
 
 
 def _count(count: float | None) -> str:
-    return str(count)
+    return UNKNOWN if count is None else str(count)
 
 
 def _times(distribution: Distribution) -> Iterator[Cell]:

@@ -353,8 +353,13 @@ def _requests(trace: Trace, key: Key) -> Requests:
     if probes.ISSUE_EVENT in trace.full:
         dispatched = NO_VALUES
     uncertain = _uncertain(trace, key[0], size.count) + LOST * size.count
+    lacking = size.count - latency.count
+    # Where the kernel skipped hits, these are what lacks, and not requests at the ends of the trace.
+    fewest = (
+        LOST * size.count + trace.record.in_flight(key[0]) if trace.record.missed else uncertain
+    )
     withheld: str = ""
-    if latency.count and abs(latency.count - size.count) > uncertain:
+    if probes.LATENCY_EVENT in trace.record.texts and not -uncertain <= lacking <= fewest:
         words = f"{latency.count} latencies were counted of {size.count} requests"
         withheld, latency = Reason("count", words), NO_VALUES
     most = latency.count + uncertain

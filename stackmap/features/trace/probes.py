@@ -61,9 +61,10 @@ QUEUED_EVENT, SERVED_EVENT = f"synthetic/{QUEUED}", f"synthetic/{SERVED}"
 ROW_EVENT = f"{GROUP}/{ROW}"
 
 # Directions by the letters of a tracepoint: an F before the operation asks for a flush. WRITE_ZEROES is N, or WZ
-# from about Linux 6.16 on.
+# from about Linux 6.16 on. Only their beginnings are compared: the kernel looks for "*Z*" and "*M" beyond the end
+# of the string, too (regex_match_middle and regex_match_end in kernel/trace/trace_events_filter.c).
 READS = '(rwbs ~ "R*" || rwbs ~ "FR*")'
-WRITES = '(rwbs ~ "W*" || rwbs ~ "FW*") && !(rwbs ~ "*Z*")'
+WRITES = '(rwbs ~ "W*" || rwbs ~ "FW*") && !(rwbs ~ "WZ*" || rwbs ~ "FWZ*")'
 
 LEAST, FACTOR, RANGES = 8000, 8, 8  # ns: below 8 µs, below 64 µs … above 2.1 s
 STEPS = 160  # buckets below the end of a range; 20 at its beginning, so each is at most 5 % wide
@@ -101,7 +102,7 @@ def submit_probe(offsets: Offsets) -> Probe:
 def end_probe(offsets: Offsets) -> Probe:
     """Return the probe of a bio's end; ``left`` is 1 at the last end of a bio that was split."""
     left = dereferenced("$arg1", offsets["bio", "__bi_remaining"])
-    return Probe(END, END_SYMBOL, (*_bio_fields(offsets), f"left={left}:s32"))
+    return Probe(END, END_SYMBOL, (*_bio_fields(offsets), f"left={left}:s32"), in_interrupts=True)
 
 
 def dispatch_probe(offsets: Offsets) -> Probe:

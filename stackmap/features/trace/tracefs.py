@@ -21,11 +21,17 @@ GROUP = "stackmap"
 
 
 class Probe(NamedTuple):
-    """A kprobe event of the group; ``fields``: "dev=+8($arg1):u32"."""
+    """
+    A kprobe event of the group; ``fields``: "dev=+8($arg1):u32".
+
+    ``in_interrupts``: it fires in interrupts too. The kernel skips a kprobe that interrupts the handler of
+    another; an fprobe, where the kernel has these (CONFIG_FPROBE_EVENTS), it does not.
+    """
 
     name: str
     symbol: str
     fields: tuple[str, ...] = ()
+    in_interrupts: bool = False
 
     @property
     def line(self) -> str:
@@ -74,6 +80,7 @@ ROOT = "/sys/kernel/tracing"
 INSTANCE = f"{ROOT}/instances/{GROUP}"
 EVENTS = f"{INSTANCE}/events"
 PROBES = f"{ROOT}/kprobe_events"
+DYNAMIC = f"{ROOT}/dynamic_events"  # fprobes are defined here only
 SYNTHETIC = f"{ROOT}/synthetic_events"
 PROFILE = f"{ROOT}/kprobe_profile"
 LOCKDOWN = "/sys/kernel/security/lockdown"
@@ -102,7 +109,7 @@ def require_tracefs(host: LiveTracingHost) -> None:
 
 
 def probe_hits(host: LiveTracingHost) -> tuple[Counter[str], Counter[str]]:
-    """Return how often each probe in the kernel fired, and how often it could not run; by name without group."""
+    """Return how often each kprobe in the kernel fired, and how often it could not run; by name without group."""
     words = [line.split() for line in _text(host, PROFILE).splitlines()]
     return (
         Counter({name: int(fired) for name, fired, _ in words}),
@@ -112,7 +119,9 @@ def probe_hits(host: LiveTracingHost) -> tuple[Counter[str], Counter[str]]:
 
 def probes(host: LiveTracingHost) -> list[str]:
     """Return the lines of the probes in stackmap's group."""
-    return [line for line in _text(host, PROBES).splitlines() if f":{GROUP}/" in line]
+    lines = _text(host, PROBES).splitlines()
+    lines += (line for line in _text(host, DYNAMIC).splitlines() if line.startswith("f"))
+    return [line for line in lines if f":{GROUP}/" in line]
 
 
 def synthetic_events(host: LiveTracingHost) -> list[str]:
@@ -160,7 +169,7 @@ def remove_definitions(host: LiveTracingHost) -> list[str]:
         removed.append(f"synthetic event {line.split()[0]}")
     for line in probes(host):
         name = line.split()[0].partition(":")[2]
-        host.write(PROBES, f"-:{name}")
+        host.write(DYNAMIC if line.startswith("f") else PROBES, f"-:{name}")
         removed.append(f"probe {name}")
     return removed
 
@@ -265,11 +274,18 @@ class Tracing:
     def install(self, probe_set: ProbeSet) -> None:
         """Define the probes and synthetic events, and add the triggers."""
         for probe in probe_set.probes:
-            self._host.write(PROBES, probe.line)
+            self._define(probe)
         for event in probe_set.synthetic:
             self._host.write(SYNTHETIC, f"{event.name} {event.fields}")
         for trigger in probe_set.triggers:
             self.trigger(trigger)
+
+    def _define(self, probe: Probe) -> None:
+        if probe.in_interrupts:
+            with suppress(SourceError):  # a kernel without fprobes
+                self._host.write(DYNAMIC, f"f{probe.line.removeprefix('p')}")
+                return
+        self._host.write(PROBES, probe.line)
 
     def trigger(self, trigger: Trigger) -> None:
         """Add *trigger* to its event of the instance, or change the state of the one that is there."""

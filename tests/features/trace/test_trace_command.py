@@ -331,6 +331,30 @@ def test_a_recorded_trace_has_the_load_that_ran(path):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "withheld", "count", "rows"),
+    [("random", "count", 1135, "self-check"), ("sequential", "full-map", None, "full-map")],
+)
+def test_what_string_keys_made_false_is_withheld(name, withheld, count, rows):
+    """
+    Recorded on Linux 7.3.4 before strings were taken out of the keys.
+
+    Random writes: sizes and latencies stopped counting seconds apart, and the self-check was 2.19. 24 writes of 1 MiB
+    filled the maps of sizes, and the self-check was many times 1.
+    """
+    path = str(ROOT / "tests" / "traces" / "string-keys" / f"{name}-7.3.tar.gz")
+
+    (stack,) = json.loads(run(path, "trace", "-J", "t/r5"))["stacks"]
+
+    for found in (layer["write"] for layer in stack["layers"][:2]):
+        assert found["latency_us"] is None
+        assert found["withheld_code"] == withheld
+    assert stack["layers"][0]["write"]["count"] == count
+    assert stack["parity"]["reason_code"] == rows
+    assert (stack["parity"]["rows"]["full"] is None) == (rows == "self-check")
+    assert "None" not in run(path, "trace", "t/r5")
+
+
 def test_explain_takes_the_traced_share_if_the_counters_allow_it():
     counted = Parity(full_stripe_low=0.2, full_stripe_high=0.5)
     assert _with_traced_share(counted, 0.3).full_stripe_low == 0.3
