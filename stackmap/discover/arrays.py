@@ -24,7 +24,14 @@ def read(scan: Scan, block: Block) -> Discovered:
     properties = sysfs.udev_properties(scan.host, block.number)
     alias = properties.get("MD_DEVNAME", "")
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
-    device = base_device(scan, block, Kind.ARRAY)._replace(
+    base = base_device(scan, block, Kind.ARRAY)
+    # From about Linux 7.1 this is the full stripe of RAID4/5/6, where md cuts requests; before, 0.
+    sectors = scan.counters and sysfs.parse_int(
+        sysfs.attribute(scan.host, f"{block.path}/queue/chunk_sectors")
+    )
+    boundary = sectors * SECTOR if type(sectors) is int and sectors >= 0 else None
+    device = base._replace(
+        queue=base.queue if boundary is None else base.queue._replace(boundary=boundary),
         uuid=array.attributes["uuid"] or properties.get("MD_UUID", ""),
         layout=array.layout,
         state=array.state,

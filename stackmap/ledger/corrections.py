@@ -118,7 +118,7 @@ def counted_twice(topology: Topology, device: Device) -> bool | None:
     possible = (
         device.target == "raid"
         and device.queue.iostats is not False
-        and (_release(kernel) >= (5, 14) or not (kernel or known))
+        and (release(kernel) >= (5, 14) or not (kernel or known))
     )
     return (True if known else None) if possible else False
 
@@ -147,7 +147,7 @@ def uncounted(topology: Topology, device: Device) -> bool:
     # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
     since = (5, 14) if device.kind is Kind.ARRAY else (6, 5)
     return device.queue.iostats is False and (
-        device.merges or _release(topology.machine.kernel) >= since
+        device.merges or release(topology.machine.kernel) >= since
     )
 
 
@@ -223,7 +223,7 @@ def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | N
     return load._replace(read=read, write=write, aqu=None, busy=None)
 
 
-def _release(kernel: str) -> tuple[int, ...]:
+def release(kernel: str) -> tuple[int, ...]:
     """Return the first two numbers of a kernel release; (0, 0) if unknown."""
     match = re.match(r"(\d+)\.(\d+)", kernel)
     return (int(match[1]), int(match[2])) if match else (0, 0)

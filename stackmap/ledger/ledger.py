@@ -225,7 +225,10 @@ class Ledger:
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:
                 divisions[edge.above] = targets_of(self.topology, edge)
-        return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
+        arrivals = flow.arrivals
+        if self.sent.cuts_requests(name, direction):
+            arrivals = total.arrivals  # the pieces of a request are one
+        return Account(Amount(arrivals, flow.bytes), total, divisions)
 
     @computed_once
     def in_flight(self, names: tuple[str, ...]) -> float | None:

@@ -281,6 +281,22 @@ class Sent:
         more = ratio(whole.ios, most.arrivals) or 0.0
         return more > 1 + TOLERANCE and is_all(known, whole)
 
+    def cuts_requests(self, name: str, direction: str) -> bool:
+        """
+        Whether the array *name* counted pieces of requests, as many as cuts at the boundary of its queue can make.
+
+        A request has at most two pieces more than full ones.
+        """
+        boundary = self.topology[name].queue.boundary
+        if not boundary or not self.splits_requests(name, direction):
+            return False
+        sent = [self.down(edge, direction) or UNKNOWN for edge in self.topology.above(name)]
+        whole = sum(sent, start=NOTHING)
+        pieces = self.load(name).flow(direction).ios
+        if pieces is None or whole.arrivals is None or whole.bytes is None:
+            return False
+        return pieces <= whole.bytes / boundary + 2 * whole.arrivals
+
     def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic | None) -> Traffic:
         """Return the part of *mine* that went down *edge*; the device above sent the *whole*, None: no more than *mine*."""
         fan = fan_of(self.topology, edge.above, edge.role)

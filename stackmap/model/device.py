@@ -116,6 +116,7 @@ class Queue(NamedTuple):
     Sizes are bytes. ``iostats``: whether the kernel counts the device's I/O; on dm-raid, it counts twice.
     ``scheduler``: the available ones, the chosen one in brackets. ``write_cache``: "write back" or "write
     through". ``alignment_offset``: bytes by which the device begins past its disk's alignment boundary.
+    ``boundary``: of an array, bytes at whose multiples the kernel cuts requests before it counts them; 0: nowhere.
     """
 
     iostats: bool | None = None
@@ -130,6 +131,7 @@ class Queue(NamedTuple):
     write_cache: str | None = None
     max_sectors_kb: int | None = None
     alignment_offset: int | None = None
+    boundary: int | None = None
 
 
 NO_QUEUE = Queue()

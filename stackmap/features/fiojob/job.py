@@ -31,6 +31,7 @@ COARSE = 25.0  # requests per second: fio's rate_iops is a whole number, too coa
 SOURCE_TEXT = {
     SizeSource.ONE: "one size: in every interval, bytes = requests × size",
     SizeSource.TWO: "two sizes: in every interval, bytes are a whole number of requests of each",
+    SizeSource.PIECES: "probably; md cuts requests at full stripes before it counts them, and the pieces fit this size",
     SizeSource.MEANS: "means of intervals: counters do not show single requests, so different sizes "
     "within an interval appear as their mean",
     SizeSource.GIVEN: "as given by the user, not measured",

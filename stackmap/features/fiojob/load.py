@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from stackmap.features.fiojob.sizes import Row, Sizes, sizes_of
+from stackmap.features.fiojob.sizes import Row, Sizes, SizeSource, sizes_of
 from stackmap.features.whatif.measured import Measured, measured, users_of
 from stackmap.features.whatif.pattern import pattern_of
 from stackmap.features.whatif.volume_context import VolumeContext, volume_context
@@ -179,12 +179,15 @@ class LoadMeasurement:
 
     def _stream(self, direction: str, span: float, access: AccessPattern) -> Stream | None:
         rows = self._rows[direction]
-        sizes = sizes_of(rows)
+        boundary = self.topology[self.name].queue.boundary
+        sizes = sizes_of(rows, boundary)
         if sizes is None:
             return None
         queues = sorted(self._queues[direction])
         queue = queues[min(len(queues) - 1, int(BUSIEST * len(queues)))] if queues else None
-        rate = math.fsum(n for n, _ in rows) / span
+        counted = math.fsum(n for n, _ in rows)
+        is_cut = sizes.source is SizeSource.PIECES
+        rate = (sum(sizes.requests.values()) if is_cut else counted) / span
         known = self.given.get(direction, sizes)
         return Stream(direction, rate, sizes.mean, known, queue, access)
 

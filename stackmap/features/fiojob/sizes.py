@@ -22,6 +22,8 @@ from stackmap.model.units import SECTOR
 PAGE = 4096
 # Usual sizes: powers of two, and 1.5 times these.
 USUAL = tuple(sorted({size << by for by in range(14) for size in (SECTOR, 3 * SECTOR)}))
+POWERS = tuple(PAGE << by for by in range(11))
+MEAN_TOLERANCE = 0.005  # of the mean size of pieces
 CHANCE = 1e-5  # probability that intervals fit two sizes by chance
 MAX_STRAYS = 0.1  # of the requests may be in intervals with foreign ones, such as a probe by udev
 MIN_SHARE = 0.04  # of the requests; rarer sizes join their neighbours
@@ -37,11 +39,12 @@ class SizeSource(StrEnum):
     """
     Where sizes come from.
 
-    ``ONE`` or ``TWO`` true sizes, ``MEANS`` of intervals, or ``GIVEN`` by the user.
+    ``ONE`` or ``TWO`` true sizes, put together from ``PIECES``, ``MEANS`` of intervals, or ``GIVEN`` by the user.
     """
 
     ONE = "one"
     TWO = "two"
+    PIECES = "pieces"
     MEANS = "means"
     GIVEN = "given"
 
@@ -95,15 +98,42 @@ def parse_sizes(text: str) -> Sizes:
     return Sizes(requests, SizeSource.GIVEN)
 
 
-def sizes_of(rows: Sequence[Row]) -> Sizes | None:
-    """Return the request sizes of *rows*, one per interval; None without requests."""
+def sizes_of(rows: Sequence[Row], boundary: int | None = None) -> Sizes | None:
+    """
+    Return the request sizes of *rows*, one per interval; None without requests.
+
+    *boundary*: bytes at whose multiples an array cuts requests before it counts them.
+    """
     busy = [(n, size) for n, size in rows if n > 0 and size > 0]
     if not busy:
         return None
+    if boundary and (whole := _put_together(busy, boundary)):
+        return whole
     if all(abs(n - round(n)) < WHOLE_TOLERANCE and abs(size - round(size)) < 1 for n, size in busy):
         counted = Counter((round(n), round(size)) for n, size in busy)
         return _one(counted) or _two(counted) or _means(busy)
     return _means(busy)
+
+
+def _put_together(rows: Sequence[Row], boundary: int) -> Sizes | None:
+    """
+    Return the only power of two whose pieces are as large on average as those counted; None if none or several are.
+
+    The requests begin at any multiple of what their size and the boundary have in common, so one of *size* has
+    ``1 + (size - common) / boundary`` pieces on average.
+    """
+    pieces, total = (math.fsum(column) for column in zip(*rows, strict=True))
+    means = {
+        size: size / (1 + (size - math.gcd(size, boundary)) / boundary)
+        for size in POWERS
+        if boundary % size
+    }
+    fitting = [
+        size
+        for size, mean in means.items()
+        if math.isclose(total / pieces, mean, rel_tol=MEAN_TOLERANCE)
+    ]
+    return Sizes({fitting[0]: total / fitting[0]}, SizeSource.PIECES) if len(fitting) == 1 else None
 
 
 def _one(rows: Mapping[tuple[int, int], int]) -> Sizes | None:

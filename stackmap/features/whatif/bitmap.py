@@ -198,7 +198,7 @@ def counted_page_writes(measured: Measured, context: VolumeContext) -> float | N
     devices = len(context.metadata) or len(context.members)
     if measured.metadata is None or not devices:
         return None
-    return measured.metadata.requests / context.requests_per_page / devices
+    return measured.metadata.requests / measured.per_page / devices
 
 
 def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
@@ -225,7 +225,7 @@ def present_metadata(measured: Measured, context: VolumeContext) -> Metadata:
     if measured.metadata is None:
         return Metadata()
     sent, carried = exact(measured.metadata.requests), exact(measured.metadata.bytes)
-    done = sent if context.flushes_counted else sent.scaled(1 / context.requests_per_page)
+    done = sent if context.flushes_counted else sent.scaled(1 / measured.per_page)
     return Metadata(Added(sent, carried), Added(done, carried))
 
 
@@ -279,7 +279,7 @@ class BitmapModel(NamedTuple):
         written = by_chance.limited(self._most_page_writes(bitmap, scale)).scaled(
             self.layout.members
         )
-        sent, carried = context.requests_per_page, written.scaled(bitmap.page_bytes)
+        sent, carried = whole.per_page, written.scaled(bitmap.page_bytes)
         return Metadata(
             members=Added(written.scaled(sent), carried),
             disks=Added(written.scaled(sent if context.flushes_counted else 1), carried),

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from stackmap.features.whatif.quantities import Stream
 from stackmap.features.whatif.volume_context import Bitmap, VolumeContext
 from stackmap.ledger.amounts import Traffic
+from stackmap.ledger.corrections import release
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.member_writes import flushes_sent, has_bitmap
 from stackmap.ledger.parity import SKEW
@@ -22,7 +23,10 @@ from stackmap.model.load import IDLE, Flow, Load, ratio
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Topology
 
-DISK_FLUSHES_PER_PAGE = 3
+# A page of the bitmap is written with PREFLUSH and FUA. At the rmeta sub-LV dm splits that into an empty flush
+# and the page, from about Linux 7.0 it does not; on md's own members it counts once (stackmap-kernel(7), "Bitmap").
+SPLIT, WHOLE = 2, 1  # requests per page
+WHOLE_SINCE = (7, 0)
 ON_ONE_DEVICE = "on one device they cannot be separated from writes"
 ON_COPIES = "where every member is a copy, they cannot be separated from writes"
 UNSEEN = "the input has no figures for its members"
@@ -39,6 +43,7 @@ class Measured(NamedTuple):
     merging. ``metadata``: writes of the bitmap.
     ``depth``: writes in flight while any request is, ``queue``: all requests.
     ``fua_writes``: writes with FUA. ``alike``: whether the writes of all intervals have one mean size.
+    ``per_page``: requests per write of a page of LVM's bitmap, see ``page_requests``.
     ``most_page_writes``: where the bitmap is not counted, the disks' writes at each member: it has no more.
     """
 
@@ -53,6 +58,7 @@ class Measured(NamedTuple):
     depth: float = 1.0
     queue: float = 1.0
     fua_writes: float | None = None
+    per_page: int = SPLIT
     seconds: float | None = None
     flushes_reason: str = ""
     alike: bool = False
@@ -86,12 +92,29 @@ class Measured(NamedTuple):
         return self.read.requests + self.write.requests + self.known_flushes
 
 
+def page_requests(ledger: Ledger, context: VolumeContext) -> int:
+    """
+    Return the requests at a member per write of a bitmap page.
+
+    Where dm splits them, the mean write at the rmeta sub-LVs is half a page. Without writes there, the kernel's
+    release decides.
+    """
+    if not context.lvm:
+        return WHOLE
+    written = _arrived(ledger, context.metadata, "write")
+    if written is not None and written.requests and context.bitmap is not None:
+        mean = written.bytes / written.requests
+        return WHOLE if mean > (1 / SPLIT + 1) / 2 * context.bitmap.page_bytes else SPLIT
+    return WHOLE if release(ledger.topology.machine.kernel) >= WHOLE_SINCE else SPLIT
+
+
 def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
     """Return the measured figures of the volume; None if its reads and writes are unknown."""
     own = ledger.load(context.device.name)
     read, write = own.read, own.write
     if None in (read.ios, read.bytes, write.ios, write.bytes):
         return None
+    per_page = page_requests(ledger, context)
     ours = ledger.share(context.device.name, context.disks)
     reads, writes = (ledger.flow(context.disks, way) for way in ("read", "write"))
     disk_flushes = ledger.flow(context.disks, "flush").ios
@@ -111,23 +134,24 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
         metadata=below.metadata,
         depth=_in_flight(own, own.write.wait),
         queue=_in_flight(own, own.total.wait),
-        fua_writes=_fua_of(context, below, disk_flushes) if write_share == 1 else None,
+        fua_writes=_fua_of(context, below, disk_flushes, per_page) if write_share == 1 else None,
         seconds=ledger.seconds,
         flushes_reason="" if no_writes else below.flushes_reason,
-        most_page_writes=None if below.metadata else _pages_of(writes.ios, context),
+        per_page=per_page,
+        most_page_writes=None if below.metadata else _pages_of(writes.ios, context, per_page),
     )
 
 
-def _pages_of(requests: float | None, context: VolumeContext) -> float | None:
+def _pages_of(requests: float | None, context: VolumeContext, per_page: int) -> float | None:
     """Return the page writes at each member if the disks' *requests* were all the bitmap's."""
     devices = len(context.metadata) or len(context.members)
     if requests is None or not devices:
         return None
-    return requests / devices / (context.requests_per_page if context.flushes_counted else 1)
+    return requests / devices / (per_page if context.flushes_counted else 1)
 
 
 def fua_writes(
-    layout: Layout, disk_flushes: float | None, sent: float, pages: float
+    layout: Layout, disk_flushes: float | None, sent: float, pages: float, per_page: int = SPLIT
 ) -> float | None:
     """
     Return the writes per second with FUA that a volume of *layout* received; None without flush counters.
@@ -135,25 +159,25 @@ def fua_writes(
     A disk with a write cache and without FUA, as most SCSI and SATA disks, flushes once
     more after each such write (block/blk-flush.c). *disk_flushes*: those the disks did, *sent*: those
     sent to the members, *pages*: writes of bitmap pages on all members; per second. A page of
-    LVM's bitmap costs three flushes: dm splits it into an empty flush with FUA (two) and the page (one).
+    LVM's bitmap costs two flushes, or three of *per_page* 2: the empty flush has FUA (two), and the page (one).
     """
     if disk_flushes is None:
         return None
-    known = sent + DISK_FLUSHES_PER_PAGE * pages
+    known = sent + (per_page + 1) * pages
     if disk_flushes <= known * (1 + SKEW):
         return 0.0
     return (disk_flushes - known) / (1 + layout.parity if layout.parity else layout.copies)
 
 
-def _fua_of(context: VolumeContext, below: Members, disk_flushes: float | None) -> float | None:
+def _fua_of(
+    context: VolumeContext, below: Members, disk_flushes: float | None, per_page: int
+) -> float | None:
     """Return the writes with FUA; None where bitmap or flushes are not known."""
     pages, extra = below.metadata, below.extra
     if context.present is None or pages is None or extra is None or not context.metadata:
         return None
     sent = extra * len(context.members)
-    return fua_writes(
-        context.present, disk_flushes, sent, pages.requests / context.requests_per_page
-    )
+    return fua_writes(context.present, disk_flushes, sent, pages.requests / per_page, per_page)
 
 
 def _sent(own: Flow) -> float:

@@ -32,7 +32,7 @@ from stackmap.features.whatif.bitmap import (
     regions_for,
     superblock_writes,
 )
-from stackmap.features.whatif.measured import Measured
+from stackmap.features.whatif.measured import Measured, page_requests
 from stackmap.features.whatif.predicted_stripe_cost import Cost, run_of, scattered, sequential
 from stackmap.features.whatif.quantities import Stream
 from stackmap.features.whatif.volume_context import VolumeContext
@@ -75,7 +75,13 @@ def possible_loads(
         moved = members.read.bytes, members.write.bytes
         below = [None if size is None else Stream(size / PAGE, size) for size in moved]
     return total, [
-        Measured(read, write, members_read=below[0], members_write=below[1], seconds=ledger.seconds)
+        Measured(
+            *(read, write),
+            members_read=below[0],
+            members_write=below[1],
+            per_page=page_requests(ledger, context),
+            seconds=ledger.seconds,
+        )
         for read, write in _splits(total, own.read.bytes, own.write.bytes, chunk or PAGE)
     ]
 

@@ -14,9 +14,6 @@ from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import PAGE, RAID_LEVELS, Layout
 from stackmap.model.topology import Topology
 
-# A page of the bitmap is written with PREFLUSH and FUA. dm splits that at the rmeta sub-LV into an empty
-# flush and the page; on md's own members it counts once (stackmap-kernel(7), "Bitmap").
-REQUESTS_PER_PAGE_LVM, REQUESTS_PER_PAGE_MD = 2, 1
 Manager = Literal["lvm", "md"]
 MANAGERS: dict[Kind, Manager] = {
     Kind.ARRAY: "md",
@@ -103,11 +100,6 @@ class VolumeContext(NamedTuple):
         return self.manager != "md"
 
     @property
-    def requests_per_page(self) -> int:
-        """Requests at a member per write of a bitmap page."""
-        return REQUESTS_PER_PAGE_LVM if self.lvm else REQUESTS_PER_PAGE_MD
-
-    @property
     def bitmap(self) -> Bitmap | None:
         """The present bitmap; None if there is none, or its region size is not known."""
         if self.present is None or not self.region:
@@ -125,12 +117,15 @@ class VolumeContext(NamedTuple):
         """
         Bytes at which the present layout splits requests before it counts them, None if it does not.
 
-        dm does, md does not for parity levels (stackmap-kernel(7), "Merging and splitting").
+        dm does. For parity levels md does not, or from about Linux 7.1 at full stripes, as its queue says
+        (stackmap-kernel(7), "Merging and splitting").
         """
         layout = self.present
-        if layout is None or not layout.chunk or (layout.parity and not self.lvm):
+        if layout is None or not layout.chunk:
             return None
-        return layout.chunk
+        return (
+            (self.device.queue.boundary or None) if layout.parity and not self.lvm else layout.chunk
+        )
 
 
 def volume_context(topology: Topology, name: str) -> VolumeContext:

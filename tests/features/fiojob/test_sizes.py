@@ -120,3 +120,30 @@ def test_percents_are_a_hundred(requests):
 
     assert sum(found.values()) == 100
     assert all(percent > 0 for percent in found.values())
+
+
+@pytest.mark.parametrize(
+    ("size", "boundary", "expected"),
+    [
+        (1024 * KIB, 192 * KIB, 1024 * KIB),
+        (256 * KIB, 192 * KIB, 256 * KIB),
+        (512 * KIB, 640 * KIB, 512 * KIB),
+        (4 * KIB, 192 * KIB, None),  # never cut
+        (1024 * KIB, 256 * KIB, None),  # the pieces of all larger ones are alike
+    ],
+)
+def test_pieces_are_put_together_where_their_sizes_say_so(size, boundary, expected):
+    """Requests one after the other, cut as md does it: at each multiple of the boundary."""
+    rows = []
+    for second in range(5):
+        starts = range(second * 60 * size, (second + 1) * 60 * size, size)
+        pieces = sum((at + size - 1) // boundary - at // boundary + 1 for at in starts)
+        rows.append((pieces, 60 * size))
+
+    found = sizes_of(rows, boundary)
+
+    if expected is None:
+        assert found.source is not SizeSource.PIECES
+    else:
+        assert found.source is SizeSource.PIECES
+        assert found.requests == {expected: 300}

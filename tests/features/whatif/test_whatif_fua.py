@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.whatif.measured import fua_writes
+from stackmap.features.whatif.measured import fua_writes, page_requests
+from stackmap.features.whatif.volume_context import volume_context
+from stackmap.ledger.ledger import Ledger
 from stackmap.model.raid import layout
+from tests.drawn import did, moved, raid_volume, topology
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,30 @@ def test_counters_of_several_layers_are_not_read_at_one_instant():
 def test_a_disk_that_counts_no_flushes_tells_nothing():
     """Before Linux 5.5."""
     assert fua_writes(layout("raid10", 4), None, 47.0, 7.0) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "expected"),
+    [
+        (
+            256,
+            "7.3.4",
+            2,
+        ),  # an empty flush and the page, whatever the release: distributions backport
+        (512, "6.12.0", 1),
+        (None, "6.12.0", 2),
+        (None, "7.3.4", 1),
+        (None, "", 2),
+    ],
+)
+def test_a_page_of_the_bitmap_is_one_request_or_two_by_the_mean_write(size, kernel, expected):
+    """A bitmap of 150 regions is one sector. *size*: the mean write at the sub-LVs, None: there were none."""
+    volume = raid_volume("lv", "raid5", 8, size=300 << 20, facts={"region": str(2 << 20)})
+    host = topology(volume, kernel=kernel)
+    wrote = {f"lv_rmeta_{n}": moved(write=did(7, size)) for n in range(4)} if size else {}
+
+    assert page_requests(Ledger(host, wrote, 1.0), volume_context(host, "lv")) == expected
+
+
+def test_a_page_in_one_request_costs_two_flushes():
+    assert fua_writes(layout("raid10", 4), 47.0 + 2 * 7 + 2 * 13, 47.0, 7.0, 1) == pytest.approx(13)
