@@ -21,7 +21,6 @@ from stackmap.cli.progress import waiting
 from stackmap.document.findings import Judged, explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval
-from stackmap.measurement.baseline import read_baseline
 from stackmap.measurement.capture_part import Resolution
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
@@ -86,7 +85,11 @@ def command(
     measured = session.measure(options, each=COUNT, resolution=resolution, geometry=True)
     topology = measured.topology
     part = topology.select(measured.devices) if options.names else topology
-    before = None if baseline is None else read_baseline(topology, baseline, tell)
+    before = None
+    if baseline is not None:
+        from stackmap.measurement.text import read_baseline  # with the formats of texts: 15 ms
+
+        before = read_baseline(topology, baseline, tell)
     foreign = NO_TOPOLOGY in topology.unknown
     caps = None if foreign else limits.CapMeter(measured.source.host, topology)
     setup = () if foreign else tuple(setup_problems(session, part))

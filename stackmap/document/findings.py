@@ -63,7 +63,7 @@ def explain_document(
     Problems of the setup come last, critical ones first. *doubt*: why the figures may be those of another
     machine. *which*: the interval, if it is one of several. *why*: also why questions are open.
     """
-    from stackmap.ledger.workload_mix import MIXED
+    from stackmap.ledger.averages import MIXED
 
     context, found, open_questions, setup = judged
     topology, interval = context.topology, context.interval

@@ -1,4 +1,4 @@
-"""Figures of a statistics text: iostat, sar, sadf or ``/proc/diskstats``."""
+"""Figures of a statistics text: iostat, sar, sadf or ``/proc/diskstats``; a baseline, which a capture may be too."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from stackmap import text as statistics
 from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.errors import InputError, StackmapError, UsageError
-from stackmap.measurement.source import Note, Source
+from stackmap.host.capture import CapturedHost
+from stackmap.host.file_tree import is_capture, open_text
+from stackmap.ledger.averages import average
+from stackmap.ledger.corrections import corrected
+from stackmap.measurement.machines import CaptureSource
+from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.load import Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
-from stackmap.text.device_names import Names
+from stackmap.text.device_names import Names, resolved
 
 if TYPE_CHECKING:
-    from stackmap.measurement.source import IntervalSelection
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
@@ -188,3 +192,35 @@ def tell_unknown_names(rows: Mapping[str, int], note: Note, outcome: str = "skip
     note(
         f"{len(rows)} device {known} unknown here ({count} row{'s' * (count != 1)} {outcome}): {names}"
     )
+
+
+def read_baseline(topology: Topology, path: str, note: Note) -> Interval:
+    """Return the average of the capture or text at *path*, under the device names of *topology*."""
+    baseline = next((_of_capture if is_capture(path) else _of_text)(topology, path, note), None)
+    if baseline is None:
+        raise InputError(f"{path}: no interval to compare with")
+    another = of_another(Machine(topology.machine.host), Machine(baseline.machine.host))
+    if another:  # another kernel may well be that of an earlier boot
+        note(f"the baseline may not fit: {path} is of {another}")
+    return corrected(topology, baseline)
+
+
+def _of_capture(topology: Topology, path: str, note: Note) -> Iterator[Interval]:
+    """Yield the average of a capture: devices are matched by label, for kernel names change."""
+    source = CaptureSource(CapturedHost(path, note))
+    before = source.topology()
+    now = {device.title: name for name, device in topology.devices.items()}
+    for interval in source.select_steady(IntervalSelection(which="average")):
+        loads = {
+            now[before[name].title]: load
+            for name, load in interval.loads.items()
+            if name in before and before[name].title in now
+        }
+        yield replace(interval, loads=loads, machine=before.machine)
+
+
+def _of_text(topology: Topology, path: str, note: Note) -> Iterator[Interval]:
+    with open_text(path) as text:
+        chunks = iter(lambda: text.read(CHUNK), b"")
+        for interval in average(statistics.intervals(chunks, path, note)):
+            yield resolved(topology, interval)[0]

@@ -50,10 +50,9 @@ from stackmap.features.whatif.volume_context import (
     usable_bytes,
     volume_context,
 )
-from stackmap.ledger.averages import Average
+from stackmap.ledger.averages import FEW, Average, mixed
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.workload_mix import FEW, mixed
 from stackmap.model.interval import LONG_RECORDING, Interval
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout

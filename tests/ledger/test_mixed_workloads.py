@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.ledger.averages import average
-from stackmap.ledger.workload_mix import FEW, MIXED
+from stackmap.ledger.averages import FEW, MIXED, average
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
 from tests.drawn import did, moved
