@@ -106,6 +106,7 @@ def figure(value: float, unit: str) -> str:
 # The types of the words that commands may have.
 OPERANDS: Mapping[str, type[Word]] = {
     "device": DeviceTitle,
+    "disk": DeviceTitle,
     "lv": LvPath,
     "kernel_name": KernelName,
     "wanted": Number,

@@ -155,7 +155,7 @@ class Context:
     @cached_property
     def peers(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:
         """
-        Each array with its groups of peers: one device per member, the lowest layer first.
+        Each array with its groups of peers: one device per member, the lowest layer first, then its members.
 
         A group that several arrays share is listed once.
         """
@@ -170,6 +170,10 @@ class Context:
                 known = self.loads.keys() >= set(layer.devices)
                 if len(layer.devices) == len(members) and known:
                     groups.setdefault(layer.devices, raid)
+            # A member that is a disk is in another layer than one that is a mapping of a disk.
+            direct = tuple(dict.fromkeys(self.below(raid.name, Role.DATA)))
+            if members <= self.loads.keys() and members not in map(set, groups):
+                groups[direct] = raid
         return tuple((raid, names) for names, raid in groups.items())
 
     def peers_of(self, name: str) -> tuple[str, ...]:

@@ -103,8 +103,9 @@ def flush_bound(context: Context, limits: Limits) -> Found:
             continue
         share = flush.ios * wait / 1000
         if share >= limits["share"] and wait >= limits["await"]:
-            # What a healthy disk needs to write its cache is the cost of the load.
-            usual = expected_ms(device, write.size or 0.0)
+            # What a healthy disk needs to write its cache is the cost of the load. The block layer
+            # sends one flush at a time (block/blk-flush.c), so a flush may wait for one before it.
+            usual = 2 * expected_ms(device, write.size or 0.0)
             figures = {
                 "flushes": (flush.ios, "requests/s"),
                 "took": (wait, "ms"),

@@ -130,7 +130,7 @@ def _is_full(context: Context, device: Device, below: list[str]) -> bool:
         "share": (0.5, "share"),
         "own": (0.4, "share"),
         "queue": (4.0, "requests"),
-        "requests": (50, "count"),
+        "requests": (20, "count"),
     },
 )
 def neighbour(context: Context, limits: Limits) -> Found:

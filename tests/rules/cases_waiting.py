@@ -27,7 +27,7 @@ def layer_wait(own=100.0, times=None, beneath=7.0, requests=1000):
 
 
 @case("neighbour", {"queue": 2.0}, share=least(0.5, rest=True), own=most(0.4), queue=least(4.0),
-      requests=least(50, own=0.02))  # fmt: skip
+      requests=least(20, own=0.02))  # fmt: skip
 def neighbour(share=None, own=0.1, queue=24.0, requests=None, rest=False):
     """Two volumes on one disk, whose requests all take as long; with *rest*, a third sends what is left."""
     other = 1 - own if share is None else share

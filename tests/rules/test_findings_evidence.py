@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import stackmap.cli.explain as command
 from stackmap.cli import stackmap
-from stackmap.document.rule_words import OPTIONAL, filled, words_of
+from stackmap.document.rule_words import OPERANDS, OPTIONAL, PLACE, filled, words_of
 from stackmap.rules.table import RULES, findings
 from tests.paths import ROOT
 
@@ -357,6 +357,14 @@ def test_every_number_of_a_sentence_is_evidence(capture, text, judged):
                 places = {n for _, n, _, _ in string.Formatter().parse(told) if n}
                 assert places <= set(words), (finding.rule.id, places - set(words))
                 assert "{" not in filled(template, words)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_each_operand_of_a_command_has_a_type(rule):
+    """The words in backticks are quoted for a shell by their type."""
+    for template in (rule.sentence, rule.caveat, rule.advice, rule.reason):
+        for words in template.split("`")[1::2]:
+            assert OPERANDS.keys() >= set(PLACE.findall(words)), words
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

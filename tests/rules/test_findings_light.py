@@ -100,7 +100,7 @@ def test_a_bitmap_at_a_low_rate_is_no_warning(writes):
     assert "warning" in severities(20 * writes + 100, bitmap=200).values()
 
 
-@pytest.mark.parametrize(("await_ms", "expected"), [(6.3, "info"), (30.0, "warning")])
+@pytest.mark.parametrize(("await_ms", "expected"), [(6.3, "info"), (40.0, "warning")])
 def test_flushes_that_take_as_long_as_a_disk_needs(await_ms, expected):
     """In the lab, 73 commits per second on a healthy disk, with 6.3 ms per flush, are the load's own cost."""
     load = moved(write=did(99, 6144, wait=99 * 2.0), aqu=0.7, busy=0.6)
