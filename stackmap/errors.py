@@ -8,6 +8,7 @@ a bug and keeps its traceback.
 from typing import ClassVar
 
 WHAT_A_CAPTURE_IS = "a capture is what `stackmap record OUT` writes, a tar of it, or a directory with proc/ and sys/"
+NO_ANSWER = "no answer within"  # in each SourceTimeout, and so in what a topology does not know
 NO_DIRECTIONS = "the input has no separate read and write rates; use `iostat -x`"
 
 # For the manual and README.md.

@@ -6,8 +6,9 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -17,7 +18,7 @@ from stackmap.cli.output import CLEAR, tell
 from stackmap.commands import additions as added_by_features
 from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
-from stackmap.errors import CaptureError, OutputRefused, SourceError, SourceMissing
+from stackmap.errors import NO_ANSWER, CaptureError, OutputRefused, SourceError, SourceMissing
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import TRACE
 from stackmap.host.file_tree import MANIFEST
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
+FIRST_WAIT = (
+    0.5  # seconds, at most a quarter of an interval, that LVM and md get after the first sample
+)
 UNREAD = "devices changed shortly before the end; their new state is not recorded"
 
 
@@ -98,7 +102,8 @@ def command(
     try:
         with contextlib.ExitStack() as stack:
             measuring = [stack.enter_context(begin(session)) for begin in additions]
-            host = stack.enter_context(RecordingHost(session.host, out, limits, append=append))
+            machine = session.hurried()
+            host = stack.enter_context(RecordingHost(machine, out, limits, append=append))
             with contextlib.suppress(KeyboardInterrupt):
                 for time in samples(host, interval, count):
                     times = [*times[:1], time]
@@ -141,13 +146,23 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
     listen(host)
     all_of = _Everything()
     watch = Watch(host, all_of.read(host), all_of.read, update=all_of.update)
+    tell_all(each for each in watch.topology.unknown if NO_ANSWER in each)
     host.read(diskstats.PATH)  # for readers of the files
     caps = limits.CapMeter(host, watch.topology)
     before: Snapshot | None = None
+    told: dict[str, None] = {}
+    number = 0
     try:
         for moment in watch.snapshots(
             interval, None if count is None else count + 1, linger=LINGER
         ):
+            all_of.ask_beside(host, watch.topology)
+            usual = min(FIRST_WAIT, interval / 4) if not number else 0.0
+            host.take_beside(LINGER if number == count else usual)
+            number += 1
+            late = dict.fromkeys(host.late())
+            tell_all(late.keys() - told.keys())
+            told = late
             with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
                 host.read(diskstats.UPTIME)
             if before is not None and not counted_on(before, moment):
@@ -166,8 +181,8 @@ class _Everything:
     """All that any command asks."""
 
     def __init__(self) -> None:
-        self._known = Rediscovery(metadata=True, geometry=True)
-        self._questions = tuple(added_by_features("questions"))
+        self._known = Rediscovery(geometry=True)
+        self._asked_at: dict[str, int] = {}  # by slow question: the count of changes then
 
     def read(self, host: Host) -> Topology:
         """Ask all of it; also what is asked without root, for those who read the files."""
@@ -182,9 +197,30 @@ class _Everything:
     def _asked(self, host: Host, topology: Topology) -> Topology:
         tuple(limits.read(host, topology))  # for explain
         cgroup.read(host)  # for blame
-        for ask in self._questions:
-            ask(self._known.remembering(host), topology)
         return topology
+
+    def ask_beside(self, host: RecordingHost, topology: Topology) -> None:
+        """Ask LVM and md again if their metadata may have changed; their tools read disks, which may hang."""
+        changes = self._known.metadata_changes
+        slow: dict[str, Callable[[Host], object]] = {
+            "LVM's metadata": lambda host: host.volumes(),
+            "md's metadata": lambda host: host.arrays(),
+            "LVM's report": partial(_feature_questions, topology=topology),
+        }
+        for what, question in slow.items():
+            if self._asked_at.get(what) != changes and host.ask_beside(what, question):
+                self._asked_at[what] = changes
+
+
+def _feature_questions(host: Host, topology: Topology) -> None:
+    for ask in added_by_features("questions"):
+        ask(host, topology)
+
+
+def tell_all(sentences: Iterable[str]) -> None:
+    """Print each of *sentences* on stderr, above the line of progress."""
+    for sentence in sorted(sentences):
+        tell(sentence)
 
 
 def _progress(out: str, times: list[float], samples: int) -> None:

@@ -46,6 +46,12 @@ class Session:
         """The machine; a capture as it was at the beginning of the chosen part."""
         return self._live_host if self._captured is None else self.capture
 
+    def hurried(self) -> Host:
+        """Return the machine, of which device-mapper gets half a second to answer before the first sample."""
+        if self.live:
+            self._live_host.hurry()
+        return self.host
+
     @cached_property
     def capture(self) -> CapturedHost:
         """The capture, as it was at the beginning of the chosen part; ``UsageError`` without one."""
@@ -69,6 +75,7 @@ class Session:
             return CaptureSource(self._captured, part, geometry=geometry, resolution=resolution)
         from stackmap.cli.progress import until_interrupted
 
+        self._live_host.hurry()
         until_end = partial(until_interrupted, stop=self._live_host.stop)
         return LiveSource(self.host, events=events, geometry=geometry, until_end=until_end)
 

@@ -31,25 +31,17 @@ _newest: list[tuple[list[Edge], tuple[list[Edge], list[str]]]] = []
 MAX_KEPT = 2
 
 
-def discover(
-    host: Host, *, metadata: bool = False, geometry: bool = False, counters: bool = True
-) -> Topology:
+def discover(host: Host, *, geometry: bool = False, counters: bool = True) -> Topology:
     """
     Return the topology of *host*.
 
-    *metadata*: also ask LVM and md through libblockdev, which is slow and needs
-    root. *geometry*: read the ``queue/`` attributes of all devices, not only of
+    *geometry*: read the ``queue/`` attributes of all devices, not only of
     those whose layout depends on them. *counters*: False if no counters will be
     read, so that the attributes that qualify them are not read either.
     """
     scan = scan_host(host, geometry=geometry, counters=counters)
     found = [read_device(scan, block) for block in scan.blocks.values()]
-    parts = topology_parts(scan, found)
-    if metadata:
-        from stackmap.discover.metadata import with_metadata  # only a recording asks for it
-
-        parts = with_metadata(host, parts)
-    return parts.topology()
+    return topology_parts(scan, found).topology()
 
 
 class TopologyParts(NamedTuple):
@@ -66,7 +58,7 @@ class TopologyParts(NamedTuple):
 
 
 def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
-    """Return what the topology of the devices *found* is made of, without metadata."""
+    """Return what the topology of the devices *found* is made of."""
     member_states = {name: state for each in found for name, state in each.states.items()}
     users = device_uses(scan, found)
     devices = [

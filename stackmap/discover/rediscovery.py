@@ -9,11 +9,12 @@ from stackmap.discover import TopologyParts, read_device, topology_parts
 from stackmap.discover.scan import Discovered, Scan, scan_host
 from stackmap.host import Host
 from stackmap.host.intercepting import KeptAnswers, RememberingHost
-from stackmap.model.device import Kind
+from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
 from stackmap.sources import disk_identity
 from stackmap.sources.dm import MappedDevice, Segments
 from stackmap.sources.dm_targets.segment import Segment
+from stackmap.sources.lvm_names import PREFIX
 from stackmap.sources.sysfs import Block
 
 # Devices with facts that change without a uevent, or with devices below that only sysfs names.
@@ -32,11 +33,13 @@ class Rediscovery:
     Discovers one machine repeatedly, with the options of ``discover``.
 
     ``update`` returns what ``whole`` would, apart from what the kernel changes without a uevent,
-    such as the settings of a queue: that is as of the last ``whole``.
+    such as the settings of a queue: that is as of the last ``whole``. ``metadata_changes``: how often
+    what LVM and md know of the machine may have changed.
     """
 
-    def __init__(self, *, metadata: bool = False, geometry: bool = False) -> None:
-        self._metadata, self._geometry = metadata, geometry
+    def __init__(self, *, geometry: bool = False) -> None:
+        self._geometry = geometry
+        self.metadata_changes = 0
         self._answers = KeptAnswers()
         self._last: _Result | None = None
 
@@ -67,19 +70,15 @@ class Rediscovery:
             name: kept.get(name) or read_device(scan, block) for name, block in scan.blocks.items()
         }
         parts = topology_parts(scan, found.values())
-        if self._metadata:
-            from stackmap.discover.metadata import with_metadata
-
-            if last is not None and _may_change_metadata(last.topology, parts, names):
-                self._answers.metadata.clear()
-            parts = with_metadata(remembering, parts)
+        if last is None or _may_change_metadata(last.topology, parts, names):
+            self.metadata_changes += 1
         same = last is not None and parts == last.parts
         topology = last.topology if last is not None and same else parts.topology()
         self._last = _Result(scan, found, parts, topology)
         return topology
 
     def remembering(self, host: Host) -> Host:
-        """Return *host* with what was read of it so far; asking LVM takes longer than ``update``."""
+        """Return *host* with what was read of it so far."""
         return RememberingHost(host, self._answers)
 
     def _known(self, last: Scan) -> tuple[Mapping[str, Block], Mapping[str, MappedDevice]]:
@@ -96,13 +95,20 @@ class Rediscovery:
 
 def _may_change_metadata(before: Topology, after: TopologyParts, names: frozenset[str]) -> bool:
     """Whether LVM or md uses, or is below, one of the devices *names*."""
-    from stackmap.discover.metadata import has_metadata
-
     known = [name for name in names if name in before]
     above = [edge.above for name in known for edge in before.above(name)]
     devices = [before[name] for name in (*known, *above)]
-    return any(map(has_metadata, devices)) or any(
-        has_metadata(device) for device in after.devices if device.name in names
+    return any(map(_has_metadata, devices)) or any(
+        _has_metadata(device) for device in after.devices if device.name in names
+    )
+
+
+def _has_metadata(device: Device) -> bool:
+    """Whether LVM or md describes the device, or keeps its metadata there."""
+    return (
+        device.kind is Kind.ARRAY
+        or device.uuid.startswith(PREFIX)
+        or not {"pv", "md"}.isdisjoint([use.kind for use in device.uses])
     )
 
 

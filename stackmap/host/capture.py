@@ -33,11 +33,13 @@ from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
 from stackmap.host.capture_files import Sosreport, open_timeline, read_manifest, recorded_keys
 from stackmap.host.capture_format import (
+    LATE,
     LISTING,
     MACHINE_ID_HASH,
     REFUSALS,
     Refusal,
     command_file,
+    late_answer,
     parse_json,
     parse_udev,
     recorded_text,
@@ -77,6 +79,11 @@ class CapturedHost:
         manifest = read_manifest(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
+        late = cast("dict[str, float | None]", manifest.get("late", {}))
+        if warn is not None:
+            for what, seconds in late.items():
+                if seconds is None or seconds >= LATE:
+                    warn(f"{path}: {late_answer(what, seconds)}")
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
         self._window = WHOLE_RECORDING
         self._padded = False

@@ -66,7 +66,7 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
         raise CaptureError(
             f"{path}: unknown capture format; this stackmap reads format {FORMAT} and older"
         )
-    for key, fits in (("refused", _is_refusal), ("links", _is_text)):
+    for key, fits in (("refused", _is_refusal), ("links", _is_text), ("late", _is_seconds)):
         answers = manifest.get(key, {})
         if not isinstance(answers, dict) or not all(map(fits, answers.values())):
             raise CaptureError(f'{path}: capture.json is damaged: "{key}" has another form')
@@ -75,6 +75,10 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
 
 def _is_text(value: Json) -> bool:
     return isinstance(value, str)
+
+
+def _is_seconds(value: Json) -> bool:
+    return value is None or (isinstance(value, int | float) and is_instant(value))
 
 
 def _is_refusal(value: Json) -> bool:

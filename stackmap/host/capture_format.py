@@ -38,6 +38,16 @@ def refusal_of(error: SourceError) -> Refusal:
     return Refusal(kind, str(error))
 
 
+LATE = 5.0  # seconds after the first sample from which on an answer is said to be late
+
+
+def late_answer(what: str, seconds: float | None) -> str:
+    """Return that *what* was answered *seconds* after the first sample; None: not at all."""
+    if seconds is None:
+        return f"{what}: no answer while it was recorded"
+    return f"{what}: answered {seconds:.1f} s after the first sample"
+
+
 def command_file(command: tuple[str, ...]) -> str:
     """
     Return the path of the output of *command*: its words without options.

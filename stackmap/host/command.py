@@ -18,7 +18,7 @@ import signal
 import time
 from _thread import allocate_lock  # threading takes 1 ms
 
-from stackmap.errors import SourceError, SourceMissing, SourceTimeout
+from stackmap.errors import NO_ANSWER, SourceError, SourceMissing, SourceTimeout
 from stackmap.host.signals import delayed
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
@@ -94,9 +94,7 @@ class Command:
             out, err = self._said(deadline)
             return self._ended(deadline), out, err
         except TimeoutError:
-            raise SourceTimeout(
-                f"{' '.join(self.words[:2])}: no answer within {seconds:g} s"
-            ) from None
+            raise SourceTimeout(f"{' '.join(self.words[:2])}: {NO_ANSWER} {seconds:g} s") from None
         finally:
             self._kill()
             self._close()

@@ -140,15 +140,10 @@ class UnprivilegedHost(InterceptingHost):
 
 
 class KeptAnswers:
-    """
-    Answers about files, directories and links below ``/sys/block/NAME``, by NAME.
-
-    ``metadata``: the answers of LVM and md, by question.
-    """
+    """Answers about files, directories and links below ``/sys/block/NAME``, by NAME."""
 
     def __init__(self) -> None:
         self._by_folder: dict[str, dict[tuple[str, ...], Any]] = {}
-        self.metadata: dict[tuple[str, ...], Any] = {}
 
     def of(self, folder: str) -> dict[tuple[str, ...], Any]:
         """Return the answers about *folder*: by method of ``Host`` and path below it."""
@@ -185,27 +180,17 @@ class RememberingHost(InterceptingHost):
         """Return the link's target."""
         return self._remembered("link", path, self._host.link)
 
-    def run(self, *command: str) -> str:
-        """Return the command's output; device-mapper is asked each time."""
-        if command[0] != "lvm":
-            return self._host.run(*command)
-        return _asked_once(self._answers.metadata, command, self._host.run, *command)
-
-    def volumes(self) -> list[dict[str, Json]]:
-        """Return LVM's LVs."""
-        return _asked_once(self._answers.metadata, ("volumes",), self._host.volumes)
-
-    def arrays(self) -> list[dict[str, Json]]:
-        """Return md's arrays."""
-        return _asked_once(self._answers.metadata, ("arrays",), self._host.arrays)
-
     def _remembered(self, method: str, path: str, ask: Callable[[str], T]) -> T:
         if not path.startswith(DEVICES):
             return ask(path)
         folder, _, inside = path[len(DEVICES) :].partition("/")
         if inside.startswith(UNANNOUNCED):
             return ask(path)
-        return _asked_once(self._answers.of(folder), (method, inside), ask, path)
+        answers, question = self._answers.of(folder), (method, inside)
+        answer: T | None = answers.get(question)
+        if answer is None:
+            answers[question] = answer = ask(path)
+        return answer
 
 
 class RecordedBackgroundAnswer(Generic[T]):
@@ -236,16 +221,3 @@ class RecordedBackgroundAnswer(Generic[T]):
 def as_json(value: object) -> str:
     """Return *value* as JSON text for a capture."""
     return json.dumps(value, indent=1, sort_keys=True) + "\n"
-
-
-def _asked_once(
-    answers: dict[tuple[str, ...], Any],
-    question: tuple[str, ...],
-    ask: Callable[..., T],
-    *words: str,
-) -> T:
-    """Return the answer to *question*: the one in *answers*, or that of *ask* with *words*, which goes there."""
-    answer: T | None = answers.get(question)
-    if answer is None:
-        answers[question] = answer = ask(*words)
-    return answer

@@ -9,15 +9,17 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any, Self, TypeVar
 
-from stackmap.errors import CaptureError, OutputRefused, SourceError
+from stackmap.errors import CaptureError, OutputRefused, ParseError, SourceError
 from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
+from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_files import FORMAT, UNFINISHED
-from stackmap.host.capture_format import Refusal, encoded, refusal_of
+from stackmap.host.capture_format import LATE, Refusal, encoded, late_answer, refusal_of
 from stackmap.host.directory import Directory, make_directory, open_directory
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST
 from stackmap.host.intercepting import (
@@ -69,6 +71,10 @@ class RecordingHost(InterceptingHost):
         self._segment: SegmentWriter | None = None
         self._time: float | None = None
         self._background: set[RecordedBackgroundAnswer[Any]] = set()
+        self._beside: dict[str, tuple[Answer[object], list[RecordedAnswer]]] = {}
+        self._late: dict[str, float | None] = {}  # seconds after the first sample; None: not yet
+        self._begun: float | None = None  # the instant of the first sample
+        self._is_first_written = False
         # The questions asked while a background one was pending.
         self._asked_meanwhile: set[str] = set()
         self._marks = 0
@@ -116,6 +122,54 @@ class RecordingHost(InterceptingHost):
         self._background.add(aside)
         return aside
 
+    def ask_beside(self, what: str, ask: Callable[[Host], object]) -> bool:
+        """
+        Ask *what* in a thread of its own, for which no sample waits; return False if it is being asked.
+
+        What the first time comes after the first sample is still one of the first answers.
+        """
+        if isinstance(self._host, CapturedHost):
+            with suppress(SourceError, ParseError):  # a refusal is recorded, too
+                ask(self)
+            return True
+        if what in self._beside:
+            return False
+        kept: list[RecordedAnswer] = []
+        answer = self._host.in_background(lambda host: ask(InterceptingHost(host, kept.append)))
+        self._beside[what] = answer, kept
+        return True
+
+    def take_beside(self, seconds: float) -> None:
+        """Record what has come of ``ask_beside``; wait up to *seconds* for it."""
+        end = monotonic() + seconds
+        for what, (answer, kept) in [*self._beside.items()]:
+            if not answer.ready(max(0.0, end - monotonic())):
+                self._late.setdefault(what, None)
+                continue
+            del self._beside[what]
+            with suppress(SourceError, ParseError):  # refusals and odd answers are recorded, too
+                answer.result()
+            for each in kept:
+                if self._earlier is None and self._is_unknown(each[0]):
+                    self._first.add(each)
+                else:
+                    self._record(each)
+            if self._late.get(what, 0.0) is None:
+                self._late[what] = (self._time or 0.0) - (self._begun or 0.0)
+                self._is_first_written = False
+        if not self._beside and self._is_first_written:
+            self._first.forget_files()
+
+    def late(self) -> Iterator[str]:
+        """Yield a sentence on each question whose first answer came late, or not yet."""
+        spent = (self._time or 0.0) - (self._begun or 0.0)
+        for what, seconds in self._late.items():
+            if (spent if seconds is None else seconds) >= LATE:
+                yield late_answer(what, seconds)
+
+    def _is_unknown(self, question: str) -> bool:
+        return question not in self._later and self._first.get(question) is None
+
     def uevents(self) -> list[dict[str, str]]:
         """Return the events, and record them in this frame."""
         question = "uevents"
@@ -131,8 +185,7 @@ class RecordingHost(InterceptingHost):
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """Yield the host's instants; questions after one, until the next, belong to its frame."""
         for time in self._host.ticks(interval, count):
-            if self._time is None and self._earlier is None:
-                self._finish_first()
+            self._begun = time if self._begun is None else self._begun
             self._time = time
             yield time
             # Only here: an interrupted frame may lack the counters and is not written.
@@ -201,15 +254,21 @@ class RecordingHost(InterceptingHost):
 
     def _finish_first(self) -> None:
         """Write the manifest; from here on this is a capture."""
-        self._write(FIRST_ANSWERS, self._first.archive())
-        self._first.forget_files()
-        self._write(UNFINISHED, self._first.manifest())
+        new = FIRST_ANSWERS + ".new"
+        self._write(new, self._first.archive())
+        self._write(UNFINISHED, self._first.manifest(self._late))
         with self._errors(MANIFEST):
+            self._directory.rename(new, FIRST_ANSWERS)
             self._directory.rename(UNFINISHED, MANIFEST)
+        self._is_first_written = True
+        if not self._beside:
+            self._first.forget_files()
 
     def _write_frame(self) -> None:
         """Write the frame that ends; at the end of a segment start another, which repeats all answers."""
         self._require_directory()
+        if not self._is_first_written and self._earlier is None:
+            self._finish_first()
         time = self._time or 0.0
         state = PENDING if self._background else OUTDATED if self._is_outdated else ""
         if state or BACKGROUND in self._later:
@@ -288,8 +347,8 @@ class FirstAnswers:
         """Return the answer to *question*; None if it was not asked."""
         return self._answers.get(question)
 
-    def manifest(self) -> bytes:
-        """Return the manifest as JSON: the format, the refused questions, and where links lead."""
+    def manifest(self, late: Mapping[str, float | None]) -> bytes:
+        """Return the manifest as JSON: the format, the refused questions, where links lead, what came *late*."""
         refusals = {
             question: [answer.kind, answer.message]
             for question, answer in self._answers.items()
@@ -301,7 +360,8 @@ class FirstAnswers:
             for question, answer in self._answers.items()
             if question.startswith(LINK) and isinstance(answer, str)
         }
-        return encoded(as_json({"format": FORMAT, "refused": refusals, "links": links}))
+        manifest = {"format": FORMAT, "refused": refusals, "links": links}
+        return encoded(as_json({**manifest, "late": dict(late)} if late else manifest))
 
     def archive(self) -> bytes:
         """

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from stackmap.errors import SourceError
+from stackmap.errors import NO_ANSWER, SourceError
 from stackmap.host import Answer, Host
 from stackmap.model.device import StatusReading
 from stackmap.model.topology import Topology
@@ -71,7 +71,10 @@ class Watch:
         self._received_any = False
         self._event_count: str | None = None  # None: the first survey compares every device
         self._device_names: frozenset[str] = frozenset()
-        self._settling = False
+        self._replayed = replayed
+        self._settling = self._is_incomplete(
+            topology
+        )  # then the first survey is at the first sample
         self._commands_run_at: float | None = None  # None: with the last survey
         self._pending: Answer[Polled | Survey] | None = None
         self._asked_at = 0.0  # the time of the sample at which the pending question was asked
@@ -171,6 +174,7 @@ class Watch:
         """Poll; survey instead if a RAID LV changed its activity or a mount changed."""
         before, now = self._current.polled, self._current.to_poll.poll(host)
         same = now == before or now.volume_state == before.volume_state
+        same = same and not self._is_incomplete(self.topology)
         return now if same else self._surveys.take(host, time)
 
     def _snapshot_before_survey(self, last: Sample | None, sample: Sample) -> Snapshot:
@@ -238,6 +242,10 @@ class Watch:
             for name, device in known.items()
             if device.diskseq
         )
+
+    def _is_incomplete(self, topology: Topology) -> bool:
+        """Whether a tool did not answer in time for *topology*, and may do so now."""
+        return not self._replayed and any(NO_ANSWER in each for each in topology.unknown)
 
     def _md_state_changed(self) -> bool:
         return self._current.to_poll.md_state(self._host) != self._current.polled.md_state

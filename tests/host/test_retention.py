@@ -100,13 +100,13 @@ def test_any_segment_can_be_the_first(tmp_path):
     record(out, 150)
     whole = CapturedHost(str(out))
     counters = {at: whole.read(PATH) for at in whole.ticks(0, None)}
-    topology = discover(whole, metadata=True)
+    topology = discover(whole)
     for path in segments(out)[:-1]:
         path.unlink()
         host = CapturedHost(str(out))
         first, last = host.span()
         assert host.read(PATH) == counters[first]
-        assert discover(host, metadata=True).devices.keys() == topology.devices.keys()
+        assert discover(host).devices.keys() == topology.devices.keys()
         assert [(at, host.read(PATH)) for at in host.ticks(0, None)] == [
             (at, text) for at, text in counters.items() if at >= first
         ]
