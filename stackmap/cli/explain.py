@@ -18,15 +18,14 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.progress import waiting
-from stackmap.document.findings import Judged, explain_document, rules_document
+from stackmap.document.findings import explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval
 from stackmap.measurement.capture_part import Resolution
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
-from stackmap.rules.context import Context, measured_context
-from stackmap.rules.table import RULES, findings
-from stackmap.rules.unjudged import unjudged
+from stackmap.rules.decision import judge
+from stackmap.rules.table import RULES
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
-    from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.interval import Interval
-    from stackmap.model.topology import Topology
 
 COUNT = 10  # intervals of a second on a live machine
 RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 devices
@@ -98,7 +95,8 @@ def command(
     for number, batch in enumerate(_batches(measured, options, caps)):
         in_force = () if caps is None else caps.limits
         examined = waiting(
-            "examining", partial(judged_together, topology, batch, before, in_force, part)
+            "examining",
+            partial(judge, topology, batch, in_force, baseline=before, part=part),
         )
         known = {(each.rule.id, each.device) for each in examined.found}
         examined = examined._replace(
@@ -120,22 +118,6 @@ def command(
         judged = judged and not examined.open_questions
     if exit_code:
         session.status = status_of(severities, judged=judged) or session.status
-
-
-def judged_together(
-    topology: Topology,
-    batch: list[Interval],
-    before: Interval | None,
-    caps: tuple[IoLimit, ...],
-    part: Topology,
-) -> Judged:
-    """Return the context, the findings on *part* and the open questions."""
-    if batch:
-        context = measured_context(topology, batch, before, caps)
-    else:
-        context = Context(topology, limits=caps)
-    found = findings(context, part)
-    return Judged(context, found, unjudged(context, found, part.devices))
 
 
 def _batches(

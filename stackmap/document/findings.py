@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from stackmap.document import blocks as doc
 from stackmap.document.decision import FIRST, has_to_wait, heading, what_to_do_first
@@ -17,7 +17,7 @@ from stackmap.document.wording import plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
-from stackmap.rules.decision import decide, rank
+from stackmap.rules.decision import Judged
 from stackmap.rules.rule import Finding, Rule, Severity
 
 if TYPE_CHECKING:
@@ -38,22 +38,6 @@ CHECK_LABELS = {
 }
 
 
-class Judged(NamedTuple):
-    """What ``explain`` judged: the findings of the load, the open questions, and the problems of the setup."""
-
-    context: Context
-    found: Sequence[Finding]
-    open_questions: Sequence[Unjudged]
-    setup: Sequence[Finding] = ()
-
-    @property
-    def ordered(self) -> list[Finding]:
-        """All findings, those of the setup last unless they are critical."""
-        every = sorted((*self.found, *self.setup), key=rank)
-        last = [e for e in every if not e.rule.needs_load and e.severity is not Severity.CRITICAL]
-        return [*(each for each in every if each not in last), *last]
-
-
 def explain_document(
     judged: Judged, doubt: str = "", which: str = "", *, why: bool = False
 ) -> list[doc.Block]:
@@ -67,7 +51,7 @@ def explain_document(
 
     context, found, open_questions, setup = judged
     topology, interval = context.topology, context.interval
-    decision = decide(topology, judged.ordered)
+    decision = judged.decide()
     cards = (
         finding_card(topology, each, number, waits=has_to_wait(topology, decision, each))
         for number, each in enumerate(judged.ordered)

@@ -21,11 +21,10 @@ from stackmap.model.load import DIRECTIONS
 from stackmap.model.topology import Topology
 from stackmap.render.json import interval_json, layout_json, range_json, reason_json
 from stackmap.render.text import safe
-from stackmap.rules.decision import Decision, decide
+from stackmap.rules.decision import Decision, Judged
 from stackmap.rules.rule import Finding, Severity
 
 if TYPE_CHECKING:
-    from stackmap.document.findings import Judged
     from stackmap.ledger.parity import Parity
     from stackmap.model.device import Device
     from stackmap.rules.unjudged import Unjudged
@@ -202,7 +201,7 @@ def explain_json(judged: Judged) -> dict[str, object]:
     return {
         "schema": "stackmap.explain/1",
         **interval_json(context.interval),
-        "decision": decision_json(topology, decide(topology, judged.ordered), open_questions),
+        "decision": decision_json(topology, judged.decide(), open_questions),
         "findings": [
             {
                 **_finding(topology, each),

@@ -7,15 +7,18 @@ neighbour: while one of these explains the wait, a conversion comes afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from stackmap.model.cgroup_io import IoLimit
+from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.rules import state
-from stackmap.rules.checks import ORDER
-from stackmap.rules.rule import Finding, Outcome, Severity
+from stackmap.rules.context import Context, measured_context
+from stackmap.rules.rule import Finding, Outcome, rank
+from stackmap.rules.table import findings
+from stackmap.rules.unjudged import DISKS, LOAD, Unjudged, unjudged
 
-OUTCOMES = tuple(Outcome)
 BEFORE_LAYOUT = {
     Outcome.HUNG,
     Outcome.SICK,
@@ -40,20 +43,13 @@ class Decision(NamedTuple):
 
     @property
     def suspects(self) -> dict[str, Finding]:
-        """The devices that hang, are sick or are broken, with the finding that says so."""
+        """The devices that hang or are sick, with the finding that says so."""
         return {
             name: finding
             for finding in reversed(self.before_layout)
-            if finding.rule.outcome in (Outcome.HUNG, Outcome.SICK, Outcome.STATE)
+            if finding.rule.outcome in (Outcome.HUNG, Outcome.SICK)
             for name in (finding.device, *finding.peers)
         }
-
-
-def rank(finding: Finding) -> tuple[int, bool, int]:
-    """Return the sort key of *finding*: its severity, the load before the setup, then what is wrong."""
-    rule, severity = finding.rule, finding.severity
-    setup = not rule.needs_load and severity is not Severity.CRITICAL
-    return ORDER[severity], setup, OUTCOMES.index(rule.outcome)
 
 
 def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> Decision:
@@ -70,3 +66,45 @@ def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> D
         if finding.rule.outcome in BEFORE_LAYOUT or finding.rule.id in SLOWING_STATES
     )
     return Decision(causes, tuple(first))
+
+
+class Judged(NamedTuple):
+    """The findings of a load, the open questions, and the problems of the setup, if they were looked for."""
+
+    context: Context
+    found: Sequence[Finding]
+    open_questions: Sequence[Unjudged]
+    setup: Sequence[Finding] = ()
+
+    @property
+    def ordered(self) -> list[Finding]:
+        """All findings, those of the setup last unless they are critical."""
+        every = sorted((*self.found, *self.setup), key=rank)
+        return sorted(every, key=lambda finding: finding.is_last)
+
+    @property
+    def has_judged_disks(self) -> bool:
+        """Whether there was enough load to tell a slow disk."""
+        return not {each.question for each in self.open_questions} & {LOAD, DISKS}
+
+    def decide(self, name: str = "") -> Decision:
+        """Return what to do first about the stack of *name*, "" for all devices."""
+        return decide(self.context.topology, self.ordered, name)
+
+
+def judge(
+    topology: Topology,
+    intervals: Sequence[Interval],
+    limits: tuple[IoLimit, ...] = (),
+    *,
+    baseline: Interval | None = None,
+    part: Topology | None = None,
+) -> Judged:
+    """Return what the rules find on *part* (None: all) of *topology* in *intervals*; without any, its state."""
+    if intervals:
+        context = measured_context(topology, intervals, baseline, limits)
+    else:
+        context = Context(topology, limits=limits)
+    judged = topology if part is None else part
+    found = findings(context, judged)
+    return Judged(context, found, unjudged(context, found, judged.devices))

@@ -200,6 +200,11 @@ class Finding(NamedTuple):
         return self.severity in (Severity.CRITICAL, Severity.WARNING)
 
     @property
+    def is_last(self) -> bool:
+        """Whether it follows those of the load: a problem of the setup that is not critical."""
+        return not self.rule.needs_load and self.severity is not Severity.CRITICAL
+
+    @property
     def device(self) -> str:
         """The kernel name of the device."""
         return self.observed.device
@@ -209,3 +214,9 @@ class Finding(NamedTuple):
         """The template that states it."""
         good = self.severity is Severity.GOOD
         return (good and self.rule.good_sentence) or self.rule.sentence
+
+
+def rank(finding: Finding) -> tuple[int, bool, int]:
+    """Return the sort key of *finding*: its severity, the load before the setup, then what is wrong."""
+    severity, outcome = list(Severity).index(finding.severity), finding.rule.outcome
+    return severity, finding.is_last, list(Outcome).index(outcome)

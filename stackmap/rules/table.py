@@ -26,8 +26,7 @@ from stackmap.rules import (
 )
 from stackmap.rules.checks import SETUP
 from stackmap.rules.context import Context
-from stackmap.rules.decision import rank
-from stackmap.rules.rule import SHORT, Finding, Observation, PerStack, Rule, Severity
+from stackmap.rules.rule import SHORT, Finding, Observation, PerStack, Rule, Severity, rank
 
 # Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (

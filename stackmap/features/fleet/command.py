@@ -246,7 +246,6 @@ def _open_hosts(
 
 
 def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
-    from stackmap.cli.explain import judged_together
     from stackmap.document import blocks as doc
     from stackmap.document.findings import explain_document
     from stackmap.document.layers import layers_document
@@ -254,6 +253,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.ledger.averages import average
     from stackmap.measurement.source import IntervalSelection
     from stackmap.render.figures_json import explain_json, layers_json
+    from stackmap.rules.decision import judge
 
     topology = host.topology()
     intervals = list(host.select_steady(IntervalSelection(which="all")))
@@ -261,7 +261,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
         tell(f"{host.name} was rebooted in the window; its figures begin after that")
     whole = next(average(intervals))
     report = LayerReport(topology, whole, (), skip_idle=True)
-    judged = judged_together(topology, intervals, None, (), topology)
+    judged = judge(topology, intervals)
     tell_unknown(topology)
     if show is None:
         answer = {

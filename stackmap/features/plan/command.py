@@ -7,18 +7,38 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.options import json_option, layout_option, onto_option
+from stackmap.cli.options import MeasuringOptions, json_option, layout_option, onto_option
 from stackmap.cli.output import print_blocks
 from stackmap.discover import discover
-from stackmap.errors import PlanRefused
+from stackmap.discover.find import find_one_name
+from stackmap.errors import NoInterval, PlanRefused
 from stackmap.features.plan import document as plan
 from stackmap.features.plan.document import plan_json
 from stackmap.features.plan.inputs import plan_context
 from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
+from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
+from stackmap.measurement.source import IntervalSelection
 from stackmap.model.layout_request import parse
+from stackmap.rules.decision import judge
+from stackmap.sources.limits import CapMeter
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
+    from stackmap.measurement.source import Measurement
+    from stackmap.rules.decision import Judged
+
+
+COUNT = 10  # intervals of a second on a live machine
+
+
+def _judged(measured: Measurement) -> Judged | None:
+    """Return what the rules find in the samples; None without any."""
+    caps = CapMeter(measured.source.host, measured.topology)
+    try:
+        intervals = tuple(caps.over(measured.intervals()))
+    except NoInterval:
+        return None
+    return judge(measured.topology, intervals, caps.limits) if intervals else None
 
 
 @click.command(options_metavar="--to LAYOUT [OPTIONS]")
@@ -44,10 +64,14 @@ def command(
 
     Nothing is run. Each command comes with its effect, its risk and how to undo
     it. A method that is not known to be safe for this stack is refused, with the
-    reason.
+    reason. The disks are judged by ten seconds of their I/O, or by CAPTURE.
     """
     request = parse(layout)
-    context = plan_context(session.host, discover(session.host), name, request, onto)
+    find_one_name(discover(session.host), name)  # a wrong name needs no ten seconds
+    measuring = MeasuringOptions((), IntervalSelection(), None)
+    measured = session.measure(measuring, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
+    topology = measured.topology
+    context = plan_context(session.host, topology, name, request, onto, _judged(measured))
     if is_current_layout(context):
         same = json.dumps(plan_json(context, [], same=True))
         click.echo(same if as_json else plan.unchanged(context))

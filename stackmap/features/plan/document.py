@@ -6,16 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
+from stackmap.document.decision import FIRST, before_converting, heading
 from stackmap.document.describe import layout as described
 from stackmap.document.interval import instant
 from stackmap.document.rule_words import title
-from stackmap.document.wording import listed, plural
+from stackmap.document.wording import listed, plural, sentence
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.guard import FUNCTION
 from stackmap.features.plan.lab_results import announced
 from stackmap.features.plan.plan import NOTHING, Origin, Plan, PlanContext, Step
 from stackmap.features.plan.strategies import Outcome, refusals
 from stackmap.model.raid import Layout
+from stackmap.render.figures_json import decision_json
 from stackmap.render.json import layout_json
 
 ROLL_BACK = (
@@ -42,6 +44,9 @@ def blocks(
     if plan is None:
         return
     yield Listing(tuple(_origin(context.origin)))
+    if first := before_converting(context.topology, context.decision):
+        yield Paragraph(first, FIRST)
+    yield from (Paragraph(each, "SUSPECT DISK:") for each in _suspects(plan, context))
     yield Paragraph(_headline(plan, context))
     yield Paragraph(f"{chosen.strategy.summary}.", f"Method {chosen.strategy.name}:")
     yield Listing(
@@ -61,6 +66,16 @@ def blocks(
             for each in others
         )
         yield Folded("Other methods", (Listing(tuple(ways)),))
+
+
+def _suspects(plan: Plan, context: PlanContext) -> Iterator[str]:
+    """Yield the steps that name each slow or hanging disk, and how to leave it out."""
+    for disk in dict.fromkeys(disk for _, disk in plan.suspects):
+        numbered = [number for number, each in plan.suspects if each == disk]
+        steps = f"{sentence(_steps(numbered))[:-1]} use{'s' * (len(numbered) == 1)}"
+        found = heading(context.topology, context.suspects[disk])
+        name = context.topology[disk].title
+        yield f"{steps} {name}. {found}. To leave it out, name other devices with `--onto`."
 
 
 def _origin(origin: Origin) -> Iterator[str]:
@@ -185,6 +200,8 @@ def plan_json(
         "wanted": asdict(context.request),
         "nothing_to_do": same,
         "for": _origin_json(context.origin),
+        "samples": context.judged is not None,
+        "decision": decision_json(context.topology, context.decision),
         "ways": [_way_json(outcome) for outcome in outcomes],
     }
 
@@ -201,6 +218,7 @@ def _way_json(outcome: Outcome) -> dict[str, object]:
         "guard": _guard_json(plan),
         "checked": list(plan.checked) if plan else [],
         "unchecked": list(plan.unchecked) if plan else [],
+        "suspects": [{"step": n, "disk": disk} for n, disk in plan.suspects] if plan else [],
         "steps": [_step_json(step) for step in plan.steps] if plan else [],
     }
 

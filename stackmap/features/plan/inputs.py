@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stackmap.model.layout_request import LayoutRequest
     from stackmap.model.topology import Topology
     from stackmap.model.volume_group import VolumeGroup
+    from stackmap.rules.decision import Judged
 
 DAY = 86_400  # seconds after which the input of a plan is old
 PV_TYPE = "LVM2_member"
@@ -29,9 +30,14 @@ NO_LVM_REPORT = "the capture lacks LVM's report (lvm fullreport); record again a
 
 
 def plan_context(
-    host: Host, topology: Topology, name: str, wanted: LayoutRequest, onto: Iterable[str] = ()
+    host: Host,
+    topology: Topology,
+    name: str,
+    wanted: LayoutRequest,
+    onto: Iterable[str] = (),
+    judged: Judged | None = None,
 ) -> PlanContext:
-    """Return the context of a plan for *name*; refused unless *name* means one device."""
+    """Return the context of a plan for *name*; refused unless *name* means one device. *judged*: the samples."""
     device = target(topology, find_one_name(topology, name))
     groups, reason = _groups(host, topology)
     mounts = mountinfo.read(host)
@@ -49,6 +55,7 @@ def plan_context(
         contents={name: _contents(host, topology[name]) for name in named},
         pv_uuids=_pv_uuids(host, topology, groups or {}),
         origin=_origin(host, topology),
+        judged=judged,
     )
 
 

@@ -98,8 +98,8 @@ def place(
     """
     Return *count* PVs with *extents* free on each, no two on one disk or on a disk of *avoiding*.
 
-    PVs on the same type of disk as the target come first, then those with the
-    most room; with ``onto``, only those, in its order. *freed*: extents that
+    PVs on disks that are not suspect come first, then those on the same type of disk as the target, then
+    those with the most room; with ``onto``, only those, in its order. *freed*: extents that
     earlier steps free, by PV. Refused if there are not enough.
     """
     group = context.group
@@ -142,8 +142,9 @@ def _candidates(context: PlanContext, group: VolumeGroup) -> Sequence[PhysicalVo
         return [by_device[name] for name in context.onto]
     now = {topology[name].rotational for name in disks(topology, context.target.name)}
 
-    def rank(pv: PhysicalVolume) -> tuple[bool, int]:
+    def rank(pv: PhysicalVolume) -> tuple[bool, bool, int]:
         below = disks(topology, pv.device)
-        return any(topology[name].rotational not in now for name in below), -pv.free
+        suspect = not below.isdisjoint(context.suspects)
+        return suspect, any(topology[name].rotational not in now for name in below), -pv.free
 
     return sorted(usable, key=rank)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from stackmap.errors import PlanRefused
 from stackmap.model.command_line import Command, quoted, words
@@ -18,6 +19,8 @@ from stackmap.model.operand import BlockDevicePath, LvPath, MdName, Number, assi
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.model.volume_group import LogicalVolume, VolumeGroup
+from stackmap.rules.decision import Decision, Judged
+from stackmap.rules.rule import Finding
 
 # Besides letters and digits, device-mapper leaves these as they are in node names (dmsetup(8)).
 _UNMANGLED = "#+-.:=@_"
@@ -63,7 +66,7 @@ class Origin:
     machine_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlanContext:
     """
     What every strategy reads.
@@ -74,7 +77,7 @@ class PlanContext:
     ``component_sizes``: bytes that md uses of each member, by array.
     ``onto``: devices for the new layout, () for any. ``contents``: what is on
     each of them, "" for nothing known, None if udev did not report. ``pv_uuids``: by PV path, as
-    far as udev reports them.
+    far as udev reports them. ``judged``: what the rules found in the samples of all devices, None without any.
     """
 
     topology: Topology
@@ -89,6 +92,18 @@ class PlanContext:
     contents: Mapping[str, str | None] = field(default_factory=dict)
     pv_uuids: Mapping[str, str] = field(default_factory=dict)
     origin: Origin = Origin()
+    judged: Judged | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """What to do first about the stack of the target."""
+        return Decision((), ()) if self.judged is None else self.judged.decide(self.target.name)
+
+    @cached_property
+    def suspects(self) -> Mapping[str, Finding]:
+        """The disks that hang or are sick, with the finding that says so."""
+        found = {} if self.judged is None else self.judged.decide().suspects
+        return {disk: each for name, each in found.items() for disk in disks(self.topology, name)}
 
     @property
     def is_lvm(self) -> bool:
@@ -249,7 +264,7 @@ class Plan:
     The steps to ``result``.
 
     ``checked`` and ``unchecked``: what stackmap verified and what it could not. ``guard``: the checks of the
-    first step.
+    first step. ``suspects``: each step that names a slow or hanging disk, by its number, and the disk.
     """
 
     steps: tuple[Step, ...]
@@ -257,6 +272,7 @@ class Plan:
     checked: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     guard: tuple[Command, ...] = ()
+    suspects: tuple[tuple[int, str], ...] = ()
 
     @property
     def online(self) -> bool:

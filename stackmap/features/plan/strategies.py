@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from stackmap.document.wording import duration
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import lvm_convert, lvm_copy, md_grow, md_new_array
 from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.lab_results import with_lab_results
-from stackmap.features.plan.plan import Plan, PlanContext
+from stackmap.features.plan.plan import WITH_LAYOUT, Plan, PlanContext, Step, disks, path_of
+from stackmap.model.topology import Topology
 
 # Target layouts that no strategy supports, and why.
 UNSUPPORTED = {
@@ -112,9 +114,48 @@ def _require_usable_group(context: PlanContext) -> None:
 def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
     try:
         plan = with_lab_results(strategy.plan(context), strategy.name, context)
-        return Outcome(strategy, guarded(context, plan))
+        return Outcome(strategy, _with_disks(context, guarded(context, plan)))
     except (PlanRefused, LayoutError) as refusal:
         return Outcome(strategy, None, str(refusal))
+
+
+NO_SAMPLES = (
+    "disks: there are no samples of their I/O, so a slow one is not known; see `stackmap record`"
+)
+TOO_FEW = "disks: {why}, so a slow one is not known"
+
+
+def _with_disks(context: PlanContext, plan: Plan) -> Plan:
+    """Return *plan* with what the samples say about the disks that its steps name."""
+    judged = context.judged
+    if judged is None:
+        return replace(plan, unchecked=(NO_SAMPLES, *plan.unchecked))
+    if not judged.has_judged_disks:
+        subjects = ", ".join(each.question.subject for each in judged.open_questions)
+        why = f"the samples do not tell ({subjects} not judged)"
+        return replace(plan, unchecked=(TOO_FEW.format(why=why), *plan.unchecked))
+    topology = context.topology
+    paths = {str(path_of(device)): device.name for device in topology}
+    group = context.groups if context.is_lvm else None
+    paths |= {pv.path: pv.device for each in (group or {}).values() for pv in each.pvs}
+    suspects = tuple(
+        (number, disk)
+        for number, step in enumerate(plan.steps, 1)
+        for disk in context.suspects
+        if not step.final and any(disk in disks(topology, n) for n in _named(step, paths, topology))
+    )
+    seconds = judged.context.interval.seconds
+    span = "the samples" if seconds is None else f"{duration(seconds)} of samples"
+    checked = () if suspects else (f"{span} show no slow disk among those that the steps name",)
+    return replace(plan, checked=(*plan.checked, *checked), suspects=suspects)
+
+
+def _named(step: Step, paths: Mapping[str, str], topology: Topology) -> Iterator[str]:
+    """Yield the devices that *step* names by their paths, except volumes and arrays."""
+    for word in step.command:
+        name = paths.get(str(word), "")
+        if name in topology and topology[name].kind not in WITH_LAYOUT:
+            yield name
 
 
 def _rank(outcome: Outcome) -> tuple[bool, bool, bool]:

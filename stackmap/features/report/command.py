@@ -13,9 +13,9 @@ from stackmap.cli.output import missing
 from stackmap.cli.progress import waiting
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.report.data import report_data
-from stackmap.features.report.figures import Measuring
+from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.report.page import page_of
-from stackmap.features.report.proposals import proposal
+from stackmap.features.report.proposals import Proposal, proposal
 from stackmap.host.capture_format import encoded
 from stackmap.host.directory import OutputFile
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from stackmap.measurement.source import Measurement
 
 
+ALTERNATIVES = (
+    "raid10",
+    "raid5",
+    "raid6",
+)  # which of them would help, where no layout is asked for
 COUNT = 60  # intervals of a second on a live machine
 MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm")
@@ -106,22 +111,34 @@ def _page(
     if report is None or not report.stacks:
         raise InputError("nothing to report: no stack has any figures")
     proposals = tuple(
-        proposal(taken, name, layout, request, _plan_context(measured, name, request, onto))
+        proposal(taken, name, layout, request, _plan_context(measured, name, request, onto, report))
         for name in measured.devices
         for layout, request in requests.items()
     )
-    page = page_of(report, proposals, report_data(report, proposals))
+    name = report.stacks[0].top.name
+    others = () if proposals else tuple(_alternative(taken, name, each) for each in ALTERNATIVES)
+    page = page_of(report, proposals, report_data(report, proposals), others)
     return drawn(page, markdown=markdown)
 
 
+def _alternative(taken: Measuring, name: str, layout: str) -> Proposal:
+    """Return *layout* for the stack of *name*, without a plan."""
+    return proposal(taken, name, layout, parse(layout), "no layout was asked for")
+
+
 def _plan_context(
-    measured: Measurement, name: str, request: LayoutRequest, onto: tuple[str, ...]
+    measured: Measurement,
+    name: str,
+    request: LayoutRequest,
+    onto: tuple[str, ...],
+    report: Report,
 ) -> PlanContext | str:
     """Return the context of a plan, or the reason against one."""
     from stackmap.features.plan.inputs import plan_context
 
     try:
-        return plan_context(measured.source.host, measured.topology, name, request, onto)
+        topology, judged = measured.topology, report.judged
+        return plan_context(measured.source.host, topology, name, request, onto, judged)
     except (PlanRefused, LayoutError) as refusal:
         return str(refusal)
 

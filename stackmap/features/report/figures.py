@@ -7,7 +7,7 @@ The content of a report on a machine: its main stacks, their figures, the findin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +22,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
+from stackmap.rules.decision import Judged
 from stackmap.rules.rule import Finding, Severity
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import Unjudged, unjudged
@@ -68,21 +69,30 @@ class Report:
     ``interval``: the corrected average. ``stacks``: those
     with all details, the worst and busiest first. ``others``: other busy tops;
     ``idle``: tops without load. ``left_out``: what was not used, and why.
-    ``open_questions``: what could not be judged.
+    ``judged``: the findings and what could not be judged.
     """
 
     topology: Topology
     interval: Interval
     period: Period
     stacks: tuple[StackFigures, ...]
-    findings: tuple[Finding, ...]
+    judged: Judged
     course: tuple[Stretch, ...]
     hours: Hours
     sizes: SizeClasses
     others: tuple[Device, ...] = ()
     idle: tuple[Device, ...] = ()
     left_out: tuple[str, ...] = ()
-    open_questions: tuple[Unjudged, ...] = ()
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The findings, the worst first."""
+        return self.judged.found
+
+    @property
+    def open_questions(self) -> Sequence[Unjudged]:
+        """What could not be judged."""
+        return self.judged.open_questions
 
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
@@ -163,8 +173,9 @@ class Measuring:
         series = tuple(stretch.interval for stretch in stretches) if len(stretches) > 1 else ()
         context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
         part = self.topology.select(self.named) if self.named else self.topology
-        judged = tuple(findings(context, part))
-        detailed, others, idle = self._chosen(interval, judged)
+        found = findings(context, part)
+        judged = Judged(context, found, unjudged(context, found, part.devices))
+        detailed, others, idle = self._chosen(interval, tuple(found))
         return Report(
             self.topology,
             interval,
@@ -177,7 +188,6 @@ class Measuring:
             tuple(self.topology[name] for name in others),
             tuple(self.topology[name] for name in idle),
             tuple(self._left_out(interval)),
-            tuple(unjudged(context, judged, part.devices)),
         )
 
     def _chosen(

@@ -17,10 +17,11 @@ from stackmap.document.layers import layers_table
 from stackmap.document.sentences import sentences
 from stackmap.document.table_options import WORDS
 from stackmap.document.wording import duration, plural, sentence
+from stackmap.features.report.decision import decision_section
 from stackmap.features.report.figures import Report
 from stackmap.features.report.load_over_time import load_section, sizes_section
 from stackmap.features.report.proposals import Proposal, plan_section, projection_section
-from stackmap.features.report.summary import description, summary_section
+from stackmap.features.report.summary import description
 from stackmap.ledger.amplification import COLUMNS, StackFigures
 from stackmap.ledger.corrections import RULES
 from stackmap.model.load import METRICS, Load
@@ -55,11 +56,14 @@ NUMBERS_INTRO = (
 
 
 def page_of(
-    report: Report, proposed: tuple[Proposal, ...], data: tuple[doc.Block, ...]
+    report: Report,
+    proposed: tuple[Proposal, ...],
+    data: tuple[doc.Block, ...],
+    others: tuple[Proposal, ...] = (),
 ) -> doc.Page:
-    """Return the page; *data* is the machine-readable part of its last section."""
+    """Return the page; *data*: the machine-readable part of its last section; *others*: as in the decision."""
     sections = (
-        summary_section(report, proposed),
+        decision_section(report, proposed, others),
         doc.Section("stack", "The stack", tuple(_drawings(report))),
         doc.Section("ratios", "What each layer does to the I/O", tuple(_layers(report))),
         doc.Section("findings", "Findings", tuple(_findings(report))),
@@ -76,9 +80,9 @@ def page_of(
         ),
     )
     machine = report.topology.machine
-    first, *others = report.stacks
+    first, *rest = report.stacks
     host = f" on {machine.host}" if machine.host else ""
-    more = f" and {len(others)} more" if others else ""
+    more = f" and {len(rest)} more" if rest else ""
     system = f"Linux {machine.kernel}. " if machine.kernel else ""
     made = f"{system}Made by stackmap {__version__}, which only reads."
     title = f"Storage report: {first.top.full_title}{more}{host}"

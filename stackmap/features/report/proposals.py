@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.document.blocks import Bar, Bars, Block, Paragraph, Part, Section
+from stackmap.document.decision import heading
 from stackmap.document.wording import change, duration, listed, paragraph, plural, short, size
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.plan.document import blocks as plan_blocks
@@ -216,7 +217,7 @@ NO_LATENCY = "The projection counts requests, not latency, and holds only for th
 
 
 def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
-    """Yield each proposal with its effect, the findings that it fixes, and its risks."""
+    """Yield each proposal with its effect and the findings that it fixes."""
     if not proposals:
         yield Paragraph(NOTHING_PROPOSED, "Proposal:")
     for place, each in enumerate(proposals, 1):
@@ -238,10 +239,6 @@ def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]
             )
         yield Paragraph(effects, f"Effect{mark}")
         yield from _fixes(report, each, mark)
-        risks = paragraph(risks_of(report, each))
-        yield Paragraph(
-            risks or "Unknown: there is neither a plan nor a projection.", f"Risks{mark}"
-        )
 
 
 def _on_shared_disks(report: Report, projection: Projection) -> str:
@@ -289,7 +286,7 @@ def _not_fixed(report: Report, proposal: Proposal) -> str:
 def _grave(report: Report, proposal: Proposal, *, mended: bool) -> list[str]:
     """Return the grave findings of the stack that the layout fixes, or does not, with their devices."""
     return [
-        f"{finding.rule.name} ({report.topology[finding.device].title})"
+        f'"{heading(report.topology, finding)}"'
         for finding in report.findings_of(proposal.top)
         if finding.is_grave and proposal.mends(finding) == mended
     ]

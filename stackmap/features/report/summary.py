@@ -12,20 +12,15 @@ from functools import partial
 from stackmap.document import describe
 from stackmap.document.blocks import (
     Block,
-    Folded,
-    Listing,
     Paragraph,
     Row,
     Rows,
-    Section,
     Table,
     Tile,
-    Tiles,
     Value,
     plain_columns,
 )
-from stackmap.document.findings import not_judged
-from stackmap.document.rule_words import filled, shown, words_of
+from stackmap.document.rule_words import shown
 from stackmap.document.sentences import at_disks as disk_bytes
 from stackmap.document.sentences import costs
 from stackmap.document.wording import (
@@ -38,7 +33,6 @@ from stackmap.document.wording import (
     listed,
     number,
     paragraph,
-    plural,
     rate,
     rate_of_bytes,
     sentence,
@@ -50,15 +44,12 @@ from stackmap.features.report.proposals import (
     Proposal,
     layout_in_words,
     proposed,
-    proposed_layout,
-    risks_of,
 )
 from stackmap.features.whatif.sentences import between, compared, requests_change
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
 from stackmap.model.topology import Topology
-from stackmap.rules.rule import Finding
 
 MOST_DISKS = 8  # by name in a sentence
 
@@ -143,76 +134,25 @@ def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:
             yield REQUEST[direction], await_ms
 
 
-MOST_FINDINGS = 4  # in the summary
-MOST_RISKS = 3  # beside the decision
-NOTHING_WRONG = "No rule found a problem in the measured interval."
-TO_JUDGE = "To judge overload, compare with a quiet time: `stackmap explain --baseline CAPTURE`."
-
-
-def summary_section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
-    """Return the decision about the first stack: before and after, what to do, and the risks; then the details."""
+def details(report: Report, proposals: tuple[Proposal, ...]) -> tuple[Block, ...]:
+    """Return the device, its load, the findings and the proposals in full."""
     first, *others = report.stacks
-    tiles = tuple(_projected(first, proposals)) or tuple(_tiles(first))
-    details = (
+    return (
         Paragraph(description(report.topology, first), "Device:"),
         Paragraph(paragraph((load(first), *map(sentence, costs(first)))), "Load:"),
-        *_wrong(report),
         *proposed(report, proposals),
         *([_table(report)] if others or report.others else []),
     )
-    blocks = (
-        *([Tiles(tiles)] if tiles else []),
-        Paragraph(_to_do(report, proposals), "Do:"),
-        *_main_risks(report, proposals),
-        Folded("Summary: device, load, findings, proposal", details),
-    )
-    return Section("summary", "Decision" if proposals else "Summary", blocks, folded=False)
 
 
-def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
-    """Return the advice: the proposal that has a plan, else that of the worst finding."""
-    planned = next((each for each in proposals if each.plan is not None and each.chosen), None)
-    if planned is not None and planned.plan is not None:
-        name = report.topology[planned.top].full_title
-        return (
-            f"Convert {name} to {proposed_layout(planned)}: {plural(len(planned.plan.steps), 'step')}, "
-            "with their commands under How to get there."
-        )
-    worst = next((each for each in report.findings if each.is_grave), None)
-    if worst is not None:
-        where = report.topology[worst.device].title
-        advice = filled(worst.rule.advice, words_of(report.topology, worst.observed))
-        return f"{where}: {advice}"
-    if proposals:
-        return f"Nothing yet: {_why_not(proposals)}."
-    first = next(iter(report.open_questions), None)
-    if first is not None:
-        return f"{not_judged(report.open_questions)} {first.question.advice}"
-    return f"{NOTHING_WRONG} {TO_JUDGE}"
-
-
-def _why_not(proposals: tuple[Proposal, ...]) -> str:
-    first = proposals[0]
-    if first.projection is not None and first.projection.is_check:
-        return "this is the present layout"
-    return f"there is no plan: {first.unplanned or 'no method fits'}"
-
-
-def _main_risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
-    """Yield the three main risks of the first proposal; without one, the worst findings."""
-    if proposals:
-        parts = tuple(filter(None, risks_of(report, proposals[0])))[:MOST_RISKS]
-        yield Paragraph("" if parts else "unknown.", "Risks:")
-        yield Listing(parts)
-        return
-    grave = [each for each in report.findings if each.is_grave]
-    if grave:
-        yield Paragraph("", "Findings:")
-        yield Listing(tuple(_finding(report, each) for each in grave[:MOST_RISKS]))
-
-
-def _tiles(stack: StackFigures) -> Iterator[Tile]:
+def tiles(stack: StackFigures) -> Iterator[Tile]:
+    """Yield the key figures of *stack*, the longest wait first."""
     head = stack.layers[0]
+    waits = sorted(awaits(stack), key=lambda each: -each[1])
+    if waits:
+        (direction, slowest), *rest = waits
+        others = (f"of a {d} {shown(ms, 'ms')}" for d, ms in rest)
+        yield Tile(f"wait of a {direction}", shown(slowest, "ms"), ", ".join(others))
     if head.share.total.ios:
         directions = [d for d in known_directions(head) if d != "total"]
         parts = (f"{short(head.share.part(d).ios or 0.0)} {REQUESTS[d]}" for d in directions)
@@ -223,11 +163,6 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
     per, cost, causes = disk_bytes(stack)
     if len(stack.layers) > 1 and cost is not None:
         yield Tile(f"disk bytes per {per}", number(cost, 2), causes)
-    waits = sorted(awaits(stack), key=lambda each: -each[1])
-    if waits:
-        (direction, slowest), *rest = waits
-        others = (f"{d} await {shown(ms, 'ms')}" for d, ms in rest)
-        yield Tile(f"{direction} await", shown(slowest, "ms"), ", ".join(others))
 
 
 def _per_request(stack: StackFigures) -> str:
@@ -239,7 +174,7 @@ def _per_request(stack: StackFigures) -> str:
     return "" if many is None else f"{mark}{short(many)} per {REQUEST[direction]}"
 
 
-def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
+def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
     """Yield the requests below *stack* now and on each layout that is proposed for it."""
     for each in proposals:
         projection = each.projection
@@ -262,28 +197,6 @@ def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator
             beside += f". Disk bytes per byte written: {number(before, 2)} → {cost}"
         value = requests_change(now.requests, band)
         yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
-
-
-def _wrong(report: Report) -> Iterator[Block]:
-    """Yield the worst findings, and how many there are."""
-    grave = [each for each in report.findings if each.is_grave]
-    remarks = len(report.findings) - len(grave)
-    remarked = f"{plural(remarks, 'remark')} under Findings." if remarks else ""
-    more = paragraph((not_judged(report.open_questions), remarked))
-    if not grave:
-        yield Paragraph(paragraph((NOTHING_WRONG, more)), "Findings:")
-        return
-    count = f"{plural(len(grave), 'finding')}, the worst first."
-    yield Paragraph(count if len(grave) > 1 else "One finding.", "Findings:")
-    items = [_finding(report, each) for each in grave[:MOST_FINDINGS]]
-    if len(grave) > MOST_FINDINGS:
-        items.append(f"{plural(len(grave) - MOST_FINDINGS, 'more finding')} under Findings.")
-    yield Listing((*items, more) if more else tuple(items))
-
-
-def _finding(report: Report, finding: Finding) -> str:
-    words = words_of(report.topology, finding.observed)
-    return f"{finding.severity.capitalize()}: {filled(finding.rule.sentence, words)}"
 
 
 def _table(report: Report) -> Table:

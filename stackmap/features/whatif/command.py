@@ -16,12 +16,16 @@ from stackmap.cli.options import (
     no_heading_option,
 )
 from stackmap.cli.output import print_blocks
+from stackmap.document.decision import before_converting
 from stackmap.features.whatif.document import MEANINGS, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import project
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
+from stackmap.render.figures_json import decision_json
+from stackmap.rules.decision import judge
+from stackmap.sources.limits import CapMeter
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -54,14 +58,19 @@ def command(
     compares the model with the measurement.
     """
     request = parse(layout)
-    measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY)
-    topology, intervals = measured.topology, measured.repeatable()
+    measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
+    topology = measured.topology
+    caps = CapMeter(measured.source.host, topology)
+    intervals = measured.repeatable()
+    judged = judge(topology, tuple(caps.over(intervals())), caps.limits)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):
         projection = project(topology, intervals(), name, request)
         if as_json:
-            click.echo(json.dumps(whatif_json(projection)))
+            decision = {"decision": decision_json(topology, judged.decide(name))}
+            click.echo(json.dumps(whatif_json(projection) | decision))
             continue
         gap = "\n" if number else ""
-        print_blocks(document(projection), heading=not no_heading, before=gap)
+        first = before_converting(topology, judged.decide(name))
+        print_blocks(document(projection, first), heading=not no_heading, before=gap)

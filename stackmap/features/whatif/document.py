@@ -18,6 +18,7 @@ from stackmap.document.blocks import (
     Terms,
     Value,
 )
+from stackmap.document.decision import FIRST
 from stackmap.document.describe import layout as described
 from stackmap.document.wording import (
     KIB,
@@ -51,12 +52,14 @@ PERCENTILES = (
 )
 
 
-def document(projection: Projection) -> Iterator[Block]:
-    """Yield what ``whatif`` prints for one volume."""
+def document(projection: Projection, first: str = "") -> Iterator[Block]:
+    """Yield what ``whatif`` prints for one volume; *first*: what to do before a conversion."""
     several = f"average of {projection.intervals} intervals" if projection.intervals > 1 else ""
     seconds = f"{projection.seconds:.1f} s" if projection.seconds else ""
     measured = ", ".join(filter(None, (several, seconds)))
     yield Headline((projection.device.full_title, measured))
+    if first:
+        yield Paragraph(first, FIRST)
     yield from blocks(projection, "projection")
 
 

@@ -75,14 +75,14 @@ def requests_change(now: Band, then: Band) -> str:
     '147 → 216 to 24071'
     """
     ends = f"{short(then.low)} to {short(then.high)}"
-    return f"{short(now.likely)} → {ends if _is_wide(then) else short(then.likely)}"
+    return f"{short(now.likely)} → {ends if is_wide(then) else short(then.likely)}"
 
 
 def _changed(now: Band, then: Band) -> str:
     """Return the change of requests in percent, with the range of *then* where it has one."""
     if not now.likely:
         return "previously 0"
-    if _is_wide(then):
+    if is_wide(then):
         low, high = (change_percent(end / now.likely, 0) for end in (then.low, then.high))
         return f"{low} to {high}"
     changed = change_percent(then.likely / now.likely, 0)
@@ -91,7 +91,8 @@ def _changed(now: Band, then: Band) -> str:
     return f"{changed}, range {short(then.low)} to {short(then.high)}"
 
 
-def _is_wide(band: Band) -> bool:
+def is_wide(band: Band) -> bool:
+    """Whether a band is too wide for its likely value to be worth naming."""
     return band.high > WIDE * band.low
 
 
@@ -122,7 +123,7 @@ def details(projection: Projection) -> str:
         return ""
     one = then.requests.scaled(1 / max(1, then.count))
     each = (
-        f"Per {where}: {between(one, short) if _is_wide(one) else short(one.likely)} requests/s on "
+        f"Per {where}: {between(one, short) if is_wide(one) else short(one.likely)} requests/s on "
         f"{plural(then.count, where)} instead of "
         f"{short(now.requests.likely / max(1, now.count))} on {now.count}."
     )

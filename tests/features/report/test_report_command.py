@@ -174,30 +174,36 @@ def test_every_course_of_requests_has_its_figures_in_words(name):
 
 
 def test_the_first_screen_is_one_decision():
-    """Before and after in one tile, what to do, three risks; every other section is folded, without a script."""
+    """The wait, before and after, what to do first, what it takes; every other section is folded, without a script."""
     result = run([*VGHDD, "report", "vm-disk1", "--to", "raid10", "-o", "-"])
     decision, *others = re.findall(r"<section.*?</section>", result.stdout, re.DOTALL)
     first = decision.partition("<details>")[0]
 
-    assert first.count('class="tile"') == 1
+    assert first.count('class="tile"') == 3
+    assert '<span class="figure">54.0 ms</span>' in first
     assert "774 → 334" in first
     assert "57 % fewer; range 305 to 375. Disk bytes per byte written: 4.00 → 2.00" in first
-    assert "Convert vghdd/vm-disk1 (dm-8) to raid10" in first
+    assert "<strong>Do first:</strong> sda is 12.9× as slow as its peers." in first
+    assert "Convert" not in first  # another layout does not mend a disk
+    assert "1.2 GiB of disks instead of 800 MiB" in first
+    assert "Downtime: steps 4 to 12, with the copy" in first
+    assert "each byte is on 2 disks" in first
     assert re.findall(r"<li>(.*?)</li>", first) == [
         "The volume is OFFLINE in steps 4 to 12 and as redundant as before throughout.",
-        "It does not fix slow-member (sda).",
+        "It does not fix &quot;sda is 12.9× as slow as its peers&quot;.",
         "The measurement covers only 10 s.",
     ]
     assert len(others) > 5
     assert all(re.match(r"<section [^>]*><details><summary><h2>", section) for section in others)
 
 
-def test_without_a_proposal_the_worst_finding_says_what_to_do():
-    """Its advice, and the two warnings."""
-    first = page("vghdd").partition("<details>")[0]
+def test_without_a_proposal_the_decision_names_the_layouts_that_would_help():
+    """What to do first, and which layouts help or not."""
+    first = run([*VGHDD, "report", "vm-disk1", "-o", "-"]).stdout.partition("<details>")[0]
 
-    assert "<strong>Do:</strong> sda: Check the disk, the I/O limits and the other guests" in first
-    assert first.count("<li>Warning: ") == 2
+    assert "<strong>Do first:</strong> sda is 12.9× as slow as its peers." in first
+    assert re.search("<strong>Would help:</strong> raid10 .each byte is on 2 disks.: ", first)
+    assert re.search("<strong>Would not help:</strong> raid6 .*715 to 1468", first)
 
 
 def test_await_of_each_disk_is_charted():
@@ -217,7 +223,7 @@ def test_the_one_await_of_an_old_iostat_is_in_the_page():
     said = run(["--from", str(sample), "report", *words]).stdout
 
     assert "(14 KiB/s); await of both 7.8 ms." in said
-    assert '>request await</span><span class="figure">7.8 ms</span>' in said
+    assert '>wait of a request</span><span class="figure">7.8 ms</span>' in said
 
 
 def test_a_phone_keeps_the_ratios():
@@ -367,6 +373,7 @@ def test_the_projection_is_that_of_whatif():
     """Its table has the figures of ``whatif``; its JSON is that of ``whatif -J``; the summary has the band."""
     found = proposed(tuple(VGHDD), "raid10")
     whatif = json.loads(run([*VGHDD, "whatif", "vm-disk1", "--to", "raid10", "-J"]).stdout)
+    assert whatif.pop("decision")["why"]["device"] == "sda"
     table = run([*VGHDD, "whatif", "vm-disk1", "--to", "raid10"]).stdout
     band = whatif["projected"]["disks"]["iops"]
     rows = [" ".join(row) for row in found.tables["projection-0"][1:]]
@@ -413,9 +420,9 @@ def test_what_a_layout_does_not_mend_is_said(wish, mended):
     told = words_of(proposed(tuple(VGHDD), wish)).partition("Fixes:")[2]
     told = told.partition("Risks:")[0]
 
-    assert ("It fixes partial-stripe (vghdd/vm-disk1)." in told) == mended
+    assert ('It fixes "vghdd/vm-disk1 writes partial stripes, at' in told) == mended
     assert ("It fixes none of the findings." in told) != mended
-    assert "slow-member (sda)" in told.partition("It fixes")[2].partition(".")[2]
+    assert "sda is 12.9× as slow as its peers" in told.partition("It does not fix")[2]
 
 
 def test_a_proposal_for_what_a_text_says():
@@ -426,7 +433,7 @@ def test_a_proposal_for_what_a_text_says():
 
     assert result.exit_code == 0
     assert "1440 → 534 member requests/s (-63 %, range 377 to 749)" in told
-    assert "It fixes partial-stripe (vghdd/vm-disk1)." in told
+    assert 'It fixes "vghdd/vm-disk1 writes partial stripes, at' in told
     assert (
         "One request causes 3.84 requests at the members, 3.84 at the disks (before merging)."
         in told

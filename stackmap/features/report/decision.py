@@ -1,0 +1,212 @@
+"""
+The first page: the problem in one number, what to do first, what a change gives and takes, and what is not known.
+
+It needs no knowledge of RAID: a layout is described by the copies that it keeps, or the disks that may fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.document import describe
+from stackmap.document.blocks import Block, Folded, Listing, Paragraph, Section, Tiles
+from stackmap.document.decision import FIRST, before_converting, what_to_do_first
+from stackmap.document.rule_words import shown
+from stackmap.document.sentences import at_disks as disk_bytes
+from stackmap.document.wording import (
+    change,
+    duration,
+    listed,
+    number,
+    paragraph,
+    plural,
+    short,
+    size,
+)
+from stackmap.features.plan.plan import Plan
+from stackmap.features.report.figures import Report
+from stackmap.features.report.proposals import Proposal, proposed_layout, risks_of
+from stackmap.features.report.summary import awaits, details, projected_tiles, tiles
+from stackmap.features.whatif.sentences import between, compared, is_wide
+from stackmap.ledger.amplification import StackFigures
+from stackmap.model.raid import Layout
+
+MOST_RISKS = 3
+COPY_RATES = (50 * 1024**2, 200 * 1024**2)  # bytes per second, slow and fast
+HELPS = 0.95  # a layout with at most this part of the present requests helps
+NO_TIME = "How much shorter the waits become is not projected."
+
+
+def decision_section(
+    report: Report, proposals: tuple[Proposal, ...], others: tuple[Proposal, ...]
+) -> Section:
+    """Return the decision about the first stack; *others*: layouts to compare, where none is asked for."""
+    first = report.stacks[0]
+    known, projected = tuple(tiles(first)), tuple(projected_tiles(first, proposals))
+    figures = (*known[:2], *projected) if projected else known
+    blocks: tuple[Block, ...] = (
+        *([Tiles(figures)] if figures else []),
+        Paragraph(_problem(report, first), "Problem:"),
+        Paragraph(_first(report, proposals), FIRST),
+        *(block for each in proposals for block in _change(each, len(proposals) > 1)),
+        *_alternatives(report, others),
+        *_risks(report, proposals),
+        *_not_judged(report, proposals),
+        Folded("Summary: device, load, findings, proposal", details(report, proposals)),
+    )
+    return Section("summary", "Decision", blocks, folded=False)
+
+
+def _problem(report: Report, stack: StackFigures) -> str:
+    """Return how long programs wait, and what the disks do for it."""
+    users = describe.users(stack.top)
+    who = f"{stack.top.full_title}{f', used by {users}' if users else ''}"
+    waits = [
+        f"a {what} takes {shown(ms, 'ms')}"
+        for what, ms in sorted(awaits(stack), key=lambda e: -e[1])
+    ]
+    per, cost, _ = disk_bytes(stack)
+    moved = ""
+    if cost is not None and len(stack.layers) > 1:
+        moved = f"For each {per}, the disks move {number(cost, 2)} bytes."
+    said = f"On {who}, {listed(waits)} on average." if waits else f"{who}: its waits are unknown."
+    grave = any(each.is_grave for each in report.findings_of(stack.top.name))
+    return paragraph(
+        (said, moved, "" if grave else "No rule found a problem in the measured interval.")
+    )
+
+
+def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
+    """Return what to do first: before a conversion, what slows the disks whatever the layout is."""
+    top = proposals[0].top if proposals else ""
+    decision = report.judged.decide(top)
+    if before := before_converting(report.topology, decision):
+        return before
+    planned = next((each for each in proposals if each.plan is not None), None)
+    if planned is not None and planned.plan is not None:
+        name = report.topology[planned.top].full_title
+        return (
+            f"Convert {name} to {proposed_layout(planned)}: {plural(len(planned.plan.steps), 'step')}, "
+            "with their commands under How to get there."
+        )
+    if not proposals:
+        return what_to_do_first(report.topology, decision, report.open_questions)
+    asked = proposals[0]
+    if asked.projection is not None and asked.projection.is_check:
+        return f"Nothing: {asked.wish} is the present layout."
+    return (
+        f"Get a plan for {asked.wish}; see `stackmap plan`. There is none yet: "
+        f"{asked.unplanned or 'no method fits'}."
+    )
+
+
+def safety_of(layout: Layout | None) -> str:
+    """
+    Return how a layout protects data, for readers who know no RAID.
+
+    >>> from stackmap.model.raid import layout
+    >>> safety_of(layout("raid10", 4, 65536)), safety_of(layout("raid6", 4, 65536))
+    ('each byte is on 2 disks', 'any 2 of its 4 disks may fail')
+    """
+    if layout is None or not layout.survivable_failures:
+        return "one failed disk loses the data"
+    if layout.copies > 1:
+        return f"each byte is on {layout.copies} disks"
+    return f"any {layout.parity} of its {layout.members} disks may fail"
+
+
+def _change(proposal: Proposal, several: bool) -> Iterator[Block]:
+    """Yield what the proposed layout gives and what it takes."""
+    mark = f" {proposal.wish}" if several else ""
+    yield Paragraph(paragraph((_gain(proposal), NO_TIME)), f"What it gives{mark}:")
+    yield Paragraph(paragraph(_takes(proposal)), f"What it takes{mark}:")
+
+
+def _gain(proposal: Proposal) -> str:
+    """Return the requests at the disks, now and projected, and how the layout protects data."""
+    projection = proposal.projection
+    if projection is None:
+        return f"{proposal.wish}: {proposal.unprojected}."
+    where, now, then = compared(projection)
+    if projection.idle or now.requests is None or then.requests is None:
+        return f"{proposal.wish}: its load cannot be projected."
+    before, after = now.requests.likely, then.requests
+    safe = safety_of(projection.projected.layout)
+    fewer = "" if is_wide(after) else f", {change(before, after.likely, 'fewer')}"
+    return (
+        f"{proposal.wish} ({safe}): {between(after, short)} {where} requests per second instead of "
+        f"{short(before)}{fewer}."
+    )
+
+
+def _takes(proposal: Proposal) -> Iterator[str]:
+    """Yield the space, the hours and the downtime; "" for what is unknown."""
+    projection, plan = proposal.projection, proposal.plan
+    need = None if projection is None else projection.need
+    if projection is not None and need is not None:
+        held, now = (
+            need.members * need.member_bytes,
+            projection.now.members.count * need.member_bytes,
+        )
+        yield f"Space: {size(held)} of disks instead of {size(now)}, for the same {size(projection.now.usable)}."
+    if plan is None:
+        yield f"Hours and downtime are unknown: {proposal.unplanned or 'there is no plan'}."
+        return
+    yield _hours(plan, None if projection is None else projection.now.usable)
+    offline = [number for number, step in enumerate(plan.steps, 1) if not step.online]
+    copied = any(step.fills for step in plan.steps if not step.online)
+    yield (
+        "No downtime: programs may go on."
+        if not offline
+        else (
+            f"Downtime: steps {offline[0]} to {offline[-1]}{', with the copy' if copied else ''}; no program "
+            "can use the volume then."
+        )
+    )
+
+
+def _hours(plan: Plan, held: int | None) -> str:
+    """Return how long copying takes at rates that are assumed; "" if the amount is unknown."""
+    amount = sum(step.fills[1] for step in plan.steps if step.fills) or held
+    if not amount:
+        return ""
+    slow, fast = (duration(amount / rate) for rate in COPY_RATES)
+    return f"Time: {size(amount)} are moved, {fast} to {slow} at an assumed 200 to 50 MiB/s."
+
+
+def _alternatives(report: Report, others: tuple[Proposal, ...]) -> Iterator[Block]:
+    """Yield which layouts would help and which not, where none was asked for."""
+    parts: dict[str, list[str]] = {"Would help:": [], "May help:": [], "Would not help:": []}
+    for each in others:
+        projection = each.projection
+        if projection is None or projection.is_check or projection.idle:
+            continue
+        _, now, then = compared(projection)
+        if now.requests is not None and then.requests is not None:
+            few, band = HELPS * now.requests.likely, then.requests
+            helps, never = band.high <= few, band.likely >= few
+            lead = "Would help:" if helps else "Would not help:" if never else "May help:"
+            parts[lead].append(_gain(each))
+    for lead, said in parts.items():
+        if said:
+            yield Paragraph(paragraph(said), lead)
+    if any(parts.values()):
+        name = report.stacks[0].top.title
+        yield Paragraph(f"For space, hours and commands, add `--to LAYOUT` for {name}.")
+
+
+def _risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    """Yield the main risks of the first proposal."""
+    if proposals:
+        parts = tuple(filter(None, risks_of(report, proposals[0])))[:MOST_RISKS]
+        yield Paragraph("" if parts else "unknown.", "Risks:")
+        yield Listing(parts)
+
+
+def _not_judged(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    """Yield what neither the rules nor the plan could judge."""
+    asked = [each.question.subject for each in report.open_questions]
+    plans = [each.plan for each in proposals if each.plan is not None]
+    asked += [each.partition(":")[0] for plan in plans for each in plan.unchecked if ":" in each]
+    if asked:
+        yield Paragraph(f"{listed(list(dict.fromkeys(asked)))}.", "Not judged:")
