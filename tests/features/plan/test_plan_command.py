@@ -205,8 +205,8 @@ def test_a_suspect_disk_is_chosen_last_and_named():
 def test_without_samples_the_disks_are_not_checked(tmp_path):
     """One sample makes no rate: a slow disk cannot be known, and the plan says so first."""
     once = str(tmp_path / "once")
-    assert not CliRunner().invoke(stackmap, ["--from", VGHDD, "record", once, "1", "1"]).exit_code
-    shutil.rmtree(tmp_path / "once/log", ignore_errors=True)
+    shutil.copytree(VGHDD, once, symlinks=True)
+    shutil.rmtree(f"{once}/frames")
     result = said("vm-disk1", "--to", "raid10", sample=once)
     told = " ".join(result.stdout.split())
 
