@@ -182,3 +182,40 @@ def test_a_whole_article_is_a_text_of_an_unknown_host(number, tmp_path):
 
     assert re.search(FIRST[number], " ".join(lines[:3])), lines[:3]
     assert re.search("Could not judge: .*layout", " ".join(lines))
+
+
+SAR = """Linux 5.14.0-362.el9.x86_64 (db1)  11/23/2026  _x86_64_  (8 CPU)
+
+00:00:00          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+"""
+SAR_ROW = "00:{minute:02}:00          sda {rate:9.2f} {half:9.2f} {half:9.2f}      0.00 {size:9.2f} {queue:9.2f} {ms:9.2f} {util:9.2f}\n"
+
+
+@pytest.mark.parametrize(
+    ("loads", "expected"),
+    [
+        # rate, KiB per request, await
+        ([(60, 8, 6.0)] * 3 + [(150, 8, 40.0)] * 3, r"sda is overloaded: 6\.67× the quiet await"),
+        ([(150, 8, 90.0)] * 6, r"sda is overloaded"),
+        ([(150, 8, 40.0)] * 6, r"Could not judge: overload"),
+        # Larger requests take longer without any queue: sizes differ too much to compare.
+        ([(60, 8, 6.0)] * 3 + [(150, 64, 40.0)] * 3, r"Could not judge: overload"),
+        ([(60, 8, 6.0)] * 6, r"Nothing"),
+    ],
+    ids=["rises", "evident", "unknown", "other-sizes", "quiet"],
+)
+def test_sar_is_judged_by_size_queue_and_await(loads, expected, tmp_path):
+    """It has no read share, so loads are alike that have the same size."""
+    rows = [
+        SAR_ROW.format(minute=10 * (n + 1), rate=rate, half=rate * size / 2, size=size, ms=ms,
+                       queue=rate * ms / 1000, util=min(100.0, rate * ms / 10))
+        for n, (rate, size, ms) in enumerate(loads)
+    ]  # fmt: skip
+    text = tmp_path / "sar.txt"
+    text.write_text(SAR + "".join(rows))
+    (tmp_path / "sys/block").mkdir(parents=True)
+    words = ["--from", str(tmp_path), "explain", "--input", str(text)]
+    told = CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout
+
+    assert re.search(expected, " ".join(told.split())), told
+    assert "Overload and slow disks: no warning" not in told or expected == "Nothing"

@@ -65,7 +65,7 @@ def hung(context: Context, limits: Limits) -> Found:
 def _look(context: Context, device: Device, suspended: list[str]) -> str:
     """Return what to do about a *device* that hangs."""
     if suspended:
-        return f"Find out who suspended {suspended[-1]}, then run `dmsetup resume` on it."
+        return f"Find out who suspended {suspended[-1]}, then run dmsetup resume on it."
     far = far_side(device)
     if far is not None:
         return f"It is {far.what}: check {far.look}."
@@ -74,7 +74,7 @@ def _look(context: Context, device: Device, suspended: list[str]) -> str:
         return (
             f"Check the devices below it first: {', '.join(below[:4])}. Then read the kernel log."
         )
-    return "Read the kernel log (`dmesg -T`) for timeouts and resets. Check its cable, port and controller."
+    return "Read the kernel log (dmesg -T) for timeouts and resets. Check its cable, port and controller."
 
 
 def stalled(context: Context, least: float) -> dict[str, Stall]:

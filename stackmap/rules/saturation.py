@@ -148,10 +148,14 @@ def _comparable(quiet: Load, loaded: Load, limits: Limits) -> bool:
 
 
 def same_kind(one: Load, other: Load, limits: Limits) -> bool:
-    """Whether two loads have a similar size and read share; False where these are unknown."""
+    """
+    Whether two loads have a similar size and read share; False where the size is unknown.
+
+    sar has no read share: there the size decides alone.
+    """
     sizes = one.total.size, other.total.size
     mixes = [ratio(load.read.ios, load.total.ios) for load in (one, other)]
-    if None in (*sizes, *mixes):
+    if None in sizes or mixes.count(None) == 1:
         return False
     smaller, larger = sorted(size or 0.0 for size in sizes)
     return (

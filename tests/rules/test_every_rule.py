@@ -24,6 +24,10 @@ def outcome(name, host):
     """The severity with which rule *name* reports on *host*; a state that is good is not reported."""
     rule = BY_NAME[name]
     found = explained(host) if rule.needs_load else checked(host)
+    words = [word for each in found for word in each.observed.words.values()]
+    assert not [
+        word for word in words if "`" in word
+    ]  # a word may be a name: only templates have commands
     severities = [each.severity for each in found if each.rule.name == name]
     good = () if rule.severity is Severity.GOOD else (Severity.GOOD,)
     reported = [severity for severity in severities if severity not in good]
@@ -44,6 +48,10 @@ def test_a_title_has_at_most_eight_words(name):
     rule, host = BY_NAME[name], CASES[name].draw()
     topology = discover(host)
     found = explained(host) if rule.needs_load else checked(host)
+    words = [word for each in found for word in each.observed.words.values()]
+    assert not [
+        word for word in words if "`" in word
+    ]  # a word may be a name: only templates have commands
     titles = [heading(topology, each) for each in found if each.rule is rule]
     assert titles, name
     for title in titles:
