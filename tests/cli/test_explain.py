@@ -133,6 +133,7 @@ def test_names_that_happen_to_be_this_machines_are_doubted_first(
 
     sample = SAMPLES / "laptop-luks-lvm"
     host = running(CapturedHost(str(sample)))
+    monkeypatch.setattr(host, "hurry", lambda: None, raising=False)
     monkeypatch.setattr(live, "LiveHost", lambda: host)
     from stackmap.discover import discover
 
@@ -154,6 +155,7 @@ def test_a_text_with_names_this_machine_lacks_is_of_another(tmp_path, monkeypatc
     from stackmap.host.capture import CapturedHost
 
     host = running(CapturedHost(str(SAMPLES / "laptop-luks-lvm")))
+    monkeypatch.setattr(host, "hurry", lambda: None, raising=False)
     monkeypatch.setattr(live, "LiveHost", lambda: host)
     text = tmp_path / "iostat.txt"
     text.write_text(TABLE + ROW.format("sdb") + ROW.format("sdq") + "\n")
