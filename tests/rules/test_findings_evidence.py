@@ -14,9 +14,9 @@ from statistics import median
 import pytest
 from click.testing import CliRunner
 
-import stackmap.cli.explain as command
 from stackmap.cli import stackmap
 from stackmap.document.rule_words import OPERANDS, OPTIONAL, PLACE, filled, words_of
+from stackmap.rules import decision
 from stackmap.rules.table import RULES, findings
 from tests.paths import ROOT
 
@@ -43,7 +43,7 @@ def judged(monkeypatch):
         seen.append((context, found))
         return found
 
-    monkeypatch.setattr(command, "findings", kept)
+    monkeypatch.setattr(decision, "findings", kept)
     return seen
 
 
