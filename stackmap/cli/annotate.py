@@ -71,9 +71,8 @@ def command(
     out = sys.stdout.buffer
     foreign = ForeignText(topology.machine, tell)
     while chunk := os.read(text.fileno(), CHUNK):
-        foreign.check(
-            text_lines.machine(chunk[:BANNER].decode(errors="replace")) or UNKNOWN_MACHINE
-        )
+        run = text_lines.run_of(chunk[:BANNER].decode(errors="replace"))
+        foreign.check(run[0] if run else UNKNOWN_MACHINE)
         out.write(masked_bytes(annotator.feed(chunk)))
         out.flush()
     out.write(masked_bytes(annotator.finish()))

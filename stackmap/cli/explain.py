@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -21,10 +22,11 @@ from stackmap.cli.progress import waiting
 from stackmap.document.findings import explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval
+from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.measurement.capture_part import Resolution
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
-from stackmap.rules.decision import judge
+from stackmap.rules.in_episodes import judge_over_time
 from stackmap.rules.table import RULES
 from stackmap.sources import limits
 
@@ -92,11 +94,11 @@ def command(
     setup = () if foreign else tuple(setup_problems(session, part))
     severities = [each.severity for each in setup if with_check]
     judged = True
-    for number, batch in enumerate(_batches(measured, options, caps)):
+    for number, series in enumerate(_batches(measured, options, caps)):
         in_force = () if caps is None else caps.limits
         examined = waiting(
             "examining",
-            partial(judge, topology, batch, in_force, baseline=before, part=part),
+            partial(judge_over_time, topology, series, in_force, baseline=before, part=part),
         )
         known = {(each.rule.id, each.device) for each in examined.found}
         examined = examined._replace(
@@ -114,7 +116,7 @@ def command(
             which = "" if _together(options) else _which(end, options, number + 1)
             blocks = explain_document(examined, measured.source.doubt, which, why=why)
             print_blocks(blocks, before=gap)
-        severities += [each.severity for each in examined.found]
+        severities += [each.severity for each in (*examined.found, *examined.in_episodes)]
         judged = judged and not examined.open_questions
     if exit_code:
         session.status = status_of(severities, judged=judged) or session.status
@@ -122,18 +124,20 @@ def command(
 
 def _batches(
     measured: Measurement, options: MeasuringOptions, caps: limits.CapMeter | None
-) -> Iterator[list[Interval]]:
-    """Yield the intervals that are judged together; an empty list if nothing was measured."""
+) -> Iterator[IntervalSeries]:
+    """Yield the intervals that are judged together; an empty series if nothing was measured."""
     try:
         intervals = measured.intervals() if caps is None else caps.over(measured.intervals())
-        batches = iter([list(intervals)]) if _together(options) else ([one] for one in intervals)
+        if _together(options):
+            yield IntervalSeries(intervals)
+            return
         # Interrupted before the end of the first interval there is none.
-        yield next(batches, [])
-        yield from batches
+        yield IntervalSeries(islice(intervals, 1))
+        yield from (IntervalSeries([one]) for one in intervals)
     except NoInterval:
         if options.text is not None:
             raise
-        yield []
+        yield IntervalSeries()
 
 
 def _together(options: MeasuringOptions) -> bool:

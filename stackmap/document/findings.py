@@ -47,24 +47,28 @@ def explain_document(
     Problems of the setup come last, critical ones first. *doubt*: why the figures may be those of another
     machine. *which*: the interval, if it is one of several. *why*: also why questions are open.
     """
+    from stackmap.document.episodes import episode_blocks, no_baseline
     from stackmap.ledger.averages import MIXED
 
-    context, found, open_questions, setup = judged
+    context, found, open_questions, setup, times = judged
     topology, interval = context.topology, context.interval
     decision = judged.decide()
     cards = (
         finding_card(topology, each, number, waits=has_to_wait(topology, decision, each))
         for number, each in enumerate(judged.ordered)
     )
+    outside = "outside of the episodes" if times and times.found else ""
     mixed = [note for note in interval.notes if note.startswith(MIXED)]
     return [
         *_foreign(context, doubt),
         doc.Paragraph(what_to_do_first(topology, decision, open_questions), FIRST),
-        doc.Headline((_verdict(found, setup, open_questions), which, span(interval))),
+        *(episode_blocks(topology, times) if times else ()),
+        doc.Headline((_verdict(found, setup, open_questions), which, outside, span(interval))),
         *_evidence_of_health(context, found, open_questions),
         *cards,
         *(doc.Paragraph(sentence(note), "Caution:") for note in mixed),
         *_open_questions(topology, open_questions, why=why),
+        *(no_baseline(times.series.count) if times else ()),
         *(note for note in notes(interval) if note.text not in mixed),
     ]
 

@@ -10,7 +10,7 @@ flight at the ends of an interval bound how far the counts of two layers differ.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stackmap.model.device import StatusReading
@@ -149,7 +149,8 @@ class Interval:
     ``loads`` by device name as the source prints it; an absent device is unknown.
 
     ``time``: its end in seconds since the epoch, ``seconds``: its length; None where a text has
-    none. ``stamp``: the text's own time, verbatim, where its meaning is uncertain.
+    none. ``stamp``: the text's own time, verbatim, where its meaning is uncertain; ``clock``: the
+    same in seconds, as if it were UTC.
     ``since_boot``: averages since boot, not a current rate. ``summary``: the text's own average,
     minimum or maximum, named by ``stamp`` in the text's language. ``notes``: caveats of the
     source (approximate, repaired). ``events``: devices that came, went or have no figures, and
@@ -171,3 +172,4 @@ class Interval:
     count: int = 1
     corrections: tuple[str, ...] = ()
     readings: tuple[StatusReading, ...] = ()
+    clock: float | None = field(default=None, compare=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stackmap.document.blame import source_name, users
 from stackmap.document.decision import has_to_wait, heading, what_to_do_first
+from stackmap.document.episodes import episodes_json
 from stackmap.document.rule_words import filled, words_of
 from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
@@ -202,6 +203,7 @@ def explain_json(judged: Judged) -> dict[str, object]:
         "schema": "stackmap.explain/1",
         **interval_json(context.interval),
         "decision": decision_json(topology, judged.decide(), open_questions),
+        "episodes": episodes_json(topology, judged.times) if judged.times else [],
         "findings": [
             {
                 **_finding(topology, each),

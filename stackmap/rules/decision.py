@@ -8,7 +8,7 @@ neighbour: while one of these explains the wait, a conversion comes afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.interval import Interval
@@ -18,6 +18,9 @@ from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Finding, Outcome, rank
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import DISKS, LOAD, Unjudged, unjudged
+
+if TYPE_CHECKING:
+    from stackmap.rules.in_episodes import Times
 
 BEFORE_LAYOUT = {
     Outcome.HUNG,
@@ -75,6 +78,16 @@ class Judged(NamedTuple):
     found: Sequence[Finding]
     open_questions: Sequence[Unjudged]
     setup: Sequence[Finding] = ()
+    times: Times | None = None
+
+    @property
+    def in_episodes(self) -> list[Finding]:
+        """The findings inside episodes, those of the worst episode first."""
+        return [
+            each
+            for episode in (self.times.found if self.times else ())
+            for each in episode.findings
+        ]
 
     @property
     def ordered(self) -> list[Finding]:
@@ -88,8 +101,11 @@ class Judged(NamedTuple):
         return not {each.question for each in self.open_questions} & {LOAD, DISKS}
 
     def decide(self, name: str = "") -> Decision:
-        """Return what to do first about the stack of *name*, "" for all devices."""
-        return decide(self.context.topology, self.ordered, name)
+        """Return what to do first about the stack of *name*, "" for all: what holds all the time, else the worst episode."""
+        always = decide(self.context.topology, self.ordered, name)
+        if always.causes or not self.times or not self.times.found:
+            return always
+        return decide(self.context.topology, self.times.found[0].findings, name)
 
 
 def judge(

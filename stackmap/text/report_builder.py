@@ -20,6 +20,7 @@ from stackmap.model.units import MIB
 from stackmap.text.columns import MAX_RATE, is_rounded
 from stackmap.text.headings import MAX_DEVICES, QUOTE_MARKS, Heading
 from stackmap.text.headings import Row as TableRow
+from stackmap.text.printed_time import PrintedClock
 from stackmap.text.table_layout import Row, TableLayout
 from stackmap.text.text_lines import instant
 
@@ -51,6 +52,7 @@ class TextReport:
     machine: Machine = UNKNOWN_MACHINE
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
+    clock: float | None = None
 
     def add(self, name: str, row: Row, layout: TableLayout, *, doubtful: bool = False) -> None:
         """Add a device's row of a table with *layout*."""
@@ -110,6 +112,7 @@ class TextReport:
             notes=tuple(self.notes),
             events=tuple(self.events),
             machine=self.machine,
+            clock=self.clock,
         )
 
 
@@ -131,6 +134,7 @@ class ReportBuilder:
         self.since_boot = False
         self._events: list[str] = []
         self._machine = UNKNOWN_MACHINE
+        self._clock = PrintedClock()
 
     def heading(self, heading: Heading) -> None:
         """Take a heading: iostat's begins a report, sar's may repeat within one."""
@@ -166,9 +170,10 @@ class ReportBuilder:
         self.close()
         self._stamp = stamp
 
-    def banner(self, machine: Machine) -> None:
+    def banner(self, machine: Machine, date: str) -> None:
         """Take the first line of a run: iostat's first report is since boot."""
         self.end()
+        self._clock.date(date)
         self._machine = machine
         self.since_boot, self._stamp = True, ""
 
@@ -203,6 +208,7 @@ class ReportBuilder:
             self._stamp if stamp is None else stamp, events=self._events, machine=self._machine
         )
         report.time = instant(report.stamp)
+        report.clock = self._clock.seconds(report.stamp) if report.stamp else None
         report.since_boot = self.since_boot and not heading.sar
         report.note(heading.layout.notes)
         self.current, self._sar = report, heading.sar

@@ -13,6 +13,7 @@ from html import unescape
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
 from stackmap.text.columns import COLUMNS, parse_numbers
+from stackmap.text.printed_time import PrintedClock
 from stackmap.text.report_builder import TextReport
 from stackmap.text.table_layout import layout_of_keys
 from stackmap.text.text_lines import CLOCK, Lines, instant, utc
@@ -125,6 +126,7 @@ class ReportParser:
         self._device = ""
         self._metrics: dict[str, str] = {}  # of the device, a line each (sadf -p)
         self._events: list[str] = []
+        self._clock = PrintedClock()
 
     def begin(self, stamp: str, seconds: str, host: str) -> Iterator[Interval]:
         """Take the time and the host of the next rows; yield the report that they end."""
@@ -136,6 +138,7 @@ class ReportParser:
         time = utc(stamp.removesuffix(" UTC")) if stamp.endswith(" UTC") else instant(stamp)
         length = float(seconds) if seconds.isdecimal() and seconds != "0" else None
         self._report = TextReport(stamp, time, length, events=self._events, machine=machine)
+        self._report.clock = self._clock.seconds(stamp)
         self._events = []
 
     def add(self, name: str, columns: tuple[str, ...], words: list[str]) -> None:

@@ -20,6 +20,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COMBINED, DISCARD, READ, WRITE
+from stackmap.text.printed_time import PrintedClock
 from stackmap.text.report_builder import TextReport
 from stackmap.text.table_layout import FlowColumns, Row, TableLayout, layout_of_keys
 from stackmap.text.text_lines import MAX_LINE, Lines, instant, utc
@@ -67,6 +68,7 @@ class JsonReader:
         self._size = 0
         self._depth = 0
         self._machine = UNKNOWN_MACHINE
+        self._clock = PrintedClock()
         self._report = TextReport()
         self._devices: list[Device] = []
         self._first = False
@@ -131,11 +133,13 @@ class JsonReader:
         if text.startswith('"'):
             report.stamp = text.strip('"').replace("\\/", "/")
             report.time = instant(report.stamp)
+            report.clock = self._clock.seconds(report.stamp)
             return
         said = _pairs(text)
         report.stamp = " ".join(str(said[key]) for key in ("date", "time", "tz") if key in said)
         if said.get("utc") == 1 or said.get("tz") == "UTC":
             report.time = utc(f"{said.get('date')} {said.get('time')}")
+        report.clock = self._clock.seconds(report.stamp)
         seconds = said.get("interval")
         report.seconds = seconds if isinstance(seconds, float) and seconds > 0 else None
 

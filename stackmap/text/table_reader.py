@@ -200,8 +200,8 @@ class TableReader:
 
     def _take_other_line(self, line: str, words: list[str]) -> bool:
         reports = self.reports
-        if "Linux" in line and (machine := text_lines.machine(line)) is not None:
-            reports.banner(machine)
+        if "Linux" in line and (run := text_lines.run_of(line)) is not None:
+            reports.banner(*run)
         elif text_lines.is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))
         elif text_lines.RESTART in line:

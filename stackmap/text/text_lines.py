@@ -190,7 +190,7 @@ def _line(raw: bytes) -> str:
 
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run; \s: a paste has no-break spaces.
-BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+\S*\d")
+BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+(\S*\d)")
 
 # A command line without the report since boot: "iostat -xy 5".
 SKIPS_FIRST = re.compile(r"\biostat\b[^|;]{0,99}\s-[a-zA-Z]{0,20}y")
@@ -212,10 +212,10 @@ EPOCH = re.compile(r"\s*(\d{9,11})\s*$")
 ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
 
 
-def machine(line: str) -> Machine | None:
-    """Return the machine in the first line of a run; None for other lines."""
+def run_of(line: str) -> tuple[Machine, str] | None:
+    """Return the machine and the date in the first line of a run; None for other lines."""
     banner = BANNER.search(line)
-    return None if banner is None else Machine(host=banner[2], kernel=banner[1])
+    return None if banner is None else (Machine(host=banner[2], kernel=banner[1]), banner[3])
 
 
 def is_time(line: str) -> bool:

@@ -251,9 +251,10 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.document.layers import layers_document
     from stackmap.ledger.amplification import LayerReport
     from stackmap.ledger.averages import average
+    from stackmap.ledger.interval_series import IntervalSeries
     from stackmap.measurement.source import IntervalSelection
     from stackmap.render.figures_json import explain_json, layers_json
-    from stackmap.rules.decision import judge
+    from stackmap.rules.in_episodes import judge_over_time
 
     topology = host.topology()
     intervals = list(host.select_steady(IntervalSelection(which="all")))
@@ -261,7 +262,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
         tell(f"{host.name} was rebooted in the window; its figures begin after that")
     whole = next(average(intervals))
     report = LayerReport(topology, whole, (), skip_idle=True)
-    judged = judge(topology, intervals)
+    judged = judge_over_time(topology, IntervalSeries(intervals))
     tell_unknown(topology)
     if show is None:
         answer = {

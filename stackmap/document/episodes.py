@@ -1,0 +1,216 @@
+"""Episodes in words: when a stack was slow, by how much, what changed first, who sent it, what the rules find in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from stackmap.document import blocks as doc
+from stackmap.document.blame import source_name, users
+from stackmap.document.rule_words import filled, shown, title, words_of
+from stackmap.document.wording import listed, percent, plural, rate, sentence, short, size
+from stackmap.ledger.episodes import Change, Episode, Pair
+from stackmap.ledger.interval_series import IntervalSeries
+from stackmap.ledger.unusual import LEAST, Clock
+from stackmap.model.topology import Topology
+from stackmap.rules.in_episodes import JudgedEpisode, Times
+from stackmap.rules.rule import Severity
+
+SHOWN = 5  # episodes
+NAMED = 6  # devices of one
+FOUND = 3  # findings of one
+DAY = 86400
+YEAR = 365 * DAY  # printed times without a date count from 1970
+NO_BASELINE = "no baseline: finding incidents takes {least} intervals, here are {count}"
+
+
+def when(series: IntervalSeries, clock: Clock, span: tuple[int, int]) -> tuple[str, str]:
+    """Return the begin and the end of *span* in words: times as the source has them, else the numbers of intervals."""
+    first, last = span
+    if not clock.ends:
+        stamps = [series.stamps[first], series.stamps[last]]
+        return (stamps[0], stamps[1]) if all(stamps) else (f"interval {first + 1}", str(last + 1))
+    begin, end = clock.ends[first] - clock.pace, clock.ends[last]
+    long = clock.ends[-1] - clock.ends[0] > DAY
+    form = "%H:%M" if clock.pace >= 60 else "%H:%M:%S"
+    dated = f"%Y-%m-%d {form}" if long and begin > YEAR else form
+    days = begin // DAY != end // DAY and long
+    return _moment(begin, dated), _moment(end, dated if days else form) + (
+        " UTC" if series.is_utc else ""
+    )
+
+
+def _moment(seconds: float, form: str) -> str:
+    return datetime.fromtimestamp(max(seconds, 0.0), UTC).strftime(form)
+
+
+def episode_blocks(topology: Topology, times: Times) -> list[doc.Block]:
+    """Return a headline and a card per episode, worst first; [] for none."""
+    if not times.found:
+        return []
+    count = times.series.count
+    clock = times.series.clock()
+    cards = [
+        _card(topology, times, clock, each, number)
+        for number, each in enumerate(times.found[:SHOWN], 1)
+    ]
+    more = len(times.found) - len(cards)
+    how_many = plural(len(times.found), "episode")
+    return [
+        doc.Headline((f"{how_many} of slow I/O in {count} intervals",)),
+        *cards,
+        *(
+            [doc.Paragraph(f"{plural(more, 'shorter or lighter episode')} in --json.")]
+            if more
+            else []
+        ),
+    ]
+
+
+def no_baseline(count: int) -> list[doc.Block]:
+    """Return a note if *count* intervals are a series that is too short to find episodes in."""
+    few = 1 < count < LEAST
+    return [doc.Paragraph(NO_BASELINE.format(least=LEAST, count=count), "note:")] if few else []
+
+
+def _card(
+    topology: Topology, times: Times, clock: Clock, judged: JudgedEpisode, number: int
+) -> doc.Card:
+    episode = judged.episode
+    begin, end = when(times.series, clock, episode.span)
+    severity = min(
+        (each.severity for each in judged.findings if each.is_grave),
+        default=Severity.WARNING,
+        key=[*Severity].index,
+    )
+    grave = [each for each in judged.findings if each.is_grave][:FOUND]
+    blocks: list[doc.Block] = [doc.Paragraph(_change(episode), "Changed first:")]
+    if judged.sources and judged.sources[0][0].tops:
+        blocks.append(doc.Paragraph(_sources(topology, judged), "Sent by:"))
+    names = [title(topology, name) for name in episode.devices[:NAMED]]
+    rest = len(episode.devices) - len(names)
+    names += [f"{rest} more"] if rest else []
+    blocks.append(doc.Paragraph(listed(names), "Devices:"))
+    for finding in grave:
+        words = words_of(topology, finding.observed)
+        blocks.append(doc.Paragraph(filled(finding.sentence, words), f"{finding.rule.id}:"))
+    return doc.Card(
+        str(severity),
+        f"{begin}–{end}: {_slower(topology, episode)}",
+        tuple(blocks),
+        f"episode-{number}",
+        "episode",
+    )
+
+
+def _slower(topology: Topology, episode: Episode) -> str:
+    """Return the device and its await: "vg/web await 6.0 → 95 ms (16×)."."""
+    name, awaits = topology[episode.top].title, episode.awaits
+    if awaits.during is None:
+        return f"{name} completed nothing with requests in flight."
+    during = shown(awaits.during, "ms")
+    if awaits.usual is None:
+        return f"{name} await {during}; it is usually idle."
+    stuck = "; some devices completed nothing" if episode.stuck else ""
+    return f"{name} await {shown(awaits.usual, 'ms').removesuffix(' ms')} → {during} ({short(awaits.ratio or 0.0)}×){stuck}."
+
+
+def _change(episode: Episode) -> str:
+    if episode.changed is Change.LOAD:
+        direction, pair = _most(episode.rates)
+        return sentence(
+            f"more load, {_times(pair)} the {REQUESTS[direction]} ({_pair(pair, rate)} per second)"
+        )
+    if episode.changed is Change.SIZE:
+        direction, pair = _most(episode.sizes)
+        larger = "larger" if (pair.ratio or 1.0) > 1 else "smaller"
+        return sentence(f"{larger} {REQUESTS[direction]} ({_pair(pair, size)})")
+    if episode.changed is Change.DIRECTION:
+        both = [
+            f"{REQUESTS[d]} {_pair(pair, rate)} per second" for d, pair in episode.rates.items()
+        ]
+        return sentence(f"the mix of reads and writes: {', '.join(both)}")
+    totals = [pair for pair in episode.rates.values() if pair.during is not None]
+    usual, during = (sum(pair[place] or 0.0 for pair in totals) for place in (0, 1))
+    return f"The same load took longer ({_pair(Pair(usual, during), rate)} requests per second)."
+
+
+REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
+
+
+def _most(pairs: Mapping[str, Pair]) -> tuple[str, Pair]:
+    """Return the direction that changed most."""
+
+    def change(direction: str) -> float:
+        ratio = pairs[direction].ratio
+        return max(ratio, 1 / ratio) if ratio else 0.0
+
+    best = max(pairs, key=change)
+    return best, pairs[best]
+
+
+def _times(pair: Pair) -> str:
+    return f"{short(pair.ratio)} times" if pair.ratio else "new:"
+
+
+def _pair(pair: Pair, write: Callable[[float | None], str]) -> str:
+    return f"{write(pair.usual)} → {write(pair.during)}"
+
+
+def _sources(topology: Topology, judged: JudgedEpisode) -> str:
+    parts = []
+    for loader, share in judged.sources[:FOUND]:
+        used = ", ".join(users(topology, loader)[:FOUND])
+        by = f" ({used})" if used else ""
+        parts.append(f"{source_name(topology, loader)}{by} {percent(share, 0)}")
+    return f"{'; '.join(parts)} of the requests at {topology[judged.episode.devices[-1]].title}."
+
+
+def episodes_json(topology: Topology, times: Times) -> list[dict[str, object]]:
+    """Return each episode as an object with explicit keys; times in ISO 8601, without a zone as a text prints them."""
+    clock = times.series.clock()
+    return [
+        {
+            **_times_json(times.series, clock, each.episode),
+            "intervals": each.episode.last + 1 - each.episode.first,
+            "top": topology[each.episode.top].title,
+            "devices": list(each.episode.devices),
+            "changed": each.episode.changed,
+            "factor": each.episode.awaits.ratio,
+            "await": each.episode.awaits._asdict(),
+            "rate": _total(each.episode)._asdict(),
+            "rates": {d: pair._asdict() for d, pair in each.episode.rates.items()},
+            "sizes": {d: pair._asdict() for d, pair in each.episode.sizes.items()},
+            "stuck": each.episode.stuck,
+            "sources": [
+                {
+                    "name": source_name(topology, loader),
+                    "uses": users(topology, loader),
+                    "share": share,
+                }
+                for loader, share in each.sources
+            ],
+            "findings": [finding.rule.id for finding in each.findings],
+        }
+        for each in times.found
+    ]
+
+
+def _total(episode: Episode) -> Pair:
+    pairs = [*episode.rates.values()]
+    return Pair(
+        *(
+            None if any(p[n] is None for p in pairs) else sum(p[n] or 0.0 for p in pairs)
+            for n in (0, 1)
+        )
+    )
+
+
+def _times_json(series: IntervalSeries, clock: Clock, episode: Episode) -> dict[str, object]:
+    first, last = episode.span
+    if not clock.ends:
+        return {"start": series.stamps[first] or None, "end": series.stamps[last] or None}
+    begin, end = clock.ends[first] - clock.pace, clock.ends[last]
+    zone = "Z" if series.is_utc else ""
+    form = "%Y-%m-%dT%H:%M:%S" if begin > YEAR else "%H:%M:%S"
+    return {"start": _moment(begin, form) + zone, "end": _moment(end, form) + zone}

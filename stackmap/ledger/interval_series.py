@@ -1,0 +1,197 @@
+"""
+All intervals of a measurement, in little memory: the figures of each device over time, and any part as intervals.
+
+A year of sar has 52,560 intervals, of minutes 525,600. Up to ``HELD`` of them are kept as they are. Of more, each
+figure is kept in an array, and parts of more than ``EXAMINED`` are averaged into stretches.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from math import isnan, nan
+from statistics import median
+
+from stackmap.ledger.time_series import TimeSeries
+from stackmap.ledger.unusual import Clock
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load
+
+HELD = 7200  # intervals, as many as explain holds of a recording
+EXAMINED = 1800
+CHUNK = 4096  # loads that are turned into columns together
+FLOWS = ("read", "write", "discard", "flush", "whole")
+FIGURES = ("ios", "merges", "bytes", "wait")
+
+Key = tuple[str, str]  # a flow and its figure, or "" and a figure of the load
+Span = tuple[int, int]  # the first and the last interval
+
+
+def is_real(interval: Interval) -> bool:
+    """Whether the end of *interval* is known in seconds since the epoch."""
+    return interval.time is not None
+
+
+class Columns:
+    """The loads of one device: an array per figure that is known, NaN where it is not."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first  # the interval of the first value
+        self._count = 0
+        self._newest: list[Load | None] = []
+        self._columns: dict[Key, array[float]] = {}
+
+    def add(self, load: Load | None) -> None:
+        """Add the load of the next interval; None where the device is absent."""
+        self._newest.append(load)
+        if len(self._newest) == CHUNK:
+            self._flush()
+
+    def pad(self, count: int) -> None:
+        """Add as many intervals without the device as *count* is more than it has."""
+        for _ in range(count - self.first - self._count - len(self._newest)):
+            self.add(None)
+
+    def figure(self, flow: str, figure: str) -> Sequence[float]:
+        """Return the values of a figure, NaN where unknown; () if it is never known."""
+        self._flush()
+        return self._columns.get((flow, figure), ())
+
+    def load(self, place: int) -> Load | None:
+        """Return the load of the interval *place*; None if the device was absent or has no figures."""
+        self._flush()
+        known = {
+            key: value
+            for key, column in self._columns.items()
+            if 0 <= place - self.first < len(column)
+            and not isnan(value := column[place - self.first])
+        }
+        if not known:
+            return None
+        flows = {
+            flow: Flow(*(known.get((flow, figure)) for figure in FIGURES))
+            for flow in dict.fromkeys(flow for flow, _ in known if flow)
+        }
+        return Load(**flows, aqu=known.get(("", "aqu")), busy=known.get(("", "busy")))  # type: ignore[arg-type]  # flows has only flows
+
+    def _flush(self) -> None:
+        if not self._newest:
+            return
+        loads = [Load() if load is None else load for load in self._newest]
+        self._newest = []
+        *flows, aqu, busy, _ = zip(*loads, strict=True)
+        for name, of_flow in zip(FLOWS, flows, strict=True):
+            known = [Flow() if flow is None else flow for flow in of_flow]
+            for figure, values in zip(FIGURES, zip(*known, strict=True), strict=True):
+                self._append((name, figure), values)
+        self._append(("", "aqu"), aqu)
+        self._append(("", "busy"), busy)
+        self._count += len(loads)
+
+    def _append(self, key: Key, values: Sequence[float | None]) -> None:
+        column = self._columns.get(key)
+        if column is None:
+            if values.count(None) == len(values):
+                return
+            column = self._columns[key] = array("d", [nan]) * self._count
+        if None in values:
+            column.extend([nan if value is None else value for value in values])
+        else:
+            column.extend(values)  # type: ignore[arg-type]  # none is None
+
+
+class IntervalSeries:
+    """The intervals that were added, in order; a text's own averages are left out once there are others."""
+
+    def __init__(self, intervals: Iterable[Interval] = ()) -> None:
+        self.count = 0
+        self._held: list[Interval] | None = []
+        self._stretches = TimeSeries()
+        self._devices: dict[str, Columns] = {}
+        self._ends = array("d")
+        self._lengths = array("d")
+        self.stamps: list[str] = []
+        self._last: Interval | None = None
+        for interval in intervals:
+            self.add(interval)
+
+    def add(self, interval: Interval) -> None:
+        """Add the next interval."""
+        for name, load in interval.loads.items():
+            columns = self._devices.get(name)
+            if columns is None:
+                columns = self._devices[name] = Columns(self.count)
+            columns.pad(self.count)
+            columns.add(load)
+        end = interval.time if is_real(interval) else interval.clock
+        self._ends.append(nan if end is None else end)
+        self._lengths.append(nan if interval.seconds is None else interval.seconds)
+        self.stamps.append(interval.stamp)
+        self._last = interval
+        self.count += 1
+        if self._held is not None:
+            self._held.append(interval)
+            if self.count > HELD:
+                for each in self._held:
+                    self._stretches.add(each, {})
+                self._held = None
+        else:
+            self._stretches.add(interval, {})
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether the times are seconds since the epoch, not those that a text printed."""
+        return self._last is not None and is_real(self._last)
+
+    @property
+    def devices(self) -> Mapping[str, Columns]:
+        """The columns of each device."""
+        for columns in self._devices.values():
+            columns.pad(self.count)
+        return self._devices
+
+    def clock(self) -> Clock:
+        """Return when the intervals end, never decreasing; without times only how long they are."""
+        lengths = [x for x in self._lengths if not isnan(x)]
+        pace = median(lengths) if lengths else 0.0
+        if any(map(isnan, self._ends)):
+            return Clock((), pace)
+        steps = [b - a for a, b in zip(self._ends, self._ends[1:], strict=False) if b > a]
+        ends = [*accumulate(self._ends, max)]  # clocks are set back
+        return Clock(ends, pace or (median(steps) if steps else 0.0))
+
+    def intervals(self, spans: Iterable[Span]) -> list[Interval]:
+        """Return the intervals of *spans*; of very many, averages of some."""
+        wanted = [place for first, last in spans for place in range(first, last + 1)]
+        if self._held is not None:
+            return [self._held[place] for place in wanted]
+        if len(wanted) <= EXAMINED:
+            return [*map(self._interval, wanted)]
+        kept = set(wanted)
+        found, begin = [], 0
+        for stretch in self._stretches.stretches:
+            if kept.issuperset(range(begin, begin + stretch.count)):
+                found.append(stretch.interval)
+            begin += stretch.count
+        return found or [*map(self._interval, wanted[:: len(wanted) // EXAMINED + 1])]
+
+    def _interval(self, place: int) -> Interval:
+        """Return one interval, from the columns."""
+        loads = {
+            name: load
+            for name, columns in self._devices.items()
+            if (load := columns.load(place)) is not None
+        }
+        length = self._lengths[place]
+        assert self._last is not None  # noqa: S101 - there is an interval at this place
+        return replace(
+            self._last,
+            loads=loads,
+            stamp=self.stamps[place],
+            seconds=None if isnan(length) else length,
+            time=None if self._last.time is None else self._ends[place],
+            events=(),
+            readings=(),
+        )

@@ -1,0 +1,94 @@
+"""
+The times that a text prints, on one clock: seconds since 1970 as if they were UTC.
+
+sar prints times of day, in the forms of many locales, and the date once per run; iostat -t may print both. A time
+of day that goes back by hours is of the next day; one that goes back by less is a clock that was set back.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+DAY = 86400
+NEXT_DAY = 6 * 3600  # a day is over if the time goes back by more than a clock is set back
+TIME = re.compile(
+    r"(?:(?P<before>[AaPp])\.?[Mm]\.?\s|(?P<am>午前|上午|오전)|(?P<pm>午後|下午|오후))?\s*"
+    r"(?<!\d)(?P<hour>\d{1,2})\s?[:.時时시]\s?(?P<minute>\d\d)(?:\s?[:.分분]\s?(?P<second>\d\d))?"
+    r"[秒초]?(?:[.,]\d+)?(?:\s*(?P<half>[AaPp])\.?[Mm])?"
+)
+YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[-/.年년]\s?(\d{1,2})[-/.月월]\s?(\d{1,2})")
+YEAR_LAST = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+NAMED = re.compile(
+    r"\b([A-Z][a-z]{2})\s+(\d{1,2})\s.*\b(\d{4})\b|\b(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{4})\b"
+)
+EPOCH = re.compile(r"\d{9,11}(?:\.\d+)?$")
+
+
+class PrintedClock:
+    """Turns the times of one text into seconds; it remembers the date."""
+
+    def __init__(self) -> None:
+        self._day = 0  # since 1970
+        self._last = 0  # seconds of the day
+
+    def date(self, printed: str) -> None:
+        """Take the date of a run."""
+        day = _day(printed)
+        if day is not None:
+            self._day, self._last = day, 0
+
+    def seconds(self, stamp: str) -> float | None:
+        """Return when *stamp* is; None if it has no time."""
+        if EPOCH.match(stamp):
+            return float(stamp)
+        of_day = _time_of_day(stamp)
+        if of_day is None:
+            return None
+        day = _day(stamp)
+        if day is not None:
+            self._day = day
+        elif of_day < self._last - NEXT_DAY:
+            self._day += 1
+        self._last = of_day
+        return float(self._day * DAY + of_day)
+
+
+def _time_of_day(stamp: str) -> int | None:
+    """Return the seconds of the day in *stamp*, None without a time."""
+    # "00:10:01", of sar in most locales.
+    if len(stamp) == 8 and stamp[2] == ":" == stamp[5]:
+        digits = stamp[:2] + stamp[3:5] + stamp[6:]
+        if digits.isdecimal():
+            return int(stamp[:2]) * 3600 + int(stamp[3:5]) * 60 + int(stamp[6:])
+    date_part = YEAR_FIRST.search(stamp) or YEAR_LAST.search(stamp)
+    found = TIME.search(stamp, date_part.end() if date_part else 0)
+    if found is None:
+        return None
+    hour = int(found["hour"])
+    half = (found["before"] or found["half"] or "").lower()
+    if half or found["am"] or found["pm"]:
+        hour = hour % 12 + (12 if half == "p" or found["pm"] else 0)
+    return hour * 3600 + int(found["minute"]) * 60 + int(found["second"] or 0)
+
+
+def _day(text: str) -> int | None:
+    """Return the date in *text* as days since 1970; the month first where both orders are possible, as sysstat's."""
+    try:
+        if found := YEAR_FIRST.search(text):
+            return _days(*map(int, found.groups()))
+        if found := YEAR_LAST.search(text):
+            one, other, year = int(found[1]), int(found[3]), int(found[4])
+            month, day = (other, one) if one > 12 or found[2] == "." else (one, other)
+            return _days(year + (2000 if year < 100 else 0), month, day)
+        if found := NAMED.search(text):
+            name, of_month, year_named = found.group(*((1, 2, 3) if found[1] else (5, 4, 6)))
+            return _days(int(year_named), MONTHS.index(name.lower()) + 1, int(of_month))
+    except ValueError:  # no date of a calendar
+        pass
+    return None
+
+
+def _days(year: int, month: int, day: int) -> int:
+    return date(year, month, day).toordinal() - date(1970, 1, 1).toordinal()

@@ -1,0 +1,156 @@
+"""Episodes: nights whose truth is known, as a random generator makes them; and what is no episode."""
+
+from __future__ import annotations
+
+from math import cos, exp, pi
+from random import Random
+
+import pytest
+
+from stackmap.ledger.episodes import Change, episodes, outside
+from stackmap.ledger.interval_series import HELD, IntervalSeries
+from stackmap.model.device import Role
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load
+from stackmap.model.topology import Edge, Topology
+from tests.drawn import disk, passing
+
+STACK = Topology(
+    [passing("web"), passing("other"), *map(disk, ("sda", "sdb", "sdz"))],
+    [Edge("web", "sda", Role.DATA), Edge("web", "sdb", Role.DATA), Edge("other", "sdz", Role.DATA)],
+)
+PACE = 600.0
+NIGHT = 143
+
+
+def series(seed, count=NIGHT, *, slower=(), more=(), noise=0.25, mean=7.0, absent=()):
+    """
+    Return a series of web and its disks, with lognormal noise and a daily swing of the load.
+
+    *slower*: (first, last, factor of await); *more*: the same of the rate and the await.
+    """
+    random = Random(seed)
+    result = IntervalSeries()
+    for place in range(count):
+        if place in absent:
+            continue
+        swing = exp(0.4 * cos(2 * pi * place * PACE / 86400))
+        loads = {}
+        for name, share in (("web", 1.0), ("sda", 0.9), ("sdb", 0.5), ("sdz", 0.3)):
+            rate = 53 * swing * random.lognormvariate(0, noise)
+            wait = mean * share * random.lognormvariate(0, noise)
+            for first, last, factor in (*slower, *more):
+                if first <= place <= last and name not in {"sdz", "sdb"}:
+                    wait *= factor
+            for first, last, factor in more:
+                rate *= factor if first <= place <= last and name != "sdz" else 1
+            flow = Flow(rate, 0.0, rate * 8192, rate * wait)
+            loads[name] = Load(Flow(0.0, 0.0, 0.0, 0.0), flow, aqu=rate * wait / 1000)
+        result.add(Interval(loads, time=1e9 + (place + 1) * PACE, seconds=PACE))
+    return result
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("length", [3, 7, 29, 86])
+def test_a_burst_is_one_episode_of_its_stack(seed, length):
+    """2 to 60 % of a night, 5 to 20 times the await: one episode, start and end within two intervals."""
+    first = Random(seed).randrange(5, NIGHT - length - 5)
+    last, factor = first + length - 1, Random(-seed).uniform(5, 20)
+    found = episodes(STACK, series(seed, slower=[(first, last, factor)]))
+
+    assert [(each.top, each.changed) for each in found] == [("web", Change.SLOWER)]
+    assert {"web", "sda"} <= set(found[0].devices) <= {"web", "sda", "sdb"}
+    assert abs(found[0].first - first) <= 2
+    assert abs(found[0].last - last) <= 2
+    assert found[0].awaits.ratio == pytest.approx(factor, rel=0.6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("noise", [0.1, 0.3, 0.5])
+def test_a_quiet_night_has_none(seed, noise):
+    """Noise and a daily swing of the load are no incident."""
+    assert episodes(STACK, series(seed, noise=noise)) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_more_load_is_told_from_a_slower_device(seed):
+    """The rate rises with the await."""
+    found = episodes(STACK, series(seed, more=[(40, 47, 6.0)]))
+
+    assert [each.changed for each in found] == [Change.LOAD]
+    assert found[0].rates["write"].ratio == pytest.approx(6, rel=0.6)
+
+
+def test_two_incidents_are_two_the_worse_first():
+    """The time outside of them is the rest."""
+    found = episodes(STACK, series(1, slower=[(20, 29, 5.0), (90, 99, 20.0)]))
+
+    assert [abs(each.first - at) <= 2 for each, at in zip(found, (90, 20), strict=True)] == [
+        True
+    ] * 2
+    assert sum(b + 1 - a for a, b in outside(NIGHT, found)) == NIGHT - sum(
+        each.last + 1 - each.first for each in found
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_recurs_every_day_at_one_hour_is_usual(seed):
+    """A nightly backup is none; the same load in one night of five is one."""
+    nights = [(day * 144 + 20, day * 144 + 25, 8.0) for day in range(5)]
+
+    assert episodes(STACK, series(seed, 5 * 144, more=nights)) == []
+    (found,) = episodes(STACK, series(seed, 5 * 144, more=nights[3:4]))
+    assert abs(found.first - nights[3][0]) <= 2
+
+
+def test_a_burst_across_a_gap_of_hours_is_two():
+    """Nobody knows what happened in between."""
+    found = episodes(STACK, series(1, slower=[(60, 99, 9.0)], absent=range(70, 90)))
+    assert len(found) == 2
+
+
+def test_fewer_than_twenty_intervals_have_no_baseline():
+    """Nothing is compared with."""
+    assert episodes(STACK, series(1, 19, slower=[(9, 15, 20.0)])) == []
+
+
+def test_a_device_that_completes_nothing_is_in_an_episode():
+    """Requests in flight, none completed: the await is unknown, and not 0."""
+    result = IntervalSeries()
+    for place in range(60):
+        rate = 0.0 if 30 <= place < 40 else 50.0
+        flow = Flow(rate, 0.0, rate * 4096, rate * 3.0)
+        load = Load(Flow(0.0, 0.0, 0.0, 0.0), flow, aqu=32.0 if not rate else 0.2)
+        result.add(Interval({"sda": load}, time=1e9 + place, seconds=1.0))
+    (found,) = episodes(STACK, result)
+
+    assert (found.first, found.last, found.stuck, found.awaits.during) == (30, 39, True, None)
+
+
+def test_an_idle_device_has_none():
+    """An interval without requests has no await, and 0 is none."""
+    result = IntervalSeries()
+    for place in range(100):
+        busy = place % 9 == 0
+        flow = Flow(50.0 * busy, 0.0, 4096.0 * busy, 300.0 * busy)
+        load = Load(Flow(0.0, 0.0, 0.0, 0.0), flow, aqu=0.3 * busy)
+        result.add(Interval({"sda": load}, time=1e9 + place, seconds=1.0))
+    assert episodes(STACK, result) == []
+
+
+def test_a_long_series_is_the_same_in_arrays():
+    """More intervals than are held as they are: any part of them has the same figures."""
+    long = IntervalSeries()
+    for place in range(HELD + 3):
+        flow = Flow(float(place), None, place * 4096.0, place * 2.0)
+        load = Load(Flow(1.0, 0.0, 2.0, 3.0), flow, aqu=place / 7)
+        loads = {"sda": load, **({"sdb": Load(aqu=0.5)} if place > HELD else {})}
+        long.add(Interval(loads, stamp=str(place), clock=place * 5.0))
+    part = long.intervals([(3, 4), (HELD, HELD + 1)])
+
+    assert [each.stamp for each in part] == ["3", "4", str(HELD), str(HELD + 1)]
+    assert part[1].loads == {
+        "sda": Load(Flow(1.0, 0.0, 2.0, 3.0), Flow(4.0, None, 16384.0, 8.0), aqu=4 / 7)
+    }
+    assert part[3].loads["sdb"] == Load(aqu=0.5)
+    assert long.clock().pace == 5.0
