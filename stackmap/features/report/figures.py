@@ -110,7 +110,8 @@ class Measuring:
     hours: Hours = field(default_factory=Hours)
     sizes: SizeClasses = field(default_factory=SizeClasses)
     period: Period = field(default_factory=Period)
-    _since_boot: int = 0
+    _since_boot: int = 0  # of the intervals that were added
+    _left_out_averages: int = 0  # since boot
     _seen: dict[str, None] = field(default_factory=dict)
     _seen_last: AbstractSet[str] = frozenset()
     _watched: tuple[str, ...] = ()
@@ -121,12 +122,13 @@ class Measuring:
         if interval.summary and self.period.count:
             return
         if interval.since_boot and self.period.count > self._since_boot:
-            self._since_boot += 1
+            self._left_out_averages += 1
             return
         if not interval.since_boot and 0 < self._since_boot == self.period.count:
             # There are current rates: discard averages since boot.
             self.series, self.hours, self.sizes = TimeSeries(), Hours(), SizeClasses()
-            self.period = Period()
+            self._left_out_averages += self._since_boot
+            self.period, self._since_boot = Period(), 0
         self._since_boot += interval.since_boot
         self.period = _longer(self.period, interval)
         watched = self._corrected_loads(interval)
@@ -219,8 +221,8 @@ class Measuring:
         return worst, -(interval.loads[name].total.ios or 0.0)
 
     def _left_out(self, interval: Interval) -> Iterable[str]:
-        if self._since_boot and self.period.count != self._since_boot:
-            yield f"{self._since_boot} averages since boot: they are not current rates"
+        if self._left_out_averages:
+            yield f"{self._left_out_averages} averages since boot: they are not current rates"
         if self.period.missing > 1.0:
             yield (
                 f"{self.period.missing:.0f} seconds between start and end: nothing was recorded, "

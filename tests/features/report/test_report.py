@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from stackmap.features.report.figures import Measuring
 from stackmap.features.report.page import page_of
+from stackmap.features.report.profiles import Hour
+from stackmap.features.report.proposals import Proposal
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow
+from stackmap.model.load import IDLE, Flow
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.markdown import render_markdown
 from tests.drawn import did, disk, moved, passing
@@ -70,3 +72,44 @@ def test_what_could_not_be_judged_is_kept():
     assert "**Do first:** Use `iostat -x` with all disks" in page
     assert "**Not judged:** slow disks." in page
     assert "**Slow disks not judged:** the input has no await or no queue depth of sda" in page
+
+
+def test_an_idle_device_has_a_figure_of_0():
+    """It is not unknown, however often it was idle before and after; its mean is over all seconds."""
+    profile = Hour()
+    profile.add({"sda": IDLE}, 3.0)
+    profile.add({"sda": moved(None, did(11, SIZE)), "sdb": IDLE}, 2.0)
+    profile.add({"sda": IDLE, "sdb": IDLE}, 5.0)
+
+    assert profile.seconds == 10.0
+    assert profile.sums["sda", "write", "ios"] == 22.0
+    assert profile.sums["sdb", "write", "ios"] == profile.most["sdb", "write", "ios"] == 0.0
+
+
+def test_averages_since_boot_count_only_without_others():
+    """They are shown as long as there is nothing else; a measured interval replaces them."""
+    measuring = Measuring(Topology([disk("sda")], []))
+    load = {"sda": moved(None, did(11, SIZE))}
+    old = Interval(load, 1000.0, 700.0, since_boot=True)
+    measuring.add(old)
+    measuring.add(old)
+    assert (measuring.period.count, measuring.period.seconds) == (2, 1400.0)
+
+    measuring.add(Interval(load, 1007.0, 7.0))
+    measuring.add(old)
+    measuring.add(Interval(load, 1014.0, 7.0))
+    assert (measuring.period.count, measuring.period.seconds) == (2, 14.0)
+
+
+def test_a_proposal_without_plan_and_projection_has_unknown_risks():
+    """Both say why; nothing is said to be safe."""
+    measuring = Measuring(TWO)
+    loads = {"one": moved(None, did(11, SIZE)), "other": moved(None, did(13, SIZE))}
+    measuring.add(Interval(loads | {"sda": moved(None, did(24, SIZE))}, 1000.0, 7200.0))
+    without = Proposal(
+        "one", "raid10", unprojected="it has no layout", unplanned="none is asked for"
+    )
+    page = render_markdown(page_of(measuring.report(), (without,), ()))
+
+    assert "No projection: it has no layout." in page
+    assert "Unknown: there is neither a plan nor a projection." in page
