@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.ledger.amplification import figures_of, with_shared
-from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.amplification import LayerReport, figures_of, with_shared
+from stackmap.ledger.ledger import OTHERS, SCANS, Ledger
 from stackmap.model.device import Device, Kind, Queue, Role
+from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge
@@ -348,3 +349,33 @@ def test_a_device_without_counters_passes_on_what_arrived():
 
     assert (crypt.share.read.arrivals, crypt.share.read.ios) == (17, None)
     assert (disks.share.read.arrivals, disks.iops_amplification["read"]) == (17, 1.0)
+
+
+def test_idle_stacks_are_skipped_unless_all_are_idle():
+    """Then the first is shown."""
+    tree = topology(VM, OTHER)
+    idle = dict.fromkeys(loads_of(), IDLE)
+    busy = {**idle, "vm": moved(write=did(100, 512))}
+
+    def shown(loads, *, skip_idle):
+        report = LayerReport(
+            tree, Interval(loads, seconds=1.0), ("vm", "other"), skip_idle=skip_idle
+        )
+        return [stack.top.name for stack in report.stacks]
+
+    assert shown(busy, skip_idle=True) == ["vm"]
+    assert shown(busy, skip_idle=False) == ["vm", "other"]
+    assert shown(idle, skip_idle=True) == ["vm"]
+
+
+def test_only_reads_are_taken_for_scans_of_labels():
+    """1 MiB/s of 128 KiB beyond what was sent: as reads they are LVM's, as writes another program's."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    sent, more = did(8, 4096), did(8, 4096) + did(8, 131072)
+    reads = stack_figures(topology(parts), {"lv": moved(sent), "sda": moved(more)}, "lv", 1.0)
+    writes = stack_figures(
+        topology(parts), {"lv": moved(write=sent), "sda": moved(write=more)}, "lv", 1.0
+    )
+
+    assert reads.layers[1].diagnoses["read"] == SCANS.format(requests="reads")
+    assert writes.layers[1].diagnoses["write"] == OTHERS.format(requests="writes")

@@ -194,3 +194,12 @@ def test_an_output_that_cannot_be_written_is_said(tmp_path):
         (line,) = done.stderr.splitlines()
         assert done.returncode == 1
         assert str(tmp_path / "no" / "x") in line
+
+
+@pytest.mark.parametrize("more", [["-o", "x"], ["--force"]])
+def test_a_textfile_has_its_own_place(more, tmp_path):
+    """-o and --force are for a file of another format."""
+    result = CliRunner().invoke(stackmap, [*COMMAND, "export", "--textfile", str(tmp_path), *more])
+
+    assert result.exit_code == 2
+    assert not list(tmp_path.iterdir())

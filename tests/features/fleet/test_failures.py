@@ -399,3 +399,15 @@ def test_usage(monkeypatch):
         result = CliRunner().invoke(stackmap, words)
         assert result.exit_code == 2, result.output
     assert main
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expression"),
+    [("db*", "db.*(:[0-9]+)?"), ("db1.x", r"db1\\.x(:[0-9]+)?"), ("db?:9100", "db.:9100")],
+)
+def test_a_host_without_a_port_has_any_port(pattern, expression):
+    """A pattern with a port means that port."""
+    with serving(small_fleet) as (url, asked):
+        assert ask(url, "--host", pattern).exit_code in (0, 64)
+
+    assert any(f'instance=~"{expression}"' in query for query, _ in asked)

@@ -266,3 +266,32 @@ def test_an_array_that_just_fits_is_copied():
     assert STRATEGIES["array-copy"].plan(replace(context, target=fits))
     with pytest.raises(PlanRefused, match=f"these disks holds {room}"):
         STRATEGIES["array-copy"].plan(replace(context, target=misses))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "onto", "words"),
+    [
+        ("raid5:members=4,chunk=128k", "defg", "--level=5 --raid-devices=4 --chunk=128"),
+        ("raid1:copies=2", "de", "--level=1 --raid-devices=2"),
+    ],
+)
+def test_a_new_array_has_the_wanted_shape(wanted, onto, words):
+    """mdadm counts the chunk in KiB; RAID1 has none."""
+    context = md_context("raid5", 3, wanted, onto=tuple(f"sd{letter}" for letter in onto))
+    context = replace(context, target=context.target._replace(size=64 * MIB))
+    steps = STRATEGIES["array-copy"].plan(context).steps
+    create = next(step for step in steps if "--create" in step.line)
+
+    assert words in create.line
+    assert ("--chunk" in create.line) == ("--chunk" in words)
+
+
+def test_a_plan_is_online_if_all_of_its_steps_are():
+    """One step that stops users is enough."""
+    found = grow("raid5", 3, "raid6", "d")
+    first, *rest = found.steps
+
+    assert found.online
+    assert rest
+    assert not replace(found, steps=(replace(first, online=False), *rest)).online
+    assert not replace(found, steps=(replace(first, redundant=False), *rest)).redundant

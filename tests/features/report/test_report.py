@@ -5,7 +5,6 @@ from __future__ import annotations
 from stackmap.features.report.figures import Measuring
 from stackmap.features.report.page import page_of
 from stackmap.features.report.profiles import Hour
-from stackmap.features.report.proposals import Proposal
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow
@@ -99,17 +98,3 @@ def test_averages_since_boot_count_only_without_others():
     measuring.add(old)
     measuring.add(Interval(load, 1014.0, 7.0))
     assert (measuring.period.count, measuring.period.seconds) == (2, 14.0)
-
-
-def test_a_proposal_without_plan_and_projection_has_unknown_risks():
-    """Both say why; nothing is said to be safe."""
-    measuring = Measuring(TWO)
-    loads = {"one": moved(None, did(11, SIZE)), "other": moved(None, did(13, SIZE))}
-    measuring.add(Interval(loads | {"sda": moved(None, did(24, SIZE))}, 1000.0, 7200.0))
-    without = Proposal(
-        "one", "raid10", unprojected="it has no layout", unplanned="none is asked for"
-    )
-    page = render_markdown(page_of(measuring.report(), (without,), ()))
-
-    assert "No projection: it has no layout." in page
-    assert "Unknown: there is neither a plan nor a projection." in page

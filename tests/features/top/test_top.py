@@ -10,7 +10,12 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.features.top.cells import sparkline
+from stackmap.features.top.moment import GroupLoad, Scope
+from stackmap.features.top.rows import _user_row
+from stackmap.features.top.state import Request
 from stackmap.model.device import Use
+from stackmap.model.load import IDLE
+from stackmap.model.topology import Topology
 from stackmap.render.text import width
 from tests.features.top.watched import SAMPLES, press, rows_as_iostat, watch
 from tests.paths import ROOT
@@ -181,3 +186,36 @@ def test_a_sparkline_keeps_what_is_highest():
     assert sparkline((0, 0, 0), 3) == "▁▁▁"
     assert sparkline((0, 4), 2, ascii_only=True) == "_@"
     assert sparkline((), 3) == "   "
+
+
+def test_a_request_of_a_key_reaches_the_program():
+    """The last screen before it stays."""
+    watcher, _ = watch(VGHDD)
+
+    assert press(watcher, "down") is None
+    assert press(watcher, "q") == Request("quit")
+
+
+def test_figures_of_another_machine_are_computed_anew():
+    """What was kept fits as long as neither the topology nor the devices with counters change."""
+    watcher, _ = watch(VGHDD)
+    kept = Scope(watcher.moment.topology, watcher.moment.interval.loads, ())
+    loads = watcher.moment.interval.loads
+
+    assert kept.fits(kept.topology, loads)
+    assert not kept.fits(Topology(list(kept.topology), kept.topology.edges), loads)
+    assert not kept.fits(kept.topology, {**loads, "sdz": IDLE})
+
+
+def test_a_row_has_its_command():
+    """A control group's I/O is shown by blame, that of a mount by its stack."""
+    watcher, _ = watch(VGHDD)
+    topology = watcher.moment.topology
+    use = Use("mount", "/srv", "mountinfo")
+    group = GroupLoad("/db", "service", "db", "dm-8", 2.0, 3.0)
+    rows = [
+        _user_row(topology, ("mount", "/srv", "dm-8"), use),
+        _user_row(topology, group.who, group),
+    ]
+
+    assert [row.shows for row in rows] == ["iostat -l", "blame"]

@@ -8,6 +8,7 @@ import pytest
 
 from stackmap.features.trace import probes
 from stackmap.features.trace.figures import Distribution, Range, row_updates
+from stackmap.features.trace.json import distribution_json
 from stackmap.features.trace.record import Trace, TraceRecord
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE, layout
@@ -124,3 +125,12 @@ def test_merged_distributions_add_up():
     found = Distribution.merged([{(1, 2): 3}, {(1, 2): 1, (4, 5): 2}, {}])
     assert (found.count, found.total) == (6, 4 * 1 + 2 * 4)
     assert found.by_powers() == {0: 4, 2: 2}
+
+
+def test_an_estimate_has_its_ends_and_no_value_in_json():
+    """A bucket of 5 % is one value; a wider one is known by its ends alone."""
+    found = distribution_json(Distribution({(100, 105): 98, (200, 400): 1}), 1)
+
+    assert found["p50"] == 102.5
+    assert found["max"] is None
+    assert found["ranges"]["max"] == [200.0, 400.0]

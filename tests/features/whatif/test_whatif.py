@@ -9,6 +9,7 @@ import pytest
 from stackmap.errors import InputError, LayoutError
 from stackmap.features.whatif import bitmap as bits
 from stackmap.features.whatif.project import project
+from stackmap.features.whatif.sentences import headline
 from stackmap.features.whatif.volume_context import usable_bytes, volume_context
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
@@ -716,3 +717,12 @@ def test_a_layout_that_cannot_be_is_refused():
     """LVM makes RAID10 of whole sets."""
     with pytest.raises(LayoutError):
         projected(machine("raid5"), RANDOM, "raid10:members=5")
+
+
+def test_a_load_of_reads_alone_has_no_cost_per_byte_written():
+    """The first sentence has the requests; 53 reads of 8 KiB stay what they are."""
+    reads = interval(moved(did(53, 8 * KIB)), read=did(53 / 4, 8 * KIB), write=did(0, 0))
+    found = projected(machine("raid5"), reads, "raid10")
+
+    assert found.costs is None
+    assert headline(found) == "53.0 → 53.0 disk requests/s (0 %, range 48.8 to 54.2)."

@@ -143,6 +143,7 @@ def test_a_text_will_do():
             "raid1",
             "needs larger members for 600 MiB: 2 × 600 MiB. With members of the present size it holds 200 MiB",
         ),
+        ("raid0", "4 members of 200 MiB hold 800 MiB, enough for the present 600 MiB."),
         (
             "linear",
             "linear needs 3 members for 600 MiB: 600 MiB of disk space instead of 800 MiB. 1 member of this size holds 200 MiB",
