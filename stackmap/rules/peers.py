@@ -282,8 +282,19 @@ def _slow_observation(
         "what": "mean" if group.direction == "total" else group.direction,
         "doubt": doubt,
     }
-    far = far_side(topology[topology.disks_of(slowest.name)[0]])
-    words |= {"local": words["disks"]} if far is None else {"far": far.look}
+    disks = topology.disks_of(slowest.name)
+    far, waits = (
+        far_side(topology[disks[0]]),
+        [group.context.load(name).total.await_ms for name in disks],
+    )
+    if slowest.name not in disks and all(ms is not None and 2 * ms < slowest.value for ms in waits):
+        words["far"] = (
+            f"{topology[slowest.name].title} itself: requests wait in it, not at {words['disks']}"
+        )
+    elif far is not None:
+        words["far"] = far.look
+    else:
+        words["local"] = words["disks"]
     return observe(slowest.name, figures, words, weight=slowest.ratio)
 
 

@@ -1,0 +1,81 @@
+"""A disk whose data is elsewhere: what sysfs shows of each kind, and that no advice is that of a disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.discover import discover
+from stackmap.document.rule_words import filled, words_of
+from stackmap.model.far_side import FAR_SIDES, by_name, far_side
+from tests.machine import block
+from tests.rules.scripted import GIB_SECTORS, Did, Scripted, explained
+
+PCI = "-> ../devices/pci0000:00/0000:00:05.0"
+# Of each kind: the kernel's name, links and attributes as its driver makes them.
+KINDS = {
+    "nbd": ("nbd0", "", {}),
+    "rbd": ("rbd1", "", {}),
+    "drbd": ("drbd0", "", {}),
+    "virtio": ("vda", "", {}),
+    "xen": ("xvda", "", {}),
+    "loop": ("loop0", "", {"loop__backing_file": "/srv/image"}),
+    "zram": ("zram0", "", {}),
+    "ublk": ("ublkb0", "", {}),
+    "zvol": ("zd16", "", {}),
+    "iscsi": ("sda", "-> ../devices/platform/host3/session1/target3:0:0/3:0:0:0/block/sda", {}),
+    "fc": ("sda", f"{PCI}/host4/rport-4:0-2/target4:0:0/4:0:0:1/block/sda", {}),
+    "nvmeof": ("nvme0n1", "", {"device__transport": "tcp", "device__model": "Linux"}),
+    "ebs": ("nvme0n1", "", {"device__transport": "pcie", "device__model": "Amazon Elastic Block Store"}),
+    "hypervisor": ("sda", f"{PCI}/ata1/host0/target0:0:0/0:0:0:0/block/sda",
+                   {"device__vendor": "VMware", "device__model": "Virtual disk"}),
+}  # fmt: skip
+LOCAL = {
+    "sata": ("sda", f"{PCI}/ata1/host0/target0:0:0/0:0:0:0/block/sda",
+             {"device__vendor": "ATA", "device__model": "ST4000NM0033-9ZM"}),
+    "sas": ("sdb", f"{PCI}/host1/port-1:0/end_device-1:0/target1:0:0/1:0:0:0/block/sdb", {}),
+    "nvme": ("nvme0n1", "", {"device__transport": "pcie", "device__model": "SAMSUNG MZVL21T0"}),
+    "instance store": ("nvme1n1", "", {"device__transport": "pcie",
+                                       "device__model": "Amazon EC2 NVMe Instance Storage"}),
+}  # fmt: skip
+
+
+def machine(name, link, attributes):
+    """One disk that answers 20 reads per second, each after 200 ms."""
+    files = block(name, "8:0", GIB_SECTORS, device__state="running", **attributes)
+    links = {f"/sys/block/{name}": link} if link else {}
+    return Scripted(files, links, parts=[{name: Did(reads=5, read_ms=200)}])
+
+
+def test_every_kind_has_a_case():
+    assert KINDS.keys() == FAR_SIDES.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_advice_is_about_the_other_side(kind):
+    """Never to replace the disk or to read its SMART values."""
+    host = machine(*KINDS[kind])
+    topology = discover(host, geometry=True)
+    assert far_side(topology[KINDS[kind][0]]) == FAR_SIDES[kind]
+    found = explained(host)
+    texts = [
+        filled(text, words_of(topology, each.observed))
+        for each in found
+        for text in (each.rule.sentence, each.rule.advice)
+    ]
+
+    assert [each.rule.name for each in found if each.is_grave] == ["remote-wait"]
+    assert FAR_SIDES[kind].look in " ".join(texts)
+    assert not [text for text in texts if "smartctl" in text or "replace" in text]
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+def test_a_disk_of_this_machine_is_sick(kind):
+    host = machine(*LOCAL[kind])
+
+    assert [each.rule.name for each in explained(host) if each.is_grave] == ["sick-disk"]
+
+
+@pytest.mark.parametrize("name", ["sda", "dm-3", "md0", "nvme0n1", "vdo", "zd", "mmcblk0", "loop"])
+def test_other_names_show_nothing(name):
+    """The kernel numbers the devices of these drivers: ``vdo`` is a virtio disk, ``loop`` is none."""
+    assert by_name(name) == ("virtio" if name == "vdo" else "")
