@@ -11,6 +11,7 @@ more to say below ``.\" by hand``: those lines stay. All other text of a page is
 from __future__ import annotations
 
 import re
+import runpy
 import string
 import sys
 import textwrap
@@ -35,6 +36,7 @@ from stackmap.rules.rule import Rule
 from stackmap.rules.table import RULES
 
 ROOT = Path(__file__).parent.parent
+KERNELS = runpy.run_path(str(Path(__file__).with_name("kernel_facts.py")))
 COMPLETION = f"stackmap/completion/{FILE}"
 README = "README.md"
 WIDTH = 79
@@ -277,6 +279,18 @@ def counter_corrections() -> Iterator[Entry]:
         yield Entry(bold(rule.name), roff(sentence(why)))
 
 
+def kernel_versions() -> Iterator[Entry]:
+    """Yield what differs between kernels, and what was seen on each that was booted."""
+    for fact in KERNELS["KERNEL_FACTS"]:
+        origin = [f"Linux {fact.since}"] if fact.since else []
+        origin += [f"commit {fact.commit}"] if fact.commit else []
+        seen = [
+            f"{kernel}: {fact.seen.get(kernel, 'not looked at')}" for kernel in KERNELS["BOOTED"]
+        ]
+        text = f"{'; '.join(seen)}. {fact.relied_on[0].upper()}{fact.relied_on[1:]}."
+        yield Entry(roff(fact.name), roff(f"[{', '.join(origin)}] {text}" if origin else text))
+
+
 # Rules.
 
 # Placeholders that the page prints with a clearer word than their name; the others are printed as they are.
@@ -396,7 +410,10 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
         "volume-columns": list_of(partial(blame_columns, blame.VOLUME_COLUMNS)),
         "group-columns": list_of(partial(blame_columns, blame.GROUP_COLUMNS)),
     },
-    "stackmap-kernel.7": {"corrections": list_of(counter_corrections)},
+    "stackmap-kernel.7": {
+        "corrections": list_of(counter_corrections),
+        "versions": list_of(kernel_versions),
+    },
     "stackmap-findings.7": {
         "rules": lambda _: rule_sections(needs_load=True),
         "checks": lambda _: rule_sections(needs_load=False),

@@ -5,7 +5,7 @@
 # from counters is checked against: nothing in it is derived. tests/lab/truth.py reads FILE.
 # No key is a string: from about Linux 6.16 the bytes after its end are part of the key. So each kind has a
 # histogram of its own, by the event's letters: an F in front asks for a flush, an M at the end is metadata, and
-# WRITE_ZEROES is N, or WZ from about 6.16 on. A "?" lets the kernel end its search at the string's end.
+# WRITE_ZEROES is N, or WZ (Linux 7.3). A "?" lets the kernel end its search at the string's end.
 tracing=/sys/kernel/tracing
 events="block_bio_queue block_rq_issue block_bio_remap block_split"
 keys_block_bio_queue=keys=dev,nr_sector

@@ -61,7 +61,7 @@ QUEUED_EVENT, SERVED_EVENT = f"synthetic/{QUEUED}", f"synthetic/{SERVED}"
 ROW_EVENT = f"{GROUP}/{ROW}"
 
 # Directions by the letters of a tracepoint: an F before the operation asks for a flush. WRITE_ZEROES is N, or WZ
-# from about Linux 6.16 on. Only their beginnings are compared: the kernel looks for "*Z*" and "*M" beyond the end
+# (Linux 7.3). Only their beginnings are compared: the kernel looks for "*Z*" and "*M" beyond the end
 # of the string, too (regex_match_middle and regex_match_end in kernel/trace/trace_events_filter.c).
 READS = '(rwbs ~ "R*" || rwbs ~ "FR*")'
 WRITES = '(rwbs ~ "W*" || rwbs ~ "FW*") && !(rwbs ~ "WZ*" || rwbs ~ "FWZ*")'

@@ -236,7 +236,7 @@ def _direction(flags: str) -> str:
     """
     Return the direction in a tracepoint's letters: "FWS" is a write, "D", "F" and WRITE_ZEROES are neither.
 
-    WRITE_ZEROES is "N", or "WZ" from about Linux 6.16 on.
+    WRITE_ZEROES is "N", or "WZ" (Linux 7.3).
     """
     if not {"D", "N", "Z"}.isdisjoint(flags):
         return ""
