@@ -201,6 +201,13 @@ def _warnings(old: StackRecord, new: StackRecord, differences: Sequence[str]) ->
     times = ratio(new.top.size, old.top.size)
     if times is not None and abs(times - 1) > SIZE_TOLERANCE:
         yield f"{new.top.title} has {times:.2f} times the size of {old.top.title} before: seeks differ"
+    for name, side, other in (("before", old.top, new.top), ("after", new.top, old.top)):
+        cut, of_other = side.queue.boundary or 0, other.queue.boundary or 0
+        if cut and cut != of_other and side.layout is not None and side.layout.parity:
+            yield (
+                f"{name}, md cuts writes at full stripes of {cut // 1024} KiB and counts the pieces, not the "
+                "program's requests: compare bytes"
+            )
     yield from _settings(old.raids, new.raids)
     times = ratio(after.length, before.length)
     if times is not None and not 1 / LENGTH_RATIO <= times <= LENGTH_RATIO:

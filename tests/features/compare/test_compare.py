@@ -11,6 +11,7 @@ from stackmap.features.compare.compare import compare
 from stackmap.features.compare.document import conclusions, document
 from stackmap.features.compare.json import compare_json
 from stackmap.features.compare.recording import MAX_BATCHES, RecordingBuilder
+from stackmap.model.device import Queue
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
@@ -290,6 +291,24 @@ def test_what_is_set_otherwise_is_told(was, now, words):
     )
 
     assert said == words
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"), [(0, 192, True), (192, 192, False), (None, 0, False)]
+)
+def test_pieces_that_one_kernel_counts_are_told(was, now, said):
+    """From about Linux 7.1 md cuts writes at full stripes before it counts them."""
+
+    def cutting(boundary):
+        queue = Queue(boundary=None if boundary is None else boundary << 10)
+        changed = {"vm": RAID5["vm"]._replace(queue=queue)}
+        return Topology({**RAID5.devices, **changed}.values(), RAID5.edges, machine=RAID5.machine)
+
+    before, after = (recorded(cutting(each), "vm", raid5, rates()) for each in (was, now))
+    (stack,) = compare(before, after, [("vm", "vm")]).stacks
+
+    words = "after, md cuts writes at full stripes of 192 KiB and counts the pieces"
+    assert any(words in warning for warning in stack.warnings) == said
 
 
 def test_few_intervals_have_no_range():
