@@ -12,6 +12,7 @@ blame      the same with ``cli.blame.Addition``
 iostat     the same with ``cli.iostat.Addition``
 questions  (host, topology) → None: asks what the feature needs, so that ``record`` keeps the answers
 topology   (host, topology) → topology of a capture with facts that the feature kept in it
+traced     (host) → the trace in a capture, None without one: latencies and arrivals of single requests
 api        a function of the Python API; its name there is its own
 =========  ============================================================================================
 """
@@ -57,6 +58,7 @@ COMMANDS = {
             "blame": "additions:blame_trace",
             "iostat": "additions:iostat_prove",
             "topology": "traced_topology:with_traced_rows",
+            "traced": "traced_topology:trace_of",
         },
     ),
     "whatif": Command(

@@ -117,6 +117,8 @@ class Queue(NamedTuple):
     ``scheduler``: the available ones, the chosen one in brackets. ``write_cache``: "write back" or "write
     through". ``alignment_offset``: bytes by which the device begins past its disk's alignment boundary.
     ``boundary``: of an array, bytes at whose multiples the kernel cuts requests before it counts them; 0: nowhere.
+    ``throttling``: microseconds that writeback throttling aims at, 0 if it is off. ``depth``: requests that the
+    driver gives to the device at once.
     """
 
     iostats: bool | None = None
@@ -132,6 +134,8 @@ class Queue(NamedTuple):
     max_sectors_kb: int | None = None
     alignment_offset: int | None = None
     boundary: int | None = None
+    throttling: int | None = None
+    depth: int | None = None
 
 
 NO_QUEUE = Queue()

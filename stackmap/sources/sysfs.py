@@ -29,14 +29,16 @@ GEOMETRY = (
     "rotational",
 )
 
-# Attributes with the settings of the queue; all are in queue/ but the last, which is the device's own.
+# Attributes with the settings of the queue; all are in queue/ but the last two: the device's own, and its driver's.
 SETTINGS = (
     "scheduler",
+    "wbt_lat_usec",
     "nr_requests",
     "read_ahead_kb",
     "write_cache",
     "max_sectors_kb",
     "alignment_offset",
+    "device/queue_depth",
 )
 
 
@@ -167,6 +169,9 @@ def queue(host: Host, block: Block, names: Collection[str]) -> Queue:
     offset = ""
     if "alignment_offset" in names:
         offset = attribute(host, f"{block.path}/alignment_offset")
+    depth = ""
+    if "device/queue_depth" in names and "device" in block.entries:
+        depth = attribute(host, f"{block.path}/device/queue_depth")
     if "queue" not in block.entries:
         return Queue(alignment_offset=parse_int(offset)) if offset else NO_QUEUE
     return Queue(
@@ -182,6 +187,8 @@ def queue(host: Host, block: Block, names: Collection[str]) -> Queue:
         write_cache=text("write_cache"),
         max_sectors_kb=number("max_sectors_kb"),
         alignment_offset=parse_int(offset),
+        throttling=number("wbt_lat_usec"),
+        depth=parse_int(depth),
     )
 
 

@@ -26,16 +26,19 @@ def test_every_setting_of_a_queue_is_read():
         "minimum_io_size": "65536", "optimal_io_size": "196608", "rotational": "0",
         "scheduler": "[none] mq-deadline", "nr_requests": "61", "read_ahead_kb": "127",
         "write_cache": "write back", "max_sectors_kb": "1279", "alignment_offset": "-1",
+        "wbt_lat_usec": "2003",
     }  # fmt: skip
     offset = texts["alignment_offset"]
     files = {f"queue__{name}": text for name, text in texts.items() if name != "alignment_offset"}
 
     (disk,) = discover(
-        DrawnHost(block("sda", "8:0", alignment_offset=offset, **files)), geometry=True
+        DrawnHost(block("sda", "8:0", alignment_offset=offset, device__queue_depth="31", **files)),
+        geometry=True,
     )
 
     assert disk.queue == Queue(
-        True, 512, 4096, 65536, 196608, False, "[none] mq-deadline", 61, 127, "write back", 1279, -1
+        True, 512, 4096, 65536, 196608, False, "[none] mq-deadline", 61, 127, "write back", 1279, -1,
+        2003, 31,
     )  # fmt: skip
     assert None not in disk.queue
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Function = Callable[..., None]
 MAX_INTERVAL = 60.0  # seconds of a trace between two looks at its overhead
-MAX_OVERHEAD = 0.05  # a share of CPU time above which the trace ends; the recording goes on
 
 max_overhead_option = click.option(
     "--max-overhead",
@@ -46,13 +45,16 @@ def record_trace(command: Function) -> Function:
     """Give ``record`` the option --trace."""
 
     @click.option("--trace", is_flag=True, help="Add latencies and rows; see trace.")
+    @max_overhead_option
     @wraps(command)
-    def run(*, trace: bool, **more: Any) -> None:
+    def run(*, trace: bool, max_overhead: float, **more: Any) -> None:
+        _require_trace(wanted=trace)
         if trace and more["interval"] > MAX_INTERVAL:
             raise click.UsageError(
                 f"--trace needs an INTERVAL of at most {MAX_INTERVAL:g} s: its overhead is checked once per INTERVAL"
             )
-        command(**_with(more, _trace_beside, wanted=trace))
+        begin = partial(_trace_beside, max_overhead=max_overhead / 100)
+        command(**_with(more, begin, wanted=trace))
 
     return run
 
@@ -64,9 +66,7 @@ def blame_trace(command: Function) -> Function:
     @max_overhead_option
     @wraps(command)
     def run(*, trace: bool, max_overhead: float, **more: Any) -> None:
-        source = click.get_current_context().get_parameter_source("max_overhead")
-        if source is ParameterSource.COMMANDLINE and not trace:
-            raise click.UsageError("--max-overhead needs --trace")
+        _require_trace(wanted=trace)
         begin = partial(_trace_owners, max_overhead=max_overhead / 100)
         command(**_with(more, begin, wanted=trace))
 
@@ -95,14 +95,21 @@ def _with(arguments: dict[str, Any], addition: object, *, wanted: bool) -> dict[
     return {**arguments, "additions": (*arguments.get("additions", ()), addition)}
 
 
-class _Beside:
-    """A trace beside a recording."""
+def _require_trace(*, wanted: bool) -> None:
+    """Raise ``UsageError`` for --max-overhead without --trace, which is not *wanted*."""
+    source = click.get_current_context().get_parameter_source("max_overhead")
+    if source is ParameterSource.COMMANDLINE and not wanted:
+        raise click.UsageError("--max-overhead needs --trace")
 
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
+
+class _Beside:
+    """A trace beside a recording; its probes end above the share *max_overhead* of CPU time."""
+
+    def __init__(self, tracer: Tracer, max_overhead: float) -> None:
+        self._tracer, self._max_overhead = tracer, max_overhead
 
     def look(self) -> None:
-        if self._tracer.stop_above(MAX_OVERHEAD):
+        if self._tracer.stop_above(self._max_overhead):
             tell(self._tracer.record.notes[-1])
 
     def keep(self, host: RecordingHost) -> None:
@@ -110,13 +117,13 @@ class _Beside:
 
 
 @contextmanager
-def _trace_beside(session: Session) -> Iterator[_Beside]:
+def _trace_beside(session: Session, max_overhead: float) -> Iterator[_Beside]:
     from stackmap.features.trace.measure import Tracer
 
     live = session.tracing_host
-    tracer = Tracer(live, discover(live), [])
+    tracer = Tracer(live, discover(live), [], arrivals=True)
     with tracer.running():
-        yield _Beside(tracer)
+        yield _Beside(tracer, max_overhead)
 
 
 def _trace_owners(session: Session, options: MeasuringOptions, max_overhead: float) -> OwnerTrace:

@@ -316,10 +316,12 @@ def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]
 
 
 def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
+    # Only what has a queue of its own dispatches: above it, addresses of bios match by chance.
+    queued = not any(topology.below(name) for name in layer.devices)
     devices = {
         name: found
         for name in layer.devices
-        if (found := _by_direction(trace, _numbers(topology, name)))
+        if (found := _by_direction(trace, _numbers(topology, name), queued=queued))
     }
     titles = {name: topology[name].title for name in layer.devices}
     whole = {
@@ -330,13 +332,16 @@ def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
     return TracedLayer(layer, whole, devices, titles)
 
 
-def _by_direction(trace: Trace, numbers: list[str]) -> dict[str, Requests]:
-    """Return the requests of the devices *numbers*."""
-    found = (
-        (direction, _together([_requests(trace, (number, direction)) for number in numbers]))
-        for direction in (READ, WRITE, BOTH)
-    )
-    return {direction: requests for direction, requests in found if requests.arrived != 0}
+def _by_direction(trace: Trace, numbers: list[str], *, queued: bool) -> dict[str, Requests]:
+    """Return the requests of the devices *numbers*; *queued*: these have queues, from which they dispatch."""
+    by_direction = {}
+    for direction in (READ, WRITE, BOTH):
+        found = _together([_requests(trace, (number, direction)) for number in numbers])
+        if not queued:
+            found = found._replace(dispatched=NO_VALUES, queued=NO_VALUES, served=NO_VALUES)
+        if found.arrived != 0:
+            by_direction[direction] = found
+    return by_direction
 
 
 def _requests(trace: Trace, key: Key) -> Requests:

@@ -176,6 +176,11 @@ class Instruments:
         self.notes.append(note)
         return None
 
+    def remove(self) -> None:
+        """Remove all probes and triggers: what they counted was read."""
+        if self._tracing is not None:
+            self._remove(self._tracing)
+
     def _remove(self, tracing: Tracing) -> None:
         tracing.clear()
         self._triggers = []

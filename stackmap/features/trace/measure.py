@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.features.trace import cost, dm_stats, probes, tracefs
+from stackmap.features.trace.arrivals import ArrivalStream, watched
 from stackmap.features.trace.cost import TICK, Overhead
-from stackmap.features.trace.instruments import Instruments
+from stackmap.features.trace.instruments import Instruments, Spent
 from stackmap.features.trace.record import TraceRecord
 from stackmap.sources import diskstats
 from stackmap.sources.trace_text import without_lines
@@ -36,9 +37,20 @@ class TraceOptions(NamedTuple):
 
 
 class Tracer:
-    """A trace of the devices *chosen*, all if empty, and of everything below them."""
+    """
+    A trace of the devices *chosen*, all if empty, and of everything below them.
 
-    def __init__(self, host: LiveTracingHost, topology: Topology, chosen: list[str]) -> None:
+    *arrivals*: keep when each request of a volume arrived too, as a projection of time needs it.
+    """
+
+    def __init__(
+        self,
+        host: LiveTracingHost,
+        topology: Topology,
+        chosen: list[str],
+        *,
+        arrivals: bool = False,
+    ) -> None:
         self._host = host
         names = frozenset(name for each in chosen for name in topology.with_all_below(each))
         self._names = names or topology.devices.keys()
@@ -48,6 +60,7 @@ class Tracer:
         self.record = TraceRecord(
             cpus=self._overhead.cpus, dm_major=int(dm[0].partition(":")[0]) if dm else 0
         )
+        self._arrivals = ArrivalStream(host, watched(topology, self._names) if arrivals else ())
         self._is_complete = False
 
     @contextmanager
@@ -65,10 +78,13 @@ class Tracer:
             self.record.times = start, start
             self.record.counters = self._host.read(diskstats.PATH), ""
             self._overhead = Overhead(self._host)
+            if self._instruments.has_probes:
+                self._arrivals.start()
             try:
                 yield
             finally:
                 self.finish()
+                self.record.arrivals = self._arrivals.text()
             self._require_hits()
 
     def run(self, options: TraceOptions) -> TraceRecord:
@@ -90,13 +106,17 @@ class Tracer:
 
     def stop_above(self, max_overhead: float) -> bool:
         """End the trace if it took more than that share of CPU time, or too long; return whether it ends now."""
+        self._arrivals.look()
         if self._is_complete:
             return False
-        note = self._overhead.look(self._instruments.spent().taken, max_overhead)
+        note = self._overhead.look(self._taken(self._instruments.spent()), max_overhead)
         if not note:
             return False
         self.finish()
         self.record.notes += (note,)
+        # Events of arrivals cost a small part of what the probes did, and need all the time.
+        self._instruments.remove()
+        self._arrivals.start()
         return True
 
     def finish(self) -> None:
@@ -107,7 +127,7 @@ class Tracer:
         self._switch("pause")
         record.counters = record.counters[0], self._host.read(diskstats.PATH)
         spent = instruments.spent()
-        self._overhead.look(spent.taken)
+        self._overhead.look(self._taken(spent))
         # The time of day may have been set meanwhile.
         record.times = record.times[0], record.times[0] + self._overhead.seconds
         record.hits, record.missed = spent.hits, spent.missed
@@ -126,9 +146,14 @@ class Tracer:
         self._instruments.set_state(state)
         self.record.switching += self._host.clock() - start
 
+    def _taken(self, spent: Spent) -> float:
+        """Return the CPU time of the probes, and of the events of arrivals."""
+        return spent.taken + self._arrivals.count * self._instruments.cost.other
+
     def result(self) -> TraceRecord:
         """Stop counting; return what was counted. ``SourceError`` if no probe fired while there was I/O."""
         self.finish()
+        self.record.arrivals = self._arrivals.text()
         self._require_hits()
         return self.record
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
 from stackmap.features.trace import dm_stats, probes
+from stackmap.features.trace.arrivals import TracedRequest, requests_of
 from stackmap.host import Host
 from stackmap.host.capture_format import TRACE
 from stackmap.model.units import SECTOR
@@ -32,6 +33,7 @@ Rows = Mapping[tuple[int, bool], int]
 
 
 FORMAT = 1
+BACKWARDS = 1 << 63  # ns: a bio's address was in use again, and its end came "before" its start
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class TraceRecord:
     ``cost``: mean CPU time per hit, in seconds. ``peak``: the highest share of all CPU time in any second.
     ``switching``: seconds that it took to let all histograms count, and to let none, together.
     ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
-    ``notes``: what is missing, and why.
+    ``arrivals``: requests of the volumes one by one; see ``arrivals``. ``notes``: what is missing, and why.
     """
 
     times: tuple[float, float] = (0.0, 0.0)
@@ -64,6 +66,7 @@ class TraceRecord:
     counters: tuple[str, str] = ("", "")
     sources: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    arrivals: str = ""
 
     @property
     def seconds(self) -> float:
@@ -116,6 +119,7 @@ class TraceRecord:
         if not (
             all(type(number) is int and 0 <= number < LIMIT for number in whole)
             and self.cpus
+            and isinstance(self.arrivals, str)
             and all(0 <= number < LIMIT for number in shares)
             and all(isinstance(each, (list, tuple)) for each in texts)
             and all(isinstance(text, str) for each in texts for text in each)
@@ -161,6 +165,10 @@ class Trace:
     slices: tuple[Mapping[Key, Counts], ...] = ()
     record: TraceRecord = field(default_factory=TraceRecord)
 
+    def requests(self, number: str) -> Sequence[TracedRequest]:
+        """Return the requests of the volume *number* one by one; () if they were not kept."""
+        return requests_of(self.record.arrivals).get(number, ())
+
 
 OPERATIONS = {probes.READ_OP: READ, probes.WRITE_OP: WRITE}
 
@@ -199,7 +207,9 @@ def key_of(entry: Entry) -> Key:
 def _latency(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
     counts: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
     for entry in entries_of(histograms):
-        counts[key_of(entry)][entry.bucket("lat")] += entry.hits
+        bucket = entry.bucket("lat")
+        if bucket[0] < BACKWARDS:
+            counts[key_of(entry)][bucket] += entry.hits
     return counts
 
 

@@ -1,4 +1,4 @@
-"""The topology of a capture, with the traced shares of full stripes if it has a trace."""
+"""What a capture with a trace adds: the traced shares of full stripes to its topology, and the trace itself."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ from stackmap.host.capture_format import TRACE
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
+    from stackmap.features.trace.record import Trace
     from stackmap.host import Host
     from stackmap.model.device import Device
 
 
 def with_traced_rows(host: Host, topology: Topology) -> Topology:
     """Return *topology*; arrays whose rows were traced have their share of full stripes."""
-    try:
-        text = host.read(TRACE)
-    except SourceError:
+    trace = trace_of(host)
+    if trace is None:
         return topology
-    # Only a capture with a trace pays for its readers.
     from stackmap.features.trace.figures import row_updates
-    from stackmap.features.trace.record import TraceRecord, parse
-
-    trace = parse(TraceRecord.from_json(text))
 
     def devices() -> Iterator[Device]:
         for device in topology.devices.values():
@@ -37,3 +33,15 @@ def with_traced_rows(host: Host, topology: Topology) -> Topology:
                 yield device
 
     return Topology(devices(), topology.edges, machine=topology.machine, unknown=topology.unknown)
+
+
+def trace_of(host: Host) -> Trace | None:
+    """Return the trace in a capture; None if it has none."""
+    try:
+        text = host.read(TRACE)
+    except SourceError:
+        return None
+    # Only a capture with a trace pays for its readers.
+    from stackmap.features.trace.record import TraceRecord, parse
+
+    return parse(TraceRecord.from_json(text))

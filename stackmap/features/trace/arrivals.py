@@ -1,0 +1,143 @@
+"""
+When requests arrived at volumes, and what was pending then: events of the block layer beside the histograms.
+
+Histograms have no order. To say how long requests take on another layout, their order is needed: whether the
+next one waits for the end of an earlier one, how many come together, where on the volume they are.
+
+A text of a line per event, oldest first: "Q NUMBER MICROSECONDS OPERATION SECTOR SECTORS THREAD", and "C NUMBER
+MICROSECONDS OPERATION END 0 0" when the request that ends at that sector is done.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.errors import ParseError
+from stackmap.features.trace.tracefs import EVENTS, INSTANCE
+from stackmap.ledger.layers import spreads
+from stackmap.model.units import SECTOR
+from stackmap.sources import trace_text
+from stackmap.sources.trace_text import Step, device_of, integer
+
+if TYPE_CHECKING:
+    from stackmap.host.tracing import LiveTracingHost
+    from stackmap.model.topology import Topology
+
+MOST = 200_000  # events; enough for a 99th percentile, and 10 MB of text
+BUFFER = 4096  # KiB per CPU: 40,000 events between two looks
+AT_ONCE = 32 << 20  # bytes of text per look
+MOST_NUMBERS = 48  # in a filter, which must fit a page
+STEPS = {Step.QUEUE: "Q", Step.BIO_DONE: "C"}
+DATA = frozenset({"read", "write", "flush"})
+
+
+class TracedRequest(NamedTuple):
+    """
+    A request of a volume: seconds since the first event, "read", "write" or "flush", bytes.
+
+    ``done``: when it ended, None if that was not seen. ``thread``: the one that submitted it.
+    """
+
+    time: float
+    operation: str
+    offset: int
+    size: int
+    thread: int
+    done: float | None
+
+
+def watched(topology: Topology, names: Collection[str]) -> list[str]:
+    """Return the numbers of the devices whose layout ``whatif`` can change, as far as a filter has room."""
+    chosen = (topology[name] for name in names)
+    return [d.number for d in chosen if spreads(d) or not topology.above(d.name)][:MOST_NUMBERS]
+
+
+class ArrivalStream:
+    """Events of the devices *numbers* in stackmap's instance, until there are ``MOST``."""
+
+    def __init__(self, host: LiveTracingHost, numbers: Collection[str]) -> None:
+        self._host = host
+        self._numbers = numbers
+        self._lines: list[str] = []
+        self._is_on = False
+
+    def start(self) -> None:
+        """Begin to record; ``SourceError`` where the kernel has no such events."""
+        if not self._numbers or len(self._lines) >= MOST:
+            return
+        chosen = " || ".join(f"dev == {device_of(number)}" for number in self._numbers)
+        self._host.write(f"{INSTANCE}/buffer_size_kb", str(BUFFER))
+        for step in STEPS:
+            self._host.write(f"{EVENTS}/block/block_{step}/filter", chosen)
+            self._host.write(f"{EVENTS}/block/block_{step}/enable", "1")
+        self._is_on = True
+
+    @property
+    def count(self) -> int:
+        """How many events were read."""
+        return len(self._lines)
+
+    def look(self) -> None:
+        """Read what is new; stop at ``MOST``."""
+        if not self._is_on:
+            return
+        self._read()
+        if len(self._lines) >= MOST:
+            self.stop()
+
+    def _read(self) -> None:
+        text = self._host.drain(f"{INSTANCE}/trace_pipe", AT_ONCE)
+        events = trace_text.parse_events(text.split("\n"))
+        self._lines += [
+            f"Q {e.number} {e.time * 1e6:.0f} {e.operation} {e.sector} {e.sectors} {e.pid}"
+            if e.step is Step.QUEUE
+            else f"C {e.number} {e.time * 1e6:.0f} {e.operation} {e.sector + e.sectors} 0 0"
+            for e in events
+            if e.step in STEPS and e.operation in DATA
+        ]
+
+    def stop(self) -> None:
+        """Stop recording."""
+        if self._is_on:
+            self._is_on = False
+            for step in STEPS:
+                self._host.write(f"{EVENTS}/block/block_{step}/enable", "0")
+
+    def text(self) -> str:
+        """Stop; return all that was read."""
+        self.look()
+        self.stop()
+        # Events of several CPUs come one CPU after the other.
+        return "\n".join(sorted(self._lines, key=lambda line: int(line.split(" ", 3)[2])))
+
+
+def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
+    """Return the requests in *text* by device, in their order; ``ParseError`` for another text."""
+    found: defaultdict[str, list[TracedRequest]] = defaultdict(list)
+    flying: defaultdict[tuple[str, str, int], deque[int]] = defaultdict(deque)
+    start: int | None = None
+    for kind, number, micros, operation, sector, sectors, thread in _fields(text):
+        start = micros if start is None else start
+        time = (micros - start) / 1e6
+        if kind == "Q":
+            own = found[number]
+            flying[number, operation, sector + sectors].append(len(own))
+            own.append(
+                TracedRequest(time, operation, sector * SECTOR, sectors * SECTOR, thread, None)
+            )
+        elif waiting := flying.get((number, operation, sector)):
+            own, place = found[number], waiting.popleft()
+            own[place] = own[place]._replace(done=time)
+    return {number: tuple(own) for number, own in found.items()}
+
+
+def _fields(text: str) -> Iterator[tuple[str, str, int, str, int, int, int]]:
+    for line in text.splitlines():
+        words = line.split(" ")
+        if len(words) != 7 or words[0] not in STEPS.values() or words[3] not in DATA:
+            raise ParseError(f"trace: not an event: {line[:40]!r}")
+        kind, number, micros, operation, *rest = words
+        sector, sectors, thread = map(integer, rest)
+        yield kind, number, integer(micros), operation, sector, sectors, thread
