@@ -125,7 +125,7 @@ CASES = [
         "no command and no device named 'Vghdd'; did you mean 'vghdd'?",
     ),
     (["--from", SAMPLE, "5"], 2, "5 is no command; run `stackmap iostat 5`"),
-    (["--from", SAMPLE, "whatif", "vm-disk1"], 2, "missing --to LAYOUT: which layout"),
+    (["--from", SAMPLE, "plan", "vm-disk1"], 2, "missing --to LAYOUT: which layout"),
     (["--from", SAMPLE, "plan", "--to", "raid10"], 2, "missing NAME: which volume?"),
     (["--from", SAMPLE, "fiojob"], 2, "missing NAME: which volume?"),
     (

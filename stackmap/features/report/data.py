@@ -31,7 +31,7 @@ def report_data(report: Report, proposals: tuple[Proposal, ...]) -> tuple[Block,
         (
             f"The projection on {each.wish}, JSON",
             f"whatif-{n}.json",
-            json.dumps(whatif_json(each.projection), indent=1),
+            json.dumps(whatif_json([each.projection]), indent=1),
         )
         for n, each in enumerate(proposals)
         if each.projection is not None

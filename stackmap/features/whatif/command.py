@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -10,16 +11,16 @@ import click
 from stackmap.cli.options import (
     csv_option,
     json_option,
-    layout_option,
     legend_option,
     measuring_one,
     no_heading_option,
 )
 from stackmap.cli.output import print_blocks
+from stackmap.commands import additions
 from stackmap.document.decision import before_converting
-from stackmap.features.whatif.document import MEANINGS, document
+from stackmap.features.whatif.document import MEANINGS, comparison, document
 from stackmap.features.whatif.json import whatif_json
-from stackmap.features.whatif.project import project
+from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
@@ -30,13 +31,77 @@ from stackmap.sources.limits import CapMeter
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
+    from stackmap.features.whatif.simulation import Service
+    from stackmap.features.whatif.timing import Wanted
 
 COUNT = 10  # intervals of a second on a live machine
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+MOST_GROWTH = 1000.0
+AT_ONCE = 32  # requests that a disk of --disks serves at once
+KINDS = {"ssd": AT_ONCE, "nvme": AT_ONCE, "hdd": 1}
 
 
-@click.command(options_metavar="--to LAYOUT [OPTIONS]")
+def _growth(_: click.Context, __: click.Parameter, value: str | None) -> float:
+    match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,4})?)x?", value or "1")
+    if match is None or not 0 < float(match[1]) <= MOST_GROWTH:
+        raise click.BadParameter(f"must be a factor such as 2x or 1.5x, not {value}")
+    return float(match[1])
+
+
+def _seconds(text: str) -> float | None:
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(us|ms|s)", text)
+    return float(match[1]) * SECONDS[match[2]] if match and float(match[1]) else None
+
+
+def _limit(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    seconds = _seconds(value) if value is not None else None
+    if value is not None and seconds is None:
+        raise click.BadParameter(f"must be a time such as 20ms or 500us, not {value}")
+    return None if seconds is None else seconds * 1000
+
+
+def _disks(_: click.Context, __: click.Parameter, value: str | None) -> tuple[float, int] | None:
+    """Return the seconds of a request and the requests served at once: "ssd:100us"."""
+    if value is None:
+        return None
+    kind, time = value.split(":", 1) if ":" in value else (value, "")
+    seconds = _seconds(time)
+    if kind not in KINDS or seconds is None:
+        raise click.BadParameter(
+            f"must be {', '.join(KINDS)} and a time, such as ssd:100us, not {value}"
+        )
+    return seconds, KINDS[kind]
+
+
+@click.command(options_metavar="[--to LAYOUT]... [OPTIONS]")
 @measuring_one
-@layout_option
+@click.option(
+    "--to",
+    "layouts",
+    multiple=True,
+    metavar="LAYOUT",
+    help="Target layout: raid10, raid5:members=5,chunk=128k (repeatable).",
+)
+@click.option(
+    "--load", "growth", metavar="FACTOR", callback=_growth, help="Project a grown load: 2x."
+)
+@click.option(
+    "--disks", metavar="KIND:TIME", callback=_disks, help="Project other disks: ssd:100us, hdd:8ms."
+)
+@click.option(
+    "--disks-from",
+    "capture",
+    metavar="CAPTURE",
+    type=click.Path(exists=True),
+    help="Project the busiest disk of CAPTURE.",
+)
+@click.option(
+    "--latency-limit",
+    "limit",
+    metavar="TIME",
+    callback=_limit,
+    help="Headroom until p95 exceeds TIME: 20ms.",
+)
 @json_option
 @csv_option
 @no_heading_option
@@ -46,7 +111,11 @@ def command(
     session: Session,
     /,
     options: MeasuringOptions,
-    layout: str,
+    layouts: tuple[str, ...],
+    growth: float,
+    disks: tuple[float, int] | None,
+    capture: str | None,
+    limit: float | None,
     as_json: bool,
     no_heading: bool,
 ) -> None:
@@ -54,23 +123,46 @@ def command(
     Project the measured load on another layout.
 
     Measures ten seconds, or COUNT times INTERVAL; a capture or FILE is read
-    completely. Prints requests, bytes and load per disk. The present layout
-    compares the model with the measurement.
+    completely. Prints latency, headroom, requests and bytes. Without --to, and
+    for the present layout, compares the model with the measurement.
     """
-    request = parse(layout)
+    if disks and capture:
+        raise click.UsageError("--disks and --disks-from cannot be combined")
+    requests = [parse(layout) for layout in layouts]
     measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
     topology = measured.topology
     caps = CapMeter(measured.source.host, topology)
     intervals = measured.repeatable()
     judged = judge(topology, tuple(caps.over(intervals())), caps.limits)
+    has_trace = not session.live and options.text is None
+    traces = [of(session.host) for of in additions("traced")] if has_trace else []
+    wanted = _wanted(growth, disks, capture, limit)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):
-        projection = project(topology, intervals(), name, request)
+        projector = Projector(topology, intervals(), name, next(filter(None, traces), None))
+        found = [projector.project(each, wanted) for each in requests or [projector.present]]
         if as_json:
             decision = {"decision": decision_json(topology, judged.decide(name))}
-            click.echo(json.dumps(whatif_json(projection) | decision))
+            click.echo(json.dumps(whatif_json(found) | decision))
             continue
         gap = "\n" if number else ""
         first = before_converting(topology, judged.decide(name))
-        print_blocks(document(projection, first), heading=not no_heading, before=gap)
+        blocks = document(found[0], first) if len(found) == 1 else comparison(found, first)
+        print_blocks(blocks, heading=not no_heading, before=gap)
+
+
+def _wanted(
+    growth: float, disks: tuple[float, int] | None, capture: str | None, limit: float | None
+) -> Wanted:
+    from stackmap.features.whatif.serving import constant
+    from stackmap.features.whatif.timing import Wanted
+
+    service: Service | None = None
+    if disks:
+        service = constant(*disks)
+    elif capture:
+        from stackmap.features.whatif.recorded_disks import busiest_disk
+
+        service = busiest_disk(capture)
+    return Wanted(growth, service, limit)

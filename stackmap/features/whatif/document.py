@@ -34,6 +34,13 @@ from stackmap.document.wording import (
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream, exact
 from stackmap.features.whatif.sentences import NARROW, conclusions, headline
+from stackmap.features.whatif.time_words import (
+    conclusion,
+    layouts_table,
+    reasons,
+    sentences,
+    time_table,
+)
 
 MEANINGS = {
     "members": "Requests at the devices that hold the data, with flushes, without the bitmap.",
@@ -41,6 +48,8 @@ MEANINGS = {
     "range": "The lowest and highest figure that the measurement allows.",
     "p50, p95": "Half, or 95 %, of the intervals have at most this rate.",
     "peak": "Rate of the busiest interval.",
+    "measured, simulated": "The self-check: latency of the present layout, as measured and as simulated, in ms.",
+    "headroom": "By what factor the same load may grow until the layout serves no more, or the limit is exceeded.",
 }
 HEADINGS = ("now", "projected", "low", "high", "change")
 CHECK_HEADINGS = ("measured", "model", "low", "high", "error")
@@ -63,8 +72,24 @@ def document(projection: Projection, first: str = "") -> Iterator[Block]:
     yield from blocks(projection, "projection")
 
 
+def comparison(projections: Sequence[Projection], first: str = "") -> Iterator[Block]:
+    """Yield what ``whatif`` prints for several layouts of one volume: one table; *first*: as of ``document``."""
+    one = projections[0]
+    yield Headline((one.device.full_title, f"{len(projections)} layouts"))
+    if first:
+        yield Paragraph(first, FIRST)
+    yield Terms((("now", _layout(one.now)), ("load", _load(one))))
+    yield layouts_table(projections)
+    notes = [*reasons(projections), *map(sentence, one.notes)]
+    if notes:
+        yield Listing(tuple(notes))
+
+
 def blocks(projection: Projection, key: str) -> Iterator[Block]:
     """Yield the layouts, the load, the conclusion and the figures; *key* is unique on a page."""
+    time, is_check = projection.time, projection.is_check
+    if time is not None and not time.reason:
+        yield Paragraph(conclusion(time, is_check=is_check), headline=True)
     yield Paragraph(headline(projection), headline=True)
     yield from (Paragraph(sentence(note), "Warning:") for note in projection.notes)
     yield Terms(
@@ -74,8 +99,12 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
             ("load", _load(projection)),
         )
     )
-    yield Listing(conclusions(projection))
+    said = sentences(time, is_check=is_check) if time is not None else ()
+    yield Listing((*said, *conclusions(projection)))
     if not projection.idle:
+        latencies = time_table(projection, key)
+        if latencies is not None:
+            yield latencies
         yield comparison_table(projection, key)
         if projection.intervals > 1 and projection.levels:
             yield percentile_table(projection, f"{key}-percentiles")

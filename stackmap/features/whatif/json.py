@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream
 from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
 
+if TYPE_CHECKING:
+    from stackmap.features.whatif.timing import TimeProjection
+
 SCHEMA = "stackmap.whatif/1"
 Number = float | None
 Json = dict[str, object]
 
 
-def whatif_json(projection: Projection) -> Json:
-    """Return the object of ``whatif -J``."""
-    return {
+def whatif_json(projections: Sequence[Projection]) -> Json:
+    """Return the object of ``whatif -J``: of one projection, or with a list of several."""
+    first = projections[0]
+    common: Json = {
         "schema": SCHEMA,
-        "device": projection.device.name,
-        "label": projection.device.title,
-        "seconds": projection.seconds,
-        "intervals": projection.intervals,
+        "device": first.device.name,
+        "label": first.device.title,
+        "seconds": first.seconds,
+        "intervals": first.intervals,
+        "load": _load(first),
+        "growth": first.growth,
+        "now": _side(first.now, projected=False),
+    }
+    if len(projections) == 1:
+        return common | _projected(first)
+    return common | {"projections": list(map(_projected, projections))}
+
+
+def _projected(projection: Projection) -> Json:
+    """Return what is of one layout."""
+    return {
         "check": projection.is_check,
-        "load": _load(projection),
-        "now": _side(projection.now, projected=False),
         "projected": _side(projection.projected, projected=True),
+        "time": projection.time and _time(projection.time),
         "levels": {key: found._asdict() for key, found in projection.levels.items()},
         "room": None if projection.room is None else projection.room._asdict(),
         "need": None if projection.need is None else projection.need._asdict(),
@@ -36,6 +53,37 @@ def whatif_json(projection: Projection) -> Json:
         "events": list(projection.events),
         "notes": list(projection.notes),
     }
+
+
+def _time(time: TimeProjection) -> Json:
+    """Return the times in milliseconds; a direction without requests is null."""
+    directions = ("read", "write")
+    checks = {
+        way: {key: each._asdict() for key, each in time.self_check[way].items()}
+        if way in time.self_check
+        else None
+        for way in directions
+    }
+    return {
+        "self_check": checks,
+        "now": {way: time.now.get(way) for way in directions},
+        "projected": {
+            way: {key: asdict(band) for key, band in time.projected[way].items()}
+            if way in time.projected
+            else None
+            for way in directions
+        },
+        "headroom": {"now": time.headroom_now, "projected": _ends(time.headroom)},
+        "busy": {"now": time.busy_now, "projected": _ends(time.busy)},
+        "iops": {"now": time.iops_now, "projected": _ends(time.iops)},
+        "arrivals": time.arrivals,
+        "reason": time.reason or None,
+        "reason_code": code_of(time.reason),
+    }
+
+
+def _ends(band: Band | None) -> Json | None:
+    return None if band is None else asdict(band)
 
 
 def _load(projection: Projection) -> Json:

@@ -45,6 +45,7 @@ class Measured(NamedTuple):
     ``fua_writes``: writes with FUA. ``alike``: whether the writes of all intervals have one mean size.
     ``per_page``: requests per write of a page of LVM's bitmap, see ``page_requests``.
     ``most_page_writes``: where the bitmap is not counted, the disks' writes at each member: it has no more.
+    ``busy``: the share of time in which any request is in flight; ``in_flight``: the mean of its two ends.
     """
 
     read: Stream
@@ -63,6 +64,8 @@ class Measured(NamedTuple):
     flushes_reason: str = ""
     alike: bool = False
     most_page_writes: float | None = None
+    busy: float | None = None
+    in_flight: int | None = None
 
     @property
     def known_flushes(self) -> float:
@@ -85,6 +88,15 @@ class Measured(NamedTuple):
         """The instants per second at which writes arrive, at least."""
         writes = self.write.requests
         return min(writes, max(writes / self.max_depth, self.known_flushes))
+
+    def grown(self, factor: float) -> Measured:
+        """Return *factor* times as much load of the volume."""
+        if factor == 1:
+            return self
+        flushes = None if self.flushes is None else self.flushes * factor
+        return self._replace(
+            read=self.read.scaled(factor), write=self.write.scaled(factor), flushes=flushes
+        )
 
     @property
     def requests(self) -> float:
@@ -139,6 +151,8 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
         flushes_reason="" if no_writes else below.flushes_reason,
         per_page=per_page,
         most_page_writes=None if below.metadata else _pages_of(writes.ios, context, per_page),
+        busy=own.busy,
+        in_flight=None if own.in_flight_at_ends is None else own.in_flight_at_ends // 2,
     )
 
 

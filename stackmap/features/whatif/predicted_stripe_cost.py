@@ -17,6 +17,7 @@ from math import floor, lcm
 from typing import NamedTuple
 
 from stackmap.features.whatif.quantities import solved
+from stackmap.features.whatif.rows import row_update
 
 MAX_CHUNKS = 64.0  # longer runs are full stripes, except for their ends
 
@@ -43,7 +44,7 @@ def cold_reads(data: int, parity: int, written: float) -> float:
     whole = floor(written)
     if whole >= data:
         return 0.0
-    reads = min(whole + parity, data - whole) if whole else 0
+    reads = row_update(data, parity, whole)[0] if whole else 0
     part = written - whole
     return reads if not part else reads + part * (cold_reads(data, parity, whole + 1) - reads)
 
@@ -114,11 +115,9 @@ def _sequential(data: int, parity: int, chunks: int) -> Cost:
 
 def _reads(data: int, parity: int, new: set[int], cached: set[int]) -> int:
     """Return the pages read to write *new*, and add to *cached* the pages of the row that md then knows."""
-    others = set(range(data)) - new - cached
-    # The first update leaves parity in the cache.
-    modify = len(new - cached) + (0 if cached else parity)
-    cached |= new
-    if len(others) <= modify:
-        cached |= others
-        return len(others)
-    return modify
+    others = set(range(data)) - new
+    # The first update leaves parity in the cache; what is written again is known too.
+    known = len(new & cached) + (parity if cached else 0)
+    reads, rebuilds = row_update(data, parity, len(new), len(others & cached), known=known)
+    cached |= new | (others if rebuilds else set())
+    return reads

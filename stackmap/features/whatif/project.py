@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import InputError
 from stackmap.features.whatif.bitmap import Added, BitmapModel, present_metadata
@@ -58,6 +58,10 @@ from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
+if TYPE_CHECKING:
+    from stackmap.features.trace.record import Trace
+    from stackmap.features.whatif.timing import TimeProjection, Timing, Wanted
+
 SAME_SIZE = 1 / 200  # of the mean size; texts round it
 SEVERAL = 3  # intervals
 
@@ -65,48 +69,105 @@ SEVERAL = 3  # intervals
 def project(
     topology: Topology, intervals: Iterable[Interval], name: str, request: LayoutRequest
 ) -> Projection:
-    """
-    Return the load of the volume *name* on the requested layout; of the first device below that has one.
+    """Return the load of the volume *name* on the requested layout, without its time; see ``Projector``."""
+    return Projector(topology, intervals, name).project(request)
 
-    *intervals*: uncorrected. ``LayoutError`` if the layout is impossible, or *name* is a
-    member; ``InputError`` if the input lacks the volume's own figures.
+
+class Projector:
     """
-    context = volume_context(topology, name)
-    require_whole_volume(topology, context)
-    layout = request.resolve(context.present, lvm=context.lvm)
-    require_supported(context, layout)
-    window = _window(topology, intervals, context)
-    whole, average = window.whole, window.average
-    total, loads = None, [whole] if whole else []
-    if not loads:
-        total, loads = possible_loads(window.ledger, context, layout.chunk)
-    models = [LayoutModel.of(load, context, layout) for load in loads]
-    sides = [model.at(load) for model, load in zip(models, loads, strict=True)]
-    model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
-    projection = Projection(
-        device=context.device,
-        read=likely.read,
-        write=likely.write,
-        flushes=likely.flushes,
-        pattern=model.pattern,
-        now=_now(likely, context) if total is None else _total_now(context, window.ledger),
-        projected=sides[0] if total is None else _range_of(layout, sides),
-        unmodelled=tuple(unmodelled(likely, context, model.pattern, layout)),
-        total=total,
-        bytes_known=None not in (own.read.bytes, own.write.bytes),
-        seconds=average.seconds,
-        intervals=window.intervals,
-        need=members_needed(layout, context.size, context.member_bytes),
-        room=room_beside(topology, layout, context.size, pvs_of(topology, context)),
-        corrections=average.corrections,
-        events=average.events,
-        notes=window.notes,
-    )
-    if total is not None:
-        return projection
-    data = projection.projected.disks.data or exact(0.0)
-    regions = tuple(model.bitmap.regions(data.likely))
-    return projection._replace(levels=_levels(window, model), regions=regions)
+    The load of the volume *name*, or of the first device below that has a layout, measured once for any layouts.
+
+    *intervals*: uncorrected. *trace*: what the capture has of one. ``LayoutError`` if *name* is a member.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        intervals: Iterable[Interval],
+        name: str,
+        trace: Trace | None = None,
+    ) -> None:
+        self._topology = topology
+        self.context = volume_context(topology, name)
+        require_whole_volume(topology, self.context)
+        self._window = _window(topology, intervals, self.context)
+        self._trace = trace
+        self._timing: Timing | None = None
+
+    @property
+    def present(self) -> LayoutRequest:
+        """The request for the present layout."""
+        now = self.context.present or SINGLE_DEVICE
+        copies = now.copies if now.copies > 1 else None
+        return LayoutRequest(now.level, now.members, now.chunk, copies, now.variant or None)
+
+    def project(self, request: LayoutRequest, wanted: Wanted | None = None) -> Projection:
+        """
+        Return the load on the requested layout; with *wanted*, how long it takes too.
+
+        ``LayoutError`` if the layout is impossible; ``InputError`` if the input lacks the volume's own figures.
+        """
+        context, window = self.context, self._window
+        layout = request.resolve(context.present, lvm=context.lvm)
+        require_supported(context, layout)
+        total, loads = None, [window.whole] if window.whole else []
+        if not loads:
+            total, loads = possible_loads(window.ledger, context, layout.chunk)
+        growth = wanted.growth if wanted else 1.0
+        models = [LayoutModel.of(load, context, layout) for load in loads]
+        sides = [model.at(load.grown(growth)) for model, load in zip(models, loads, strict=True)]
+        model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
+        average = window.average
+        projection = Projection(
+            device=context.device,
+            read=likely.read,
+            write=likely.write,
+            flushes=likely.flushes,
+            pattern=model.pattern,
+            now=_now(likely, context) if total is None else _total_now(context, window.ledger),
+            projected=sides[0] if total is None else _range_of(layout, sides),
+            unmodelled=tuple(
+                unmodelled(likely, context, model.pattern, layout, timed=bool(wanted))
+            ),
+            total=total,
+            bytes_known=None not in (own.read.bytes, own.write.bytes),
+            seconds=average.seconds,
+            intervals=window.intervals,
+            need=members_needed(layout, context.size, context.member_bytes),
+            room=room_beside(self._topology, layout, context.size, pvs_of(self._topology, context)),
+            corrections=average.corrections,
+            events=average.events,
+            notes=window.notes,
+            growth=growth,
+        )
+        if wanted:
+            projection = projection._replace(time=self._time(layout, wanted, model.pattern))
+        if total is not None:
+            return projection
+        data = projection.projected.disks.data or exact(0.0)
+        regions = tuple(model.bitmap.regions(data.likely))
+        return projection._replace(levels=_levels(window, model, growth), regions=regions)
+
+    def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
+        # Only who asks for time pays for the simulator.
+        from stackmap.features.whatif.timing import MIXED, Subject, Timing, refused
+
+        window, number = self._window, self.context.device.number
+        if window.whole is None:
+            return refused(MIXED)
+        if self._timing is None:
+            requests = self._trace.requests(number) if self._trace else ()
+            subject = Subject(
+                window.ledger,
+                self.context,
+                window.whole,
+                window.parts,
+                pattern,
+                self._trace,
+                requests,
+            )
+            self._timing = Timing(subject)
+        return self._timing.project(layout, wanted)
 
 
 class _Window(NamedTuple):
@@ -237,11 +298,11 @@ def _measured_load(
     )
 
 
-def _levels(window: _Window, model: LayoutModel) -> Mapping[str, Levels]:
+def _levels(window: _Window, model: LayoutModel, growth: float) -> Mapping[str, Levels]:
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
     for part in window.parts:
-        sides = {"now": _now(part, model.context), "projected": model.at(part)}
+        sides = {"now": _now(part, model.context), "projected": model.at(part.grown(growth))}
         series.setdefault("volume", []).append(part.requests)
         for when, side in sides.items():
             for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.features.whatif.bitmap import Added, Region
 from stackmap.features.whatif.pattern import Pattern
@@ -14,6 +14,9 @@ from stackmap.features.whatif.volume_context import Need, Room
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
+
+if TYPE_CHECKING:
+    from stackmap.features.whatif.timing import TimeProjection
 
 # The layout of a volume that has none of its own.
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
@@ -93,7 +96,8 @@ class Projection(NamedTuple):
     ``unmodelled``: what the figures leave out, in sentences. ``total``: the load where the input
     does not separate reads and writes; ``read`` and ``write`` are then its likely mix, and
     ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
-    ``notes``: what makes the average doubtful.
+    ``notes``: what makes the average doubtful. ``growth``: the projected load as a multiple of the measured one.
+    ``time``: how long requests take, None if not asked.
     """
 
     device: Device
@@ -115,6 +119,8 @@ class Projection(NamedTuple):
     total: Stream | None = None
     bytes_known: bool = True
     room: Room | None = None
+    growth: float = 1.0
+    time: TimeProjection | None = None
 
     @property
     def idle(self) -> bool:
@@ -150,4 +156,5 @@ class Projection(NamedTuple):
     def is_check(self) -> bool:
         """Whether the layout is the present one, so that the projection checks the model."""
         now, then = self.now.layout, self.projected.layout
-        return now == then or (now is None and then == SINGLE_DEVICE)
+        same = now == then or (now is None and then == SINGLE_DEVICE)
+        return same and self.growth == 1

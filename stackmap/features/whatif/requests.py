@@ -17,14 +17,12 @@ from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import Pattern, is_one_size
 from stackmap.features.whatif.predicted_stripe_cost import Cost, cold_reads, scattered, sequential
 from stackmap.features.whatif.quantities import Band, Stream, exact
+from stackmap.features.whatif.rows import CHUNKS_IN_CACHE, ROWS
 from stackmap.features.whatif.volume_context import VolumeContext
 from stackmap.ledger.parity import SKEW
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.units import SECTOR
-
-# Rows in md's stripe cache: 256, or the pages of four chunks if that is more (raid5.c, raid5_run).
-STRIPE_CACHE, CHUNKS_IN_CACHE = 256, 4
 
 End = Literal["likely", "low", "high"]
 # How far fragments differ between parity layouts: of pages that each are a request, of
@@ -169,7 +167,7 @@ def _converted(rows: Cost, present: Layout, layout: Layout) -> Cost:
 def _stays_cached(share: float, chunk: float) -> bool:
     """Whether a row is still in the stripe cache when a stream returns to it, a chunk later."""
     pages = chunk / PAGE
-    return pages <= max(STRIPE_CACHE, CHUNKS_IN_CACHE * pages) * share
+    return pages <= max(ROWS, CHUNKS_IN_CACHE * pages) * share
 
 
 class Fragments(NamedTuple):

@@ -217,10 +217,15 @@ def conclusions(projection: Projection) -> tuple[str, ...]:
 
 
 def unmodelled(
-    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
+    measured: Measured,
+    context: VolumeContext,
+    pattern: Pattern,
+    layout: Layout,
+    *,
+    timed: bool,
 ) -> Iterator[Reason]:
-    """Yield what the figures leave out, as far as it matters for this projection."""
-    yield from ALWAYS
+    """Yield what the figures leave out, as far as it matters for this projection; *timed*: it has time too."""
+    yield from ALWAYS[timed:]
     for code, words in _unmodelled(measured, context, pattern, layout):
         yield Reason(code, words)
 

@@ -81,7 +81,8 @@ def test_a_recording_is_projected_whole(tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (["vm-disk1"], 2, "--to"),
+        (["vm-disk1", "--load", "none"], 2, "2x"),
+        (["vm-disk1", "--disks", "tape:1s"], 2, "ssd:100us"),
         (["--to", "raid10"], 2, "NAME"),
         (["vm-disk1", "--to", "raid7"], 2, "raid7"),
         (["vm-disk1", "--to", "raid10:members=5"], 2, "a multiple of"),

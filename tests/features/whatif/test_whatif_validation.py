@@ -132,7 +132,7 @@ def test_a_volume_that_did_nothing_has_no_table():
 def test_what_is_left_out_has_codes():
     """In JSON, each sentence has its code in the same place of a second list; so has the evidence."""
     found = projected(topology(raid_volume("r", "raid5", 1)), "r")
-    words = whatif_json(found)
+    words = whatif_json([found])
 
     assert len(words["unmodelled"]) == len(words["unmodelled_codes"]) == len(found.unmodelled)
     assert None not in words["unmodelled_codes"]

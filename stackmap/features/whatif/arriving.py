@@ -1,0 +1,249 @@
+"""
+When a volume's requests arrive: as a trace saw them one by one, else as its counters allow.
+
+A request that comes within ``FOLLOWS`` of another one's end was waiting for it: a faster volume makes it come
+sooner (a *closed* loop). Where most requests do, all of that thread's are in a loop. Where few do, each comes at its
+time (*open*). Counters show neither. They show rates, how many requests are in flight, and how long any is: a
+volume that is idle in between has no loop of a constant depth. What they leave open is more than one ``Load``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from stackmap.features.whatif.simulation import FLUSH, READ, SEED, WRITE, Arrival
+from stackmap.model.raid import PAGE
+
+if TYPE_CHECKING:
+    from stackmap.features.trace.arrivals import TracedRequest
+    from stackmap.features.whatif.measured import Measured
+
+FOLLOWS = 0.5e-3  # seconds
+FEW_FOLLOW, MOST_FOLLOW = 0.3, 0.7  # shares of requests, of those beyond chance
+THINK = 2e-5  # seconds of a program between an end and its next request, where not measured
+MOST = 6000  # requests of one run: enough for a 95th percentile
+FROM_COUNTERS = 3000
+ALWAYS_BUSY = 0.97
+IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are pauses
+DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+BATCHES = (1, 2, 4, 8, 16)
+
+Kind = Literal["open", "closed"]
+
+
+class Load(NamedTuple):
+    """
+    Requests as they may have arrived. ``kind``: whether they wait for each other; ``depth``: of a closed loop,
+    ``batch``: of an open one. ``traced``: each was seen. ``sequential``: the share of writes, if not traced.
+    """
+
+    kind: Kind
+    arrivals: Sequence[Arrival]
+    depth: float = 0.0
+    batch: int = 1
+    traced: bool = False
+    sequential: float = 0.0
+
+
+class Shape(NamedTuple):
+    """
+    Of what loads made from counters consist: per second ``reads``, ``writes`` and ``flushes``, bytes of each, the
+    ``sequential`` share of writes and the ``span`` of the volume that requests use. ``parts``: seconds and
+    requests per second of one interval after the other, without those that are all but idle.
+    """
+
+    reads: float
+    writes: float
+    flushes: float
+    read_size: int
+    write_size: int
+    sequential: float
+    span: int
+    parts: tuple[tuple[float, float], ...]
+
+
+def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
+    """Return the loads that *requests* may be, the likely one first."""
+    kept = list(requests[:MOST])
+    loads = []
+    share, links = _followed(kept)
+    rate = len(kept) / max(1e-9, kept[-1].time - kept[0].time) if len(kept) > 1 else 0.0
+    chance = min(0.5, rate * FOLLOWS)
+    beyond = (share - chance) / (1 - chance)
+    if beyond < MOST_FOLLOW:
+        start = kept[0].time
+        own = [
+            Arrival(r.time - start, r.operation, r.offset, r.size, thread=r.thread) for r in kept
+        ]
+        loads.append(Load("open", own, traced=True))
+    if beyond > FEW_FOLLOW:
+        loads.insert(0, Load("closed", _linked(kept, links), depth=_in_flight(kept), traced=True))
+    return loads
+
+
+def _followed(requests: Sequence[TracedRequest]) -> tuple[float, list[int]]:
+    """Return the share of requests that came at another one's end, and which that was; -1 for none."""
+    ends = sorted(
+        (each.done, place) for place, each in enumerate(requests) if each.done is not None
+    )
+    times = [time for time, _ in ends]
+    taken: set[int] = set()
+    links = []
+    for each in requests:
+        found = -1
+        at = bisect_right(times, each.time) - 1
+        while at >= 0 and times[at] >= each.time - FOLLOWS:
+            if at not in taken:
+                taken.add(at)
+                found = ends[at][1]
+                break
+            at -= 1
+        links.append(found)
+    return sum(link >= 0 for link in links) / max(1, len(links)), links
+
+
+def _linked(requests: Sequence[TracedRequest], links: Sequence[int]) -> list[Arrival]:
+    """Return the requests of a loop: each follows the end that it followed, else the nearest one before it."""
+    ends = sorted(
+        (each.done, place) for place, each in enumerate(requests) if each.done is not None
+    )
+    times = [time for time, _ in ends]
+    start = requests[0].time
+    made = []
+    for place, (each, link) in enumerate(zip(requests, links, strict=True)):
+        after = link
+        if after < 0:
+            at = bisect_right(times, each.time) - 1
+            after = ends[at][1] if at >= 0 else -1
+        wait = each.time - start
+        if after < 0 or after == place:
+            after = -1
+        else:
+            wait = max(0.0, each.time - (requests[after].done or each.time))
+        made.append(Arrival(wait, each.operation, each.offset, each.size, after, each.thread))
+    return made
+
+
+def _in_flight(requests: Sequence[TracedRequest]) -> float:
+    """Return how many requests are in flight on average."""
+    known = [each.done - each.time for each in requests if each.done is not None]
+    span = requests[-1].time - requests[0].time
+    return sum(known) / span if span and known else 0.0
+
+
+def looped(requests: Sequence[TracedRequest], depth: int) -> Load:
+    """Return *requests* as a loop of *depth*, in their order."""
+    made = [
+        Arrival(
+            THINK,
+            r.operation,
+            r.offset,
+            r.size,
+            place - depth if place >= depth else -1,
+            r.thread,
+        )
+        for place, r in enumerate(requests[:MOST])
+    ]
+    return Load("closed", made, depth=depth, traced=True)
+
+
+def busiest(parts: Sequence[Measured]) -> list[Measured]:
+    """Return the intervals in which most requests were, without pauses."""
+    total = sum((part.seconds or 1.0) * part.requests for part in parts)
+    usual = (
+        sum((part.seconds or 1.0) * part.requests**2 for part in parts) / total if total else 0.0
+    )
+    return [part for part in parts if part.requests > IDLE * usual]
+
+
+def active(parts: Sequence[Measured]) -> tuple[tuple[float, float], ...]:
+    """Return seconds and requests per second of these intervals."""
+    return tuple((part.seconds or 1.0, part.requests) for part in busiest(parts))
+
+
+def most_in_flight(requests: Sequence[TracedRequest]) -> int:
+    """Return how many of *requests* were in flight at once, but for a few instants."""
+    known = [each for each in requests if each.done is not None]
+    ends = sorted(each.done for each in known if each.done is not None)
+    depths = sorted(place + 1 - bisect_right(ends, each.time) for place, each in enumerate(known))
+    return depths[int(0.98 * (len(depths) - 1))] if depths else 0
+
+
+def shaped(
+    shape: Shape, kind: Kind, depth: int = 1, *, batch: int = 1, count: int = FROM_COUNTERS
+) -> Load:
+    """Return *count* requests of *shape*."""
+    # Not the seed of the simulation: what arrives must not depend on how long it takes.
+    draw = Random(SEED + 1)  # noqa: S311 - no secret
+    kinds = [(READ, shape.reads), (WRITE, shape.writes), (FLUSH, shape.flushes)]
+    names = [name for name, rate in kinds if rate > 0]
+    weights = [rate for _, rate in kinds if rate > 0]
+    operations = draw.choices(names, weights, k=count) if names else []
+    made: list[Arrival] = []
+    at = {READ: 0, WRITE: 0}
+    times = _instants(shape.parts, batch, draw, count)
+    time = 0.0
+    for place, operation in enumerate(operations):
+        size = shape.read_size if operation == READ else shape.write_size
+        offset = 0
+        if operation != FLUSH:
+            size = max(512, size)
+            if operation == WRITE and draw.random() < shape.sequential:
+                offset = at[operation]
+            else:
+                step = max(PAGE, 1 << (size - 1).bit_length() if size & (size - 1) else size)
+                offset = draw.randrange(max(1, shape.span // step)) * step
+            at[operation] = (offset + size) % max(size, shape.span - size)
+        else:
+            size = 0
+        if kind == "open":
+            if place % batch == 0:
+                time = next(times)
+            made.append(Arrival(time, operation, offset, size))
+        else:
+            made.append(
+                Arrival(THINK, operation, offset, size, place - depth if place >= depth else -1)
+            )
+    return Load(
+        kind,
+        made,
+        depth=depth if kind == "closed" else 0.0,
+        batch=batch,
+        sequential=shape.sequential,
+    )
+
+
+def _instants(
+    parts: Sequence[tuple[float, float]], batch: int, draw: Random, count: int
+) -> Iterator[float]:
+    """Yield random instants, a *batch* of requests at each, at the rates of *parts*; a share of each if they are long."""
+    share = min(1.0, count / max(1.0, sum(seconds * rate for seconds, rate in parts)))
+    begin = 0.0
+    while True:
+        for seconds, rate in parts:
+            end = begin + seconds * share
+            time = begin + draw.expovariate(rate / batch)
+            while time < end:
+                yield time
+                time += draw.expovariate(rate / batch)
+            begin = end
+
+
+def grown(load: Load, factor: float) -> Load:
+    """Return *load* with *factor* times as many requests per second; a loop with as many times its depth."""
+    if load.kind == "open":
+        return load._replace(arrivals=[a._replace(delay=a.delay / factor) for a in load.arrivals])
+    depth = max(1, round(max(1.0, load.depth) * factor))
+    return saturating(load, depth)
+
+
+def saturating(load: Load, depth: int) -> Load:
+    """Return the requests of *load* as a loop of *depth*."""
+    made = [
+        a._replace(delay=THINK, after=place - depth if place >= depth else -1)
+        for place, a in enumerate(load.arrivals)
+    ]
+    return load._replace(kind="closed", arrivals=made, depth=depth)

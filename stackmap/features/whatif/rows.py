@@ -1,0 +1,197 @@
+"""
+Layouts as stages of member requests: the one place that says what a request of a volume causes below.
+
+Copies write each piece several times. Parity works in rows: an update of k of a row's d data pages writes k + p
+and first reads the smaller of two sets: the pages to write and the parity (read-modify-write), or the data pages
+that are not written (reconstruct-write, which wins a tie). A full row reads nothing (stackmap-kernel(7), "RAID
+write paths"). ``row_update`` is what the counts of ``predicted_stripe_cost`` follow too.
+
+A piece is cut at chunks, and further where a row's pages begin or end. So each segment is one request per member.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
+from typing import NamedTuple
+
+from stackmap.model.raid import PAGE, Layout
+
+ROWS = 256  # of the stripe cache, or the pages of four chunks if that is more (raid5.c, raid5_run)
+CHUNKS_IN_CACHE = 4
+LEFT, ASYMMETRIC = ("ls", "la", ""), ("la", "ra")
+
+
+class Part(NamedTuple):
+    """A request at the member ``member``: from ``offset``, ``size`` bytes."""
+
+    member: int
+    offset: int
+    size: int
+
+
+class Rows(NamedTuple):
+    """Alike rows of a stripe: from ``start`` in each chunk, ``length`` bytes."""
+
+    stripe: int
+    start: int
+    length: int
+
+
+def row_update(
+    data: int, parity: int, written: int, cached: int = 0, *, known: int = 0
+) -> tuple[int, bool]:
+    """
+    Return the pages that md reads to write *written* of a row's *data* pages, and whether it reconstructs.
+
+    In the stripe cache are *cached* of the other data pages, and *known* of those to write and the parity.
+
+    >>> row_update(3, 1, 1), row_update(7, 1, 1), row_update(3, 1, 3), row_update(7, 1, 1, known=1)
+    ((2, True), (2, False), (0, True), (1, False))
+    """
+    others, modify = max(0, data - written - cached), written + parity - known
+    return (others, True) if others <= modify else (modify, False)
+
+
+class Geometry:
+    """A layout with its members' places; ``missing``: members that failed."""
+
+    def __init__(self, layout: Layout, size: int, missing: AbstractSet[int] = frozenset()) -> None:
+        self.layout, self._missing = layout, missing
+        self._size = max(PAGE, size)
+        self._chunk = layout.chunk or self._size
+        self._cached: OrderedDict[Rows, set[int]] = OrderedDict()
+        self._rows = max(ROWS, CHUNKS_IN_CACHE * self._chunk // PAGE)
+        self._used = 0
+
+    def read(self, offset: int, size: int) -> Iterator[tuple[bool, tuple[Part, ...]]]:
+        """Yield the parts of each piece that a read needs: one of several copies if True, else all of them."""
+        for chunk, start, length in self._pieces(offset, size):
+            places = self._copies(chunk, start, length)
+            alive = tuple(place for place in places if place.member not in self._missing)
+            if not alive:  # from all others of its row
+                others = (m for m in range(self.layout.members) if m not in self._missing)
+                alive = tuple(Part(m, places[0].offset, length) for m in others)
+                yield False, alive
+            else:
+                yield len(alive) > 1, alive
+
+    def write(self, offset: int, size: int) -> Iterator[tuple[Part, ...]]:
+        """Yield the writes of each piece, without parity: one per copy."""
+        for chunk, start, length in self._pieces(offset, size):
+            places = self._copies(chunk, start, length)
+            yield tuple(place for place in places if place.member not in self._missing)
+
+    def _pieces(self, offset: int, size: int) -> Iterator[tuple[int, int, int]]:
+        """Yield chunk, offset in it and length of each piece."""
+        end = offset + max(size, 1)
+        while offset < end:
+            chunk, start = divmod(offset, self._chunk)
+            length = min(end - offset, self._chunk - start)
+            yield chunk, start, length
+            offset += length
+
+    def _copies(self, chunk: int, start: int, length: int) -> tuple[Part, ...]:
+        """Return the places of the copies of a piece."""
+        layout, size = self.layout, self._chunk
+        n, copies = layout.members, layout.copies
+        if layout.parity:
+            stripe, place = divmod(chunk, layout.data)
+            return (Part(self._member(stripe, place), stripe * size + start, length),)
+        if layout.level in ("raid1", "mirror"):
+            return tuple(Part(member, chunk * size + start, length) for member in range(n))
+        if layout.level == "linear":
+            member = min(n - 1, (chunk * size + start) * n // self._size)
+            return (Part(member, chunk * size + start, length),)
+        if layout.variant == "far":
+            row, member = divmod(chunk, n)
+            half = self._size // max(1, n)
+            return tuple(
+                Part((member + copy) % n, copy * half + row * size + start, length)
+                for copy in range(copies)
+            )
+        if layout.variant == "offset":
+            row, member = divmod(chunk, n)
+            return tuple(
+                Part((member + copy) % n, (row * copies + copy) * size + start, length)
+                for copy in range(copies)
+            )
+        places = (divmod(chunk * copies + copy, n) for copy in range(copies))
+        return tuple(Part(member, row * size + start, length) for row, member in places)
+
+    def _member(self, stripe: int, place: int) -> int:
+        """Return the member of a data chunk; ``place`` from the layout's data chunks on is parity."""
+        layout = self.layout
+        n, parity = layout.members, layout.parity
+        if layout.has_parity_members:
+            return place
+        turn = stripe % n
+        first = (n - 1 - turn if layout.variant not in ("ra", "rs") else turn) % n
+        if place >= layout.data:
+            return (first + place - layout.data) % n
+        if layout.variant in ASYMMETRIC:
+            held = {(first + each) % n for each in range(parity)}
+            return [member for member in range(n) if member not in held][place]
+        return (first + parity + place) % n
+
+    def rows(self, offset: int, size: int) -> Iterator[tuple[Rows, set[int]]]:
+        """Yield the rows that a write touches, and the data chunks of each that it writes."""
+        data, chunk = self.layout.data, self._chunk
+        first, last = offset - offset % PAGE, -(-(offset + max(size, 1)) // PAGE) * PAGE
+        for stripe in range(first // (chunk * data), (last - 1) // (chunk * data) + 1):
+            base = stripe * chunk * data
+            spans = []
+            for place in range(data):
+                low, high = max(first, base + place * chunk), min(last, base + (place + 1) * chunk)
+                if low < high:
+                    spans.append((place, low - base - place * chunk, high - base - place * chunk))
+            cuts = sorted({end for _, low, high in spans for end in (low, high)})
+            for low, high in pairwise(cuts):
+                places = {place for place, start, end in spans if start <= low and high <= end}
+                if places:
+                    yield Rows(stripe, low, high - low), places
+
+    def reads_for(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
+        """Return what must be read before the data chunks *places* of *rows* are written."""
+        data, parity = self.layout.data, self.layout.parity
+        checks, others = set(range(data, data + parity)), set(range(data)) - places
+        known, lost = self._known(rows), self._lost(rows)
+        held = len(known & (checks | places))
+        _, rebuilds = row_update(data, parity, len(places), len(known & others), known=held)
+        if lost & places:
+            rebuilds = True  # the old page is not there to be replaced in the parity
+        elif lost & others:
+            rebuilds = False
+        wanted = others if rebuilds else places | checks
+        reads = wanted - known - lost if len(lost & checks) < parity else set()
+        known |= reads
+        return self._parts(rows, reads)
+
+    def writes_of(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
+        """Return the writes of the data chunks *places* of *rows*, and of their parity."""
+        written = places | set(range(self.layout.data, self.layout.data + self.layout.parity))
+        self._known(rows).update(written)
+        return self._parts(rows, written - self._lost(rows))
+
+    def _parts(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
+        at = rows.stripe * self._chunk + rows.start
+        return tuple(Part(self._member(rows.stripe, p), at, rows.length) for p in sorted(places))
+
+    def _lost(self, rows: Rows) -> set[int]:
+        """Return the chunks of *rows* on members that failed."""
+        chunks = range(self.layout.data + self.layout.parity) if self._missing else ()
+        return {p for p in chunks if self._member(rows.stripe, p) in self._missing}
+
+    def _known(self, rows: Rows) -> set[int]:
+        """Return the chunks that the stripe cache has of *rows*; the caller adds to them."""
+        known = self._cached.pop(rows, None)
+        if known is None:
+            known = set()
+            self._used += rows.length // PAGE
+        self._cached[rows] = known
+        while self._used > self._rows and len(self._cached) > 1:
+            dropped, _ = self._cached.popitem(last=False)
+            self._used -= dropped.length // PAGE
+        return known

@@ -1,0 +1,175 @@
+"""
+How the disks of a volume serve: the time that each request takes there without waiting, and how many at once.
+
+A trace has the time from dispatch to end of each request. Counters have the time with a request in flight per
+request, which is the service of a disk that serves one at a time; and await, which is that of one that serves all
+at once. A spinning disk and a queue of one request serve one at a time. Of others both are possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stackmap.features.whatif.simulation import Service
+from stackmap.model.device import Device
+from stackmap.model.load import Flow, Load
+
+if TYPE_CHECKING:
+    from stackmap.features.trace.record import Trace
+    from stackmap.features.whatif.volume_context import VolumeContext
+    from stackmap.ledger.ledger import Ledger
+
+TIMES = 200  # of a distribution
+QUIET = 0.3  # share of time busy: below, hardly any request waits for another
+DEEP = 32  # requests that a device without a known queue serves at once, at most
+FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
+NANO, MILLI = 1e-9, 1e-3
+BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
+
+
+def services(
+    ledger: Ledger,
+    context: VolumeContext,
+    trace: Trace | None,
+    added: float,
+    longest: float | None = None,
+) -> list[tuple[Service, ...]]:
+    """
+    Return how each of the volume's disks may serve, the likely way first; [] if it is not known.
+
+    *added*: writes of the bitmap per second at each disk: they are the volume's own. *longest*: seconds of
+    the volume's longest request, if traced: a longer one of a disk is of a bio whose address was in use before.
+    """
+    disks = [ledger.topology[name] for name in context.disks]
+    found = []
+    for serial in (True, False):
+        each = [
+            _service(ledger, context, disk, trace, added, longest, serial=serial) for disk in disks
+        ]
+        known = [service for service in each if service is not None]
+        if known:
+            found.append(tuple(service or known[0] for service in each))
+    serial_only = all(disk.queue.rotational or disk.queue.depth == 1 for disk in disks)
+    if serial_only:
+        return found[:1]
+    return list(dict.fromkeys(reversed(found)))
+
+
+def _service(
+    ledger: Ledger,
+    context: VolumeContext,
+    disk: Device,
+    trace: Trace | None,
+    added: float,
+    longest: float | None,
+    *,
+    serial: bool,
+) -> Service | None:
+    load = ledger.load(disk.name)
+    times = _traced(trace, disk, load, longest, serial=serial) if trace is not None else None
+    times = times or _counted(load, serial=serial)
+    if times is None:
+        return None
+    depth = disk.queue.depth or disk.queue.nr_requests or DEEP
+    throttled = disk.queue.throttling != 0 and BFQ not in (disk.queue.scheduler or "")
+    return Service(
+        *times,
+        servers=1 if serial or disk.queue.rotational else min(depth, 2 * DEEP),
+        depth=depth if throttled else None,
+        rotational=bool(disk.queue.rotational),
+        others=_others(ledger, context, disk, load, added),
+        flush=(load.flush.await_ms or 0.0) * MILLI,
+    )
+
+
+def _traced(
+    trace: Trace, disk: Device, load: Load, longest: float | None, *, serial: bool
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Return the traced times of reads and writes; those of one direction for both if only that one was seen."""
+    read, write = (
+        _quantiles(trace.served.get((disk.number, direction), {}), longest)
+        for direction in ("read", "write")
+    )
+    if not read and not write:
+        return None
+    read, write = read or write, write or read
+    if serial and disk.queue.depth != 1:
+        # In the device they waited for each other too: only the time per request is its own.
+        total, each = load.total, _per_request(load)
+        mean = _mean(read, write, total, load)
+        if each is not None and mean > each:
+            read, write = (tuple(time * each / mean for time in times) for times in (read, write))
+    return read, write
+
+
+def _mean(read: Sequence[float], write: Sequence[float], total: Flow, load: Load) -> float:
+    ios = total.ios or 1.0
+    reads = (load.read.ios or 0.0) / ios
+    return reads * sum(read) / len(read) + (1 - reads) * sum(write) / len(write)
+
+
+def _quantiles(counts: Mapping[tuple[int, int], int], longest: float | None) -> tuple[float, ...]:
+    """Return ``TIMES`` seconds, equally likely, of nanoseconds by bucket; none above *longest*."""
+    if longest is not None:
+        counts = {bucket: hits for bucket, hits in counts.items() if bucket[0] * NANO <= longest}
+    count = sum(counts.values())
+    if not count:
+        return ()
+    times: list[float] = []
+    passed = 0.0
+    wanted = 0.5
+    for (low, high), hits in sorted(counts.items()):
+        while wanted * count / TIMES <= passed + hits and len(times) < TIMES:
+            share = (wanted * count / TIMES - passed) / hits
+            times.append((low + share * (high - low)) * NANO)
+            wanted += 1
+        passed += hits
+    return tuple(times)
+
+
+def _per_request(load: Load) -> float | None:
+    """Return the seconds in which the disk was busy, per request."""
+    if not load.busy or not load.total.ios:
+        return None
+    flushing = (load.flush.ios or 0.0) * (load.flush.await_ms or 0.0) * MILLI
+    return max(0.1 * load.busy, load.busy - flushing) / load.total.ios
+
+
+def _counted(load: Load, *, serial: bool) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Return times by the counters: evenly spread around a mean, for counters show no more."""
+    wait, each = load.total.await_ms, _per_request(load)
+    if not wait:
+        return None
+    mean = min(wait * MILLI, each or wait * MILLI) if serial else wait * MILLI
+    means = [mean, mean]
+    reads, writes = load.read.await_ms, load.write.await_ms
+    if reads and writes and (load.busy or 1.0) < QUIET:  # what each takes is not hidden by waiting
+        means = [mean * direction / wait for direction in (reads, writes)]
+    read, write = (evenly(each) for each in means)
+    return read, write
+
+
+def evenly(mean: float) -> tuple[float, ...]:
+    """Return times between 0 and twice their *mean*."""
+    return tuple(mean * (2 * place + 1) / TIMES for place in range(TIMES))
+
+
+def constant(seconds: float, servers: int) -> Service:
+    """Return a disk that takes about *seconds* for each request, of which it serves *servers* at once."""
+    times = tuple(seconds * (0.5 + (place + 0.5) / TIMES) for place in range(TIMES))
+    return Service(times, times, servers)
+
+
+def _others(
+    ledger: Ledger, context: VolumeContext, disk: Device, load: Load, added: float
+) -> tuple[float, float]:
+    """Return the reads and writes per second at *disk* that other volumes cause."""
+    own = ledger.share(context.device.name, (disk.name,))
+    total = load.total.ios or 0.0
+    found = []
+    for sent, flow, ours in ((own.read, load.read, 0.0), (own.write, load.write, added)):
+        known = sent.ios if sent.ios is not None else flow.ios
+        rest = max(0.0, (flow.ios or 0.0) - (known or 0.0) - ours)
+        found.append(rest if rest > FEW * total else 0.0)
+    return found[0], found[1]

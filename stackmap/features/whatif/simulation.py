@@ -1,0 +1,464 @@
+"""
+A volume's requests on a layout, one by one: when they arrive, what they wait for, and when they end.
+
+Disks are queues with servers and a measured service. Above them a thread sends requests in their order, and waits
+where the kernel makes it wait. Parity is written by md's own thread; to copies, the thread that submits a request
+writes (raid1-10.c, raid10_unplug), so the program waits before its next request is even seen at the volume. These
+waits are what a sum of requests does not show:
+
+- the bitmap: a write to a clean region waits until the bitmap's page is on all members (md-bitmap.c, unplug);
+- writeback throttling: few writes of md may be at a disk at once, one if it reads too (block/blk-wbt.c,
+  ``get_limit``); direct writes that reach a disk without md are exempt (``wbt_should_throttle``).
+
+Times are seconds. All that is drawn comes from a seeded generator: the same input gives the same result.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from heapq import heappop, heappush
+from random import Random
+from typing import NamedTuple
+
+from stackmap.features.whatif.rows import Geometry, Part, Rows
+
+READ, WRITE, FLUSH = "read", "write", "flush"
+RECENT = 0.1  # seconds after a read, in which writes have the lower limit (blk-wbt.c, close_io)
+CLEAN_AFTER = 2  # passes of the bitmap's daemon without a write until a region is clean
+HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
+SEED = 20
+
+
+class Arrival(NamedTuple):
+    """
+    A request of the volume; ``offset`` and ``size`` in bytes.
+
+    ``after``: the place of the request whose end it follows by ``delay`` seconds; -1: it comes at ``delay``.
+    ``thread``: which of the program's submits it.
+    """
+
+    delay: float
+    operation: str
+    offset: int
+    size: int
+    after: int = -1
+    thread: int = 0
+
+
+class Service(NamedTuple):
+    """
+    How a disk serves: ``read`` and ``write`` are the times of single requests, all equally likely.
+
+    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling.
+    ``rotational``: it has one place where its head is. ``others``: reads and writes per second of other
+    volumes. ``flush``: seconds that an empty flush takes.
+    """
+
+    read: Sequence[float]
+    write: Sequence[float]
+    servers: int = 1
+    depth: int | None = None
+    rotational: bool = False
+    others: tuple[float, float] = (0.0, 0.0)
+    flush: float = 0.0
+
+
+class Stack(NamedTuple):
+    """
+    A layout on disks: member *i* is on the disk ``places[i]``. ``size``: bytes of the volume.
+
+    ``covers``: bytes of the volume per bit of the bitmap, None without one. ``period``: seconds between passes
+    of its daemon. ``managed``: whether its writes are md's, which writeback throttling holds back.
+    """
+
+    geometry: Callable[[], Geometry]
+    services: tuple[Service, ...]
+    places: tuple[int, ...]
+    size: int
+    covers: float | None
+    period: float
+    managed: bool
+
+
+class Outcome(NamedTuple):
+    """
+    ``latencies``: seconds by operation, in the order of the ends, as the program sees it; ``seen``: from the
+    instant at which the request is at the volume, where counters and a trace begin. ``busy``: share of time that each disk served,
+    per server. ``seconds``: from the first arrival to the last end. ``sent``: requests at the disks.
+    """
+
+    latencies: dict[str, list[float]]
+    seen: dict[str, list[float]]
+    busy: list[float]
+    seconds: float
+    sent: int
+    pages: int
+
+    @property
+    def rate(self) -> float:
+        """Requests of the volume per second."""
+        return sum(map(len, self.latencies.values())) / self.seconds if self.seconds else 0.0
+
+
+Then = Callable[[], None]
+
+
+class _Disk:
+    """A queue in order of arrival, with ``servers``."""
+
+    def __init__(self, run: Simulation, service: Service) -> None:
+        self._run, self._service = run, service
+        self._queue: deque[tuple[str, Then]] = deque()
+        self._serving = 0
+        self.pending = 0
+        self.head = 0
+        self.served = 0.0
+        self._writes = 0
+        self._last_read = -1.0
+        self._waiting: deque[Then] = deque()
+        depth = min(16, service.depth or 0)
+        most = 2 if depth == 1 else depth
+        # blk-wbt.c, calc_wb_limits: a disk with a queue of one request has room for two.
+        self._limits = (most, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
+
+    def accepts(self) -> bool:
+        """Whether one more write of md may be sent."""
+        if not self._service.depth:
+            return True
+        return self._writes < self._limits[self._run.now - self._last_read < RECENT]
+
+    def wait(self, then: Then) -> None:
+        """Call *then* when a write may be sent."""
+        self._waiting.append(then)
+
+    def submit(self, operation: str, then: Then, *, counted: bool = False) -> None:
+        """Serve a request; *counted*: it is a write of md, and takes room that ``accepts`` found."""
+        self.pending += 1
+        if operation == READ:
+            self._last_read = self._run.now
+        if counted:
+            self._writes += 1
+            self._queue.append((operation, lambda: self._written(then)))
+        else:
+            self._queue.append((operation, then))
+        self._next()
+
+    def _written(self, then: Then) -> None:
+        self._writes -= 1
+        then()
+        while self._waiting and self.accepts():
+            before = self._writes
+            self._waiting.popleft()()
+            if self._writes == before:
+                break
+
+    def _next(self) -> None:
+        while self._queue and self._serving < self._service.servers:
+            operation, then = self._queue.popleft()
+            self._serving += 1
+            times = self._service.read if operation == READ else self._service.write
+            took = times[int(self._run.random() * len(times))]
+            if operation == FLUSH:
+                took = self._service.flush
+            self.served += took
+            self._run.at(self._run.now + took, self._end, (operation, then))
+
+    def _end(self, ended: tuple[str, Then]) -> None:
+        self._serving -= 1
+        self.pending -= 1
+        if ended[0] == READ:
+            self._last_read = self._run.now
+        ended[1]()
+        self._next()
+
+
+class Simulation:
+    """One run of requests on a stack."""
+
+    def __init__(self, stack: Stack, seed: int = SEED) -> None:
+        self._stack = stack
+        self._geometry = stack.geometry()
+        self._draw = Random(seed)  # noqa: S311 - no secret
+        self.random = self._draw.random
+        self.now = 0.0
+        self._events: list[tuple[float, int, Callable[[object], None], object]] = []
+        self._count = 0
+        self._disks = [_Disk(self, service) for service in stack.services]
+        self._members = [self._disks[place] for place in stack.places]
+        self._threads: dict[int, _Thread] = {}
+        self._md = _Thread()
+        self._written: dict[int, int] = {}
+        self._rows: dict[Rows, tuple[set[int], list[Then]]] = {}
+        self._bits: list[tuple[bool, Then]] = []
+        self._marking = False
+        self._pages = 0
+        self._latencies: dict[str, list[float]] = {READ: [], WRITE: [], FLUSH: []}
+        self._seen: dict[str, list[float]] = {READ: [], WRITE: [], FLUSH: []}
+        self._open = 0
+        self._sent = 0
+        self._last = 0.0
+
+    def at(self, time: float, call: Callable[..., None], argument: object = None) -> None:
+        """Call at *time*."""
+        self._count += 1
+        heappush(self._events, (time, self._count, call, argument))
+
+    def run(self, arrivals: Sequence[Arrival]) -> Outcome:
+        """Run *arrivals* to the end of the last."""
+        followers: dict[int, list[int]] = {}
+        self._open = len(arrivals)
+        for place, each in enumerate(arrivals):
+            if each.after >= 0:
+                followers.setdefault(each.after, []).append(place)
+            else:
+                self.at(each.delay, self._arrive, (place, each))
+        self._arrivals, self._followers = arrivals, followers
+        for disk in self._disks:
+            for rate, operation in zip(disk._service.others, (READ, WRITE), strict=True):
+                if rate:
+                    self.at(self._draw.expovariate(rate), self._other, (disk, operation, rate))
+        while self._open and self._events:
+            self.now, _, call, argument = heappop(self._events)
+            call(argument)
+        span = max(self._last, 1e-9)
+        busy = [d.served / span / d._service.servers for d in self._disks]
+        return Outcome(self._latencies, self._seen, busy, span, self._sent, self._pages)
+
+    def _other(self, about: tuple[_Disk, str, float]) -> None:
+        disk, operation, rate = about
+        disk.submit(operation, _nothing)
+        self.at(self.now + self._draw.expovariate(rate), self._other, about)
+
+    def _arrive(self, about: tuple[int, Arrival]) -> None:
+        place, request = about
+        if not self._stack.managed or self._geometry.layout.parity:
+            self._begin(place, request, self.now)
+            return
+        thread = self._threads.setdefault(request.thread, _Thread())
+        thread.jobs.append(partial(self._begin, place, request, self.now, thread))
+        self._go_on(thread)
+
+    def _begin(
+        self, place: int, request: Arrival, arrived: float, thread: _Thread | None = None
+    ) -> None:
+        """Let a request reach the volume; *thread*: the one that writes its copies."""
+        began, operation = self.now, request.operation
+
+        def end() -> None:
+            self._latencies[operation].append(self.now - arrived)
+            self._seen[operation].append(self.now - began)
+            self._open -= 1
+            self._last = self.now
+            for follower in self._followers.get(place, ()):
+                each = self._arrivals[follower]
+                self.at(self.now + each.delay, self._arrive, (follower, each))
+
+        if operation == READ:
+            self._read(request, end)
+        elif operation == WRITE:
+            self._write(request, end, thread)
+        else:
+            left = _Countdown(len(self._members), end)
+            for disk in self._members:
+                disk.submit(FLUSH, left.one)
+
+    def _write(self, request: Arrival, end: Then, thread: _Thread | None) -> None:
+        covers = self._stack.covers
+        if covers is None:
+            self._update(request, end, thread)
+            return
+        last = request.offset + max(request.size, 1) - 1
+        regions = range(int(request.offset / covers), int(last / covers) + 1)
+        passes = int(self.now / self._stack.period)
+        never = -CLEAN_AFTER - 1
+        clean = any(passes - self._written.get(each, never) > CLEAN_AFTER for each in regions)
+
+        def ended() -> None:
+            for region in regions:
+                self._written[region] = int(self.now / self._stack.period)
+            end()
+
+        for region in regions:
+            self._written[region] = passes
+        if not clean and not self._marking:
+            self._update(request, ended, thread)
+            return
+
+        def marked() -> None:
+            if thread is not None:
+                thread.is_blocked = False
+            self._update(request, ended, thread)
+            if thread is not None:
+                self._go_on(thread)
+
+        if thread is not None:
+            thread.is_blocked = True
+        self._bits.append((clean, marked))
+        if not self._marking:
+            self._mark()
+
+    def _mark(self) -> None:
+        """Write the bitmap's page on all members; what comes meanwhile waits, for md's thread does."""
+        self._marking = True
+        waiting, self._bits = self._bits, []
+        self._pages += 1
+
+        def marked() -> None:
+            self._marking = False
+            late, self._bits = self._bits, []
+            again = any(is_clean for is_clean, _ in late)
+            if again:
+                self._bits = late
+                self._mark()
+            for _, then in (*waiting, *(() if again else late)):
+                then()
+            self._go_on(self._md)
+
+        left = _Countdown(len(self._members), marked)
+        for disk in self._members:
+            self._sent += 1
+            disk.submit(WRITE, left.one)
+
+    def _read(self, request: Arrival, end: Then) -> None:
+        pieces = list(self._geometry.read(request.offset, request.size))
+        left = _Countdown(len(pieces), end)
+        for is_choice, parts in pieces:
+            self._send((self._chosen(parts),) if is_choice else parts, READ, left.one)
+
+    def _update(self, request: Arrival, end: Then, thread: _Thread | None) -> None:
+        """Write the data; *thread*: the one that writes copies itself."""
+        if self._geometry.layout.parity:
+            rows = list(self._geometry.rows(request.offset, request.size))
+            left = _Countdown(len(rows), end)
+            for each, places in rows:
+                self._join(each, places, left.one)
+            return
+        parts = tuple(
+            part for each in self._geometry.write(request.offset, request.size) for part in each
+        )
+        if thread is None:
+            self._send(parts, WRITE, end)
+        else:
+            self._write_on(thread, parts, _Countdown(len(parts), end), 0)
+
+    def _join(self, rows: Rows, places: set[int], then: Then) -> None:
+        """Add a write to its rows: until these are written, later ones join, and less must be read."""
+        update = self._rows.get(rows)
+        if update is None:
+            self._rows[rows] = places, [then]
+            self.at(self.now + HANDLING, self._handle, rows)
+        else:
+            update[0].update(places)
+            update[1].append(then)
+
+    def _handle(self, rows: Rows) -> None:
+        places, _ = self._rows[rows]
+        parts = self._geometry.reads_for(rows, places)
+        if parts:
+            self._send(parts, READ, partial(self._rewrite, rows))
+        else:
+            self._rewrite(rows)
+
+    def _rewrite(self, rows: Rows) -> None:
+        places, ends = self._rows.pop(rows)
+        parts = self._geometry.writes_of(rows, places)
+
+        def written() -> None:
+            for end in ends:
+                end()
+
+        job = partial(self._write_on, self._md, parts, _Countdown(len(parts), written), 0)
+        self._md.jobs.append(job)
+        self._go_on(self._md)
+
+    def _chosen(self, copies: tuple[Part, ...]) -> Part:
+        """
+        Return the copy to read: an idle one; else that with the fewest requests, or the nearest to a disk's head.
+
+        RAID10 far takes the one nearest to the start (raid10.c, read_balance; raid1.c, read_balance).
+        """
+        if self._geometry.layout.variant == "far":
+            return min(copies, key=lambda part: part.offset)
+        disks = [self._members[part.member] for part in copies]
+        for part, disk in zip(copies, disks, strict=True):
+            if disk.head == part.offset and disk._service.rotational:
+                return part  # it continues a stream
+        for part, disk in zip(copies, disks, strict=True):
+            if not disk.pending:
+                return part
+        if disks[0]._service.rotational:
+            return min(copies, key=lambda part: abs(self._members[part.member].head - part.offset))
+        return min(copies, key=lambda part: self._members[part.member].pending)
+
+    def _send(self, parts: tuple[Part, ...], operation: str, then: Then) -> None:
+        left = _Countdown(len(parts), then)
+        for part in parts:
+            disk = self._members[part.member]
+            disk.head = part.offset + part.size
+            self._sent += 1
+            disk.submit(operation, left.one)
+
+    def _go_on(self, thread: _Thread) -> None:
+        """Let *thread* do what it can, until a disk has no room, or while the bitmap is written."""
+        while thread.jobs and not (thread.is_blocked or (thread is self._md and self._marking)):
+            thread.jobs.popleft()()
+
+    def _write_on(
+        self, thread: _Thread, parts: tuple[Part, ...], left: _Countdown, place: int
+    ) -> None:
+        """Send *parts* from *place* on; block *thread* where a disk has no room."""
+        for number in range(place, len(parts)):
+            disk = self._members[parts[number].member]
+            if not disk.accepts():
+                thread.is_blocked = True
+
+                def resume(number: int = number) -> None:
+                    thread.is_blocked = False
+                    self._write_on(thread, parts, left, number)
+                    self._go_on(thread)
+
+                disk.wait(resume)
+                return
+            disk.head = parts[number].offset + parts[number].size
+            self._sent += 1
+            disk.submit(WRITE, left.one, counted=True)
+
+
+class _Thread:
+    """What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel."""
+
+    __slots__ = ("is_blocked", "jobs")
+
+    def __init__(self) -> None:
+        self.jobs: deque[Then] = deque()
+        self.is_blocked = False
+
+
+class _Countdown:
+    """Calls *then* when ``one`` was called *count* times; at once if that is never."""
+
+    __slots__ = ("_left", "_then")
+
+    def __init__(self, count: int, then: Then) -> None:
+        self._left, self._then = count, then
+        if not count:
+            then()
+
+    def one(self) -> None:
+        """One is done."""
+        self._left -= 1
+        if not self._left:
+            self._then()
+
+
+def _nothing() -> None:
+    """A request of another volume ends."""
+
+
+def percentiles(times: Sequence[float], shares: Sequence[float]) -> Iterator[float]:
+    """Yield the nearest-rank percentiles of *times*, which are not empty."""
+    ordered = sorted(times)
+    for share in shares:
+        yield ordered[min(len(ordered) - 1, int(share * len(ordered)))]

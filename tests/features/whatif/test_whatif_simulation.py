@@ -1,0 +1,219 @@
+"""The simulation against what queueing theory, the geometry of a layout and the kernel's limits say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from stackmap.errors import ParseError
+from stackmap.features.trace.arrivals import TracedRequest, requests_of
+from stackmap.features.whatif.arriving import looped, most_in_flight, traced_loads
+from stackmap.features.whatif.predicted_stripe_cost import cold_reads
+from stackmap.features.whatif.rows import Geometry
+from stackmap.features.whatif.serving import constant, evenly
+from stackmap.features.whatif.simulation import Arrival, Service, Simulation, Stack
+from stackmap.model.raid import PAGE, layout
+
+CHUNK, SIZE = 64 << 10, 96 << 20
+UNIFORM = evenly(0.005)  # 0 … 10 ms
+
+
+def stack(level, members=4, service=None, *, managed=None, covers=None, missing=(), **more):
+    found = layout(level, members, CHUNK, **more)
+    managed = found.parity > 0 or found.copies > 1 if managed is None else managed
+    disk = service or Service(UNIFORM, UNIFORM)
+    return Stack(
+        lambda: Geometry(found, SIZE, frozenset(missing)),
+        (disk,) * members,
+        tuple(range(members)),
+        SIZE,
+        covers,
+        5.0,
+        managed,
+    )
+
+
+def poisson(rate, count, operation="write", size=PAGE):
+    draw = Random(7)
+    time = 0.0
+    made = []
+    for _ in range(count):
+        time += draw.expovariate(rate)
+        made.append(Arrival(time, operation, draw.randrange(SIZE // size) * size, size))
+    return made
+
+
+def loop(depth, count, operation="write"):
+    draw = Random(7)
+    return [
+        Arrival(0.0, operation, draw.randrange(SIZE // PAGE) * PAGE, PAGE, max(-1, n - depth))
+        for n in range(count)
+    ]
+
+
+def mean(times):
+    return sum(times) / len(times)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+def test_one_disk_waits_as_pollaczek_and_khinchine_say(load):
+    """Mean wait of M/G/1: rate · E[S²] / 2 (1 - load)."""
+    rate = load / 0.005
+    expected = 0.005 + rate * (0.01**2 / 3) / (2 * (1 - load))
+
+    outcome = Simulation(stack("linear", 1)).run(poisson(rate, 40000, "read"))
+
+    assert mean(outcome.latencies["read"]) == pytest.approx(expected, rel=0.05)
+    assert outcome.busy[0] == pytest.approx(load, rel=0.03)
+
+
+def test_a_parity_write_alone_takes_two_times_the_slower_of_two():
+    """Two reads, then two writes: each stage the larger of two times between 0 and 10 ms, 6.67 ms on average."""
+    outcome = Simulation(stack("raid5")).run(loop(1, 5000))
+
+    assert mean(outcome.latencies["write"]) == pytest.approx(2 * 0.02 / 3, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "variant"),
+    [("raid0", 3, ""), ("raid10", 4, "near"), ("raid10", 5, "near"), ("raid10", 4, "far"), ("raid10", 5, "offset"), ("raid1", 3, ""), ("raid5", 4, "ls"), ("raid5", 5, "la"), ("raid5", 4, "ra"), ("raid6", 6, "ls"), ("raid4", 4, "")],
+)  # fmt: skip
+def test_no_two_bytes_are_in_one_place(level, members, variant):
+    """Each page of the volume, each copy, and each parity page has a place of its own, on different members."""
+    found = layout(level, members, CHUNK, 2 if level == "raid10" else None, variant)
+    size = CHUNK * 60
+    geometry = Geometry(found, size)
+    places = Counter()
+    for offset in range(0, size, CHUNK):
+        for _, parts in geometry.read(offset, CHUNK):
+            assert len({part.member for part in parts}) == len(parts) == found.copies
+            places.update((part.member, part.offset) for part in parts)
+    for rows, data in geometry.rows(0, size) if found.parity else ():
+        parts = geometry.writes_of(rows, data)
+        assert len({part.member for part in parts}) == members
+        places.update((part.member, part.offset) for part in parts if part.offset >= 0)
+
+    assert max(places.values()) == (2 if found.parity else 1)  # data read, and written
+
+
+@pytest.mark.parametrize("chunks", range(1, 6))
+def test_a_row_reads_what_the_counts_say(chunks):
+    """The simulation and the projected counts have one rule."""
+    geometry = Geometry(layout("raid5", 6, CHUNK), SIZE)
+
+    reads = sum(
+        len(geometry.reads_for(rows, places)) for rows, places in geometry.rows(0, chunks * CHUNK)
+    )
+
+    assert reads == cold_reads(5, 1, chunks)
+
+
+def test_a_degraded_row_reads_the_others():
+    """A chunk of a failed member is made from all that is left of its row."""
+    geometry = Geometry(layout("raid5", 4, CHUNK, variant="ls"), SIZE, frozenset({0}))
+    (lost,) = (
+        parts
+        for offset in range(0, 3 * CHUNK, CHUNK)
+        for _, parts in geometry.read(offset, PAGE)
+        if len(parts) > 1
+    )
+
+    assert {part.member for part in lost} == {1, 2, 3}
+
+
+def test_writes_of_one_row_that_come_together_are_one():
+    """Three chunks of a stripe at one instant are a full stripe, which reads nothing."""
+    whole = [Arrival(0.0, "write", place * CHUNK, CHUNK) for place in range(3)]
+
+    outcome = Simulation(stack("raid5")).run(whole)
+
+    assert outcome.sent == 4
+    assert len(outcome.latencies["write"]) == 3
+
+
+def test_throttling_holds_the_program_back():
+    """A disk whose queue has one place takes two writes of md: with eight kept, fewer are seen at the volume."""
+    throttled = Service(UNIFORM, UNIFORM, depth=1)
+
+    free = Simulation(stack("raid10")).run(loop(8, 4000))
+    held = Simulation(stack("raid10", service=throttled)).run(loop(8, 4000))
+
+    assert held.rate < 0.9 * free.rate
+    assert mean(held.seen["write"]) < 0.6 * mean(held.latencies["write"])
+    assert held.rate * mean(held.latencies["write"]) == pytest.approx(8, rel=0.02)  # Little
+    assert free.seen == free.latencies
+
+
+def test_direct_writes_without_md_are_not_throttled():
+    """``wbt_should_throttle`` exempts them."""
+    free, held = (
+        Simulation(stack("raid0", service=Service(UNIFORM, UNIFORM, depth=depth))).run(loop(8, 500))
+        for depth in (None, 1)
+    )
+
+    assert free == held
+
+
+def test_the_bitmap_delays_writes_to_clean_regions():
+    """Each first write to a region waits for a page on all members; when all is dirty, none does."""
+    slow = [Arrival(30.0 * n, "write", 0, PAGE) for n in range(50)]
+    often = [Arrival(0.1 * n, "write", 0, PAGE) for n in range(50)]
+
+    assert Simulation(stack("raid1", 2, covers=2 << 20)).run(slow).pages == 50
+    assert Simulation(stack("raid1", 2, covers=2 << 20)).run(often).pages == 1
+
+
+def test_the_same_input_gives_the_same_result():
+    assert Simulation(stack("raid5")).run(loop(4, 300)) == Simulation(stack("raid5")).run(
+        loop(4, 300)
+    )
+
+
+def test_faster_disks_are_faster():
+    """--disks: a loop on disks of 100 µs does what eight in flight can do there."""
+    outcome = Simulation(stack("raid0", service=constant(1e-4, 32))).run(loop(8, 2000))
+
+    assert outcome.rate == pytest.approx(8 / 1e-4, rel=0.1)
+
+
+def requests(times, took=0.004):
+    return [TracedRequest(t, "write", PAGE * n, PAGE, 7, t + took) for n, t in enumerate(times)]
+
+
+def test_what_follows_an_end_is_a_loop():
+    """One request after the other is closed; requests at random instants are open."""
+    after = traced_loads(requests([n * 0.0041 for n in range(200)]))
+    at_random = traced_loads(requests([a.delay for a in poisson(20, 200)]))
+
+    assert [load.kind for load in after] == ["closed"]
+    assert [load.kind for load in at_random] == ["open"]
+    assert [a.after for a in after[0].arrivals] == [-1, *range(199)]
+
+
+def test_a_loop_has_as_many_in_flight():
+    overlapping = requests([n * 0.0011 for n in range(400)])
+
+    assert most_in_flight(overlapping) == 4
+    assert looped(overlapping, 4).depth == 4
+
+
+def test_arrivals_are_read_back():
+    """An end belongs to the oldest request that ends there; one without an end has none."""
+    text = "Q 8:0 1000 write 8 8 42\nQ 8:0 1500 read 0 8 43\nC 8:0 4000 write 16 0 0"
+
+    assert requests_of(text) == {
+        "8:0": (
+            TracedRequest(0.0, "write", 4096, 4096, 42, 0.003),
+            TracedRequest(0.0005, "read", 0, 4096, 43, None),
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["Q 8:0", "X 8:0 1 write 8 8 1", "Q 8:0 1 trim 8 8 1", "Q 8:0 a write 8 8 1"]
+)
+def test_a_damaged_text_of_arrivals_is_refused(text):
+    with pytest.raises(ParseError):
+        requests_of(text)
