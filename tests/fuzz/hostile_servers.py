@@ -9,6 +9,7 @@ import random
 import socket
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import repeat
 from pathlib import Path
 
@@ -21,11 +22,19 @@ BLOCK = 1 << 16
 ZEROS = bytes(10 << 20)
 
 
-def answer(body: bytes, *headers: str, status: str = "200 OK", closed: bool = True) -> Answer:
-    """Return an answer with *headers*; *closed*: with its length."""
-    length = [f"Content-Length: {len(body)}"] if closed else []
-    heading = "\r\n".join([f"HTTP/1.1 {status}", *headers, *length, "", ""])
-    return lambda: iter([heading.encode("latin-1") + body])
+def answer(
+    body: bytes | Callable[[], bytes], *headers: str, status: str = "200 OK", closed: bool = True
+) -> Answer:
+    """Return an answer with *headers*; *body*: a function if it takes long to make; *closed*: with its length."""
+
+    @cache
+    def whole() -> bytes:
+        content = body() if callable(body) else body
+        length = [f"Content-Length: {len(content)}"] if closed else []
+        heading = "\r\n".join([f"HTTP/1.1 {status}", *headers, *length, "", ""])
+        return heading.encode("latin-1") + content
+
+    return lambda: iter([whole()])
 
 
 def endless(heading: bytes, part: bytes) -> Answer:
@@ -38,7 +47,12 @@ def _chained(heading: bytes, parts: Iterator[bytes]) -> Parts:
     yield from parts
 
 
-def redirect(location: str, status: str = "307 Go", body: bytes = b"", *headers: str) -> Answer:
+def redirect(
+    location: str,
+    status: str = "307 Go",
+    body: bytes | Callable[[], bytes] = b"",
+    *headers: str,
+) -> Answer:
     """Return a redirect."""
     return answer(body, f"Location: {location}", *headers, status=status)
 
@@ -49,9 +63,14 @@ def vector(series: bytes, count: int) -> bytes:
     return b'{"status":"success","data":{"resultType":"vector","result":[%b]}}' % rows
 
 
+@cache
+def twice() -> bytes:
+    """Return 100 MB of zeros, compressed twice."""
+    return gzip.compress(gzip.compress(ZEROS * 10))
+
+
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
-TWICE = gzip.compress(gzip.compress(ZEROS * 10))
 ENCODED = "Content-Encoding: gzip"
 PAIR = b'{"metric":{"job":"n","instance":"h%d"},"value":[1763732400,"1"]}'
 # What ``fleet`` must refuse or fail at, and the words that it says.
@@ -64,14 +83,14 @@ ATTACKS: dict[str, tuple[Answer, str]] = {
     "a script": (redirect("javascript:alert(1)"), "no address of HTTP"),
     "a file": (redirect("file:///etc/passwd"), "no address of HTTP"),
     "a circle": (redirect("/api/v1/query"), "more than 5 redirects"),
-    "a redirect as a bomb": (redirect("/x", "307 Go", TWICE, "Content-Encoding: gzip, gzip"), "more than 5 redirects"),
+    "a redirect as a bomb": (redirect("/x", "307 Go", twice, "Content-Encoding: gzip, gzip"), "more than 5 redirects"),
     "a redirect without an end": (endless(b"HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\n\r\n", ZEROS), "another origin"),
-    "two encodings": (answer(TWICE, "Content-Encoding: gzip, gzip"), "encoding 'gzip, gzip'"),
-    "five encodings": (answer(TWICE, "Content-Encoding: " + ", ".join(["gzip"] * 5)), "encoding 'gzip, gzip"),
-    "the same header twice": (answer(TWICE, ENCODED, ENCODED), "encoding 'gzip, gzip'"),
+    "two encodings": (answer(twice, "Content-Encoding: gzip, gzip"), "encoding 'gzip, gzip'"),
+    "five encodings": (answer(twice, "Content-Encoding: " + ", ".join(["gzip"] * 5)), "encoding 'gzip, gzip"),
+    "the same header twice": (answer(twice, ENCODED, ENCODED), "encoding 'gzip, gzip'"),
     "another encoding": (answer(b"x", "Content-Encoding: br"), "encoding 'br'"),
-    "a bomb": (answer(gzip.compress(ZEROS * 30), ENCODED), "too large"),
-    "a bomb as deflate": (answer(zlib.compress(ZEROS * 30), "Content-Encoding: deflate"), "too large"),
+    "a bomb": (answer(lambda: gzip.compress(ZEROS * 30), ENCODED), "too large"),
+    "a bomb as deflate": (answer(lambda: zlib.compress(ZEROS * 30), "Content-Encoding: deflate"), "too large"),
     "half a stream": (answer(gzip.compress(ZEROS)[:3000], ENCODED), "cut short"),
     "no stream": (answer(b"{}" * 30, ENCODED), "incorrect header check"),
     "a page": (answer(b"<html>", "Content-Type: text/html"), "HTTP 200 without JSON"),
@@ -84,11 +103,11 @@ ATTACKS: dict[str, tuple[Answer, str]] = {
     "less than its length": (lambda: iter([OK + b"Content-Length: 99\r\n\r\n{"]), ""),
     "two lengths": (lambda: iter([OK + b"Content-Length: 9\r\nContent-Length: 7\r\n\r\n123456789"]), ""),
     "no HTTP": (lambda: iter([b"\0" * 4096]), ""),
-    "10 MB of lists": (answer(vector(b"[]", 10 << 20 >> 2)), "more objects"),
-    "10 MB of objects": (answer(vector(b'{"":0}', 10 << 20 >> 3)), "more objects"),
-    "10 MB deep": (answer(b"[" * (10 << 20)), "more objects"),
-    "10 MB of digits": (answer(vector(b"1" * (10 << 20), 1)), "without JSON"),
-    "10 MB with a letter of four bytes": (answer(vector(b'"%b\xf0\x9f\x92\xbe"' % (b"x" * (10 << 20)), 1)), "unknown form"),
+    "10 MB of lists": (answer(lambda: vector(b"[]", 10 << 20 >> 2)), "more objects"),
+    "10 MB of objects": (answer(lambda: vector(b'{"":0}', 10 << 20 >> 3)), "more objects"),
+    "10 MB deep": (answer(lambda: b"[" * (10 << 20)), "more objects"),
+    "10 MB of digits": (answer(lambda: vector(b"1" * (10 << 20), 1)), "without JSON"),
+    "10 MB with a letter of four bytes": (answer(lambda: vector(b'"%b\xf0\x9f\x92\xbe"' % (b"x" * (10 << 20)), 1)), "unknown form"),
 }  # fmt: skip
 SECONDS = "2"  # per query
 ENCODINGS = ("gzip", "deflate", "gzip, gzip", "GZIP ", "", ",")
@@ -99,6 +118,7 @@ STATUSES = ("200 OK", "200 OK", "200", "500 x", "302 y", "307 z", "308 z", "999 
 @contextlib.contextmanager
 def serving(parts: Answer) -> Iterator[str]:
     """Serve *parts* to everyone, from another process; yield the address."""
+    next(parts())  # is made before it is asked for
     listener = socket.create_server(("127.0.0.1", 0))
     with listener, beside(lambda: _serve(listener, parts)):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"

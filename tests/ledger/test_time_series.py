@@ -68,9 +68,10 @@ def test_stretches_follow_each_other():
     assert ends[-1] == NOON + 202
 
 
-def test_more_devices_have_less_room():
+def test_more_devices_have_less_room(monkeypatch):
     """What is held is bounded by devices times stretches, not by stretches."""
-    loads = {f"dm-{n}": moved(read=did(2.0, 512)) for n in range(2000)}
+    monkeypatch.setattr(course_of, "MAX_LOADS", 400)
+    loads = {f"dm-{n}": moved(read=did(2.0, 512)) for n in range(20)}
     found = TimeSeries()
     for n in range(100):
         found.add(Interval(loads, NOON + n, 1.0), {})

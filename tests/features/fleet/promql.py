@@ -6,13 +6,17 @@ import json
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import yaml
 
 from tests.features.fleet.servers import RULES, program
 
 FIRING = 'ALERTS{{alertname="{}",alertstate="firing"}}'
 SERIES = re.compile(r"[\w:]*\{(?P<labels>.*?)\} (?P<value>[-+\w.]+)")
+NAME = re.compile(r"[\w:]+")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -68,9 +72,35 @@ def ruled(
 def firing(
     folder: Path, series: Mapping[str, str], alert: str, minutes: Sequence[float]
 ) -> list[list[Answer]]:
-    """Return the series of *alert* that fire at each of *minutes* where the shipped rules run."""
+    """Return the series of *alert* that fire at each of *minutes* where the shipped rules run that it needs."""
     asked = [(FIRING.format(alert), 60 * minute) for minute in minutes]
-    return [_answers(text) for text in _printed(folder, series, asked, RULES)]
+    rules = folder / "rules.yml"
+    rules.write_text(json.dumps({"groups": _needed(alert)}))
+    return [_answers(text) for text in _printed(folder, series, asked, rules)]
+
+
+@cache
+def _shipped() -> list[dict[str, Any]]:
+    groups: list[dict[str, Any]] = yaml.safe_load(RULES.read_text())["groups"]
+    return groups
+
+
+def _needed(alert: str) -> list[dict[str, Any]]:
+    """Return the groups with *alert* and the series that it is made of: promtool evaluates all rules each minute."""
+    words, known = {alert}, 0
+    while known < len(words):
+        known = len(words)
+        for rule in (rule for group in _shipped() for rule in group["rules"]):
+            if _name(rule) in words:
+                words.update(NAME.findall(rule["expr"]))
+    return [
+        {**group, "rules": [rule for rule in group["rules"] if _name(rule) in words]}
+        for group in _shipped()
+    ]
+
+
+def _name(rule: Mapping[str, str]) -> str:
+    return rule.get("record") or rule["alert"]
 
 
 def _answers(text: str) -> list[Answer]:
