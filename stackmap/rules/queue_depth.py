@@ -24,7 +24,7 @@ from stackmap.rules.saturation import same_kind
     "requests in flight raise throughput.",
     source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",
     thresholds={"busy": (0.9, "share")},
-    superseded_by=("SM201", "SM202", "SM204", "SM401"),
+    superseded_by=("SM201", "SM202", "SM204", "SM401", "SM803"),
     joins_peers=True,
 )
 def busy_is_not_full(context: Context, limits: Limits) -> Found:

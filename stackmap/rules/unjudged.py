@@ -16,7 +16,7 @@ from stackmap.model.reason import Reason
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import sick_disk
-from stackmap.rules.hung import STUCK
+from stackmap.rules.hung import STUCK, impossible
 from stackmap.rules.peers import slow_member
 from stackmap.rules.rule import (
     Finding,
@@ -114,6 +114,7 @@ IDLE = Reason("idle", "no device had I/O in the interval")
 NO_INTERVAL = Reason("no-interval", "no interval was measured: need two samples to compute a rate")
 NO_COUNTERS = Reason("no-counters", "no device has figures")
 BLIND = Reason("no-await", "the input has no await or no queue depth of")
+CONTRADICTION = Reason("contradiction", "rate and await cannot make the queue depth of")
 NO_DISK = Reason("no-disks", "no topology tells which of these are disks:")
 SINCE_BOOT = Reason("since-boot", "averages since boot hide the present load")
 TOO_FEW = (
@@ -187,6 +188,9 @@ def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     why = BLIND
     if not blind and not any(context.is_disk(topology[name]) for name in loaded):
         why, blind = NO_DISK, [device.title for device in topology if device.name in loaded]
+    odd = impossible.find(context, impossible.limits)
+    if not blind and (devices := [topology[each.device] for each in odd if each.device in part]):
+        why, blind = CONTRADICTION, [device.title for device in devices if context.is_disk(device)]
     if blind:
         yield Unjudged(DISKS, observe("", words={"why": why, "devices": ", ".join(blind)}))
 

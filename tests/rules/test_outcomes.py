@@ -1,4 +1,4 @@
-"""A disk whose data is elsewhere: what sysfs shows of each kind, and that no advice is that of a disk."""
+"""A disk whose data is elsewhere gets no advice of a disk; a member with a neighbour is not accused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from stackmap.discover import discover
 from stackmap.document.rule_words import filled, words_of
 from stackmap.model.far_side import FAR_SIDES, by_name, far_side
 from tests.machine import block
-from tests.rules.scripted import GIB_SECTORS, Did, Scripted, explained
+from tests.rules.scripted import (
+    ALL_DISKS,
+    GIB_SECTORS,
+    Did,
+    Scripted,
+    disks,
+    explained,
+    md,
+    partition,
+)
 
 PCI = "-> ../devices/pci0000:00/0000:00:05.0"
 # Of each kind: the kernel's name, links and attributes as its driver makes them.
@@ -79,3 +88,30 @@ def test_a_disk_of_this_machine_is_sick(kind):
 def test_other_names_show_nothing(name):
     """The kernel numbers the devices of these drivers: ``vdo`` is a virtio disk, ``loop`` is none."""
     assert by_name(name) == ("virtio" if name == "vdo" else "")
+
+
+PARTS = [f"{name}1" for name in ALL_DISKS]
+
+
+@pytest.mark.parametrize(("bully", "expected"), [(250, ["neighbour"]), (0, ["slow-member"])])
+def test_a_member_with_a_neighbour_is_not_accused(bully, expected):
+    """sdd1 waits 90 ms where its peers wait 10 ms: because of sdd2's requests, or by itself."""
+    files = [partition(name, 1, 2048) for name in ALL_DISKS]
+    own = Did(writes=20, write_ms=10)
+    slow = own._replace(write_ms=90)
+    part = {
+        "md0": Did(writes=40, write_ms=90),
+        **dict.fromkeys(ALL_DISKS, own),
+        **dict.fromkeys(PARTS, own),
+        "sdd": slow._replace(writes=20 + bully),
+        "sdd1": slow,
+        "sdd2": slow._replace(writes=bully),
+    }
+    host = Scripted(
+        disks(), *files, partition("sdd", 2, 80000), md("raid10", PARTS), parts=[part] * 4
+    )
+    names = [
+        each.rule.name for each in explained(host) if each.rule.name in ("neighbour", "slow-member")
+    ]
+
+    assert names == expected
