@@ -16,7 +16,9 @@ import pytest
 from stackmap.features.compare.estimate import (
     DRAWS,
     MIN_INTERVALS,
+    Spread,
     _chance,
+    _combined,
     autocorrelation,
     block_length,
     change,
@@ -216,6 +218,7 @@ def test_draws_without_what_it_is_of():
 
 def test_without_any_error_only_no_change_is_by_chance():
     """Recordings that do not vary: the same figure is no change, another one is certain."""
+    assert _combined(Spread(0.0, 9.0, 1), Spread(0.0, 4.0, 1)) == (0.0, 13.0)
     assert _chance(0.0, 0.0, 8.0) == 1.0
     assert _chance(0.1, 0.0, 8.0) == 0.0
     assert _chance(0.1, 0.1, 1000.0) == pytest.approx(math.erfc(1 / math.sqrt(2)), abs=0.01)

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import main, stackmap
-from stackmap.errors import TargetRefused
+from stackmap.errors import NO_DIRECTIONS, InputError, TargetRefused
 from stackmap.features.fiojob import target
 from stackmap.features.fiojob.job import fiojob_text, job_of
 from stackmap.features.fiojob.load import AccessPattern, JobLoad, Stream
@@ -453,3 +453,15 @@ def test_the_source_is_no_target():
     assert is_source(LVS, "vm", "vm")
     assert is_source(LVS, "vm", "sda")
     assert not is_source(LVS, "vm", "other")
+
+
+def test_a_text_without_directions_has_no_job():
+    """sar has no requests of reads and of writes: it says so, and what to use."""
+    medusa = ROOT / "sample_topologies" / "raid5-raid10-medusa"
+    text = medusa / "input" / "sar-1420.txt"
+    result = CliRunner().invoke(
+        stackmap, ["--from", str(medusa), "fiojob", "vm-disk1", "--input", str(text)]
+    )
+
+    assert isinstance(result.exception, InputError), result.output
+    assert NO_DIRECTIONS in str(result.exception)

@@ -268,6 +268,15 @@ def test_volumes_that_are_counted_and_not_shown_make_it_partial(words):
     ]
 
 
+def test_a_volume_that_is_shown_is_not_lacking():
+    """One of two is there."""
+    with serving(lambda query: small_fleet(query, volumes=2)) as (url, _):
+        report = json.loads(ask(url, "-J").stdout)
+
+    assert len(report["volumes"]) == 1
+    assert [each for each in report["partial"] if each.startswith("not shown: 1 of 2 volumes")]
+
+
 def test_a_window_that_still_fills_is_a_note():
     """The figures of a new host, and of a fleet without hourly means yet, are those of the data there is."""
 

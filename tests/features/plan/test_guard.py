@@ -9,9 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.features.plan.guard import FUNCTION
-from stackmap.features.plan.plan import Origin
+from stackmap.features.plan.guard import FUNCTION, _Target
+from stackmap.features.plan.plan import Origin, path_of
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
+from stackmap.model.command_line import words
+from stackmap.model.operand import LvmName
 from stackmap.model.topology import Topology
 from tests.features.plan.plans import (
     ARRAY_UUID,
@@ -248,3 +250,24 @@ def test_what_is_not_in_the_guard_is_said(method):
     assert any("the capture has no hash of its machine-id" in each for each in plan.unchecked)
     assert STRATEGIES[method].lvm == any("the UUIDs of the PVs" in each for each in plan.unchecked)
     assert not any(check[1] == "machine" for check in plan.guard)
+
+
+def test_the_target_is_checked_under_the_name_that_it_has_by_then():
+    """Renamed, an LV has its new name; stopped, an array is known by its first member."""
+    volume = _Target(replace(CONTEXTS["copy"](), origin=ORIGIN))
+    before = volume.checks()[0][1:3]
+    volume.follow(words("lvrename --", LvmName("vg"), LvmName("other"), LvmName("third")))
+    assert volume.checks()[0][1:3] == before
+    volume.follow(words("lvrename --", LvmName("vg"), LvmName("lv"), LvmName("lv_old")))
+    assert [str(word) for word in volume.checks()[0][1:3]] == ["lv", "vg/lv_old"]
+
+    context = replace(CONTEXTS["array-copy"](), origin=ORIGIN)
+    array = _Target(context)
+    assert [str(word) for word in array.checks()[0]] == ["planned", "array", "/dev/md0", ARRAY_UUID]
+    array.follow(words("mdadm --stop", path_of(context.target)))
+    assert [str(word) for word in array.checks()[0]] == [
+        "planned",
+        "member",
+        "/dev/sda",
+        ARRAY_UUID,
+    ]

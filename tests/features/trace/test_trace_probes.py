@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from stackmap.errors import SourceMissing
@@ -68,3 +70,17 @@ def test_a_filter_of_devices_fits_a_page(count):
 def test_a_missing_member_is_named():
     with pytest.raises(SourceMissing, match=r"bio\.bi_bdev"):
         require({}, probes.BIO)
+
+
+def test_few_devices_have_small_histograms():
+    """They are sized for the devices that are named, for many without names."""
+
+    def sizes(numbers):
+        return [
+            int(size)
+            for t in latency_triggers(numbers, 7)
+            if t.counts
+            for size in re.findall(r"size=(\d+)", t.text)
+        ]
+
+    assert max(sizes((1,))) < max(sizes(tuple(range(30)))) <= max(sizes(()))

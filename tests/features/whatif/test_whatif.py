@@ -9,6 +9,8 @@ import pytest
 from stackmap.errors import InputError, LayoutError
 from stackmap.features.whatif import bitmap as bits
 from stackmap.features.whatif.project import project
+from stackmap.features.whatif.projection import DeviceLoad
+from stackmap.features.whatif.quantities import exact
 from stackmap.features.whatif.sentences import headline
 from stackmap.features.whatif.volume_context import usable_bytes, volume_context
 from stackmap.model.device import Device, Kind, Queue, Role
@@ -726,3 +728,13 @@ def test_a_load_of_reads_alone_has_no_cost_per_byte_written():
 
     assert found.costs is None
     assert headline(found) == "53.0 → 53.0 disk requests/s (0 %, range 48.8 to 54.2)."
+
+
+def test_one_unknown_direction_makes_the_requests_unknown():
+    """Reads and writes are added only if both are known, requests and bytes alike."""
+    known = DeviceLoad(1, read=exact(2.0), write=exact(3.0), read_bytes=5.0, write_bytes=7.0)
+
+    assert (known.data, known.data_bytes) == (exact(5.0), 12.0)
+    for name in ("read", "write"):
+        assert replace(known, **{name: None}).data is None
+        assert replace(known, **{f"{name}_bytes": None}).data_bytes is None

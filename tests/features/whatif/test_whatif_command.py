@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.errors import StackmapError
+from stackmap.features.whatif.json import _stream
+from stackmap.features.whatif.quantities import Stream
 from tests.test_expected import SAMPLES
 
 SAMPLE = str(SAMPLES / "vghdd")
@@ -172,3 +174,12 @@ def test_what_the_disks_did_is_one_figure_wherever_it_is_shown():
     assert now["metadata"]["iops"] == 0
     for direction in ("read", "write"):
         assert now[direction]["iops"] == pytest.approx(disks[direction]["iops"])
+
+
+def test_a_direction_has_a_size_in_json_if_it_has_requests():
+    """8 KiB each, in both directions; without requests there is no size."""
+    (found,) = said("vm-disk1", "--to", "raid10")
+    sizes = {name: found["load"][name]["size"] for name in ("read", "write", "total")}
+
+    assert sizes == dict.fromkeys(sizes, pytest.approx(8192.0))
+    assert _stream(Stream(0.0, 0.0)) == {"iops": 0.0, "bytes": 0.0, "size": None}

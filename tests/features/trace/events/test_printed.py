@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import stackmap
+from stackmap.document.blocks import Table
 from stackmap.features.trace.command import EventOptions
 from stackmap.features.trace.events.document import (
     request_blocks,
@@ -110,3 +111,22 @@ def test_json_has_every_request_once_with_its_cause(joined):
 )
 def test_filters(joined, options, count):
     assert sum(map(options.wants, joined[1])) == count
+
+
+def test_a_request_has_its_time_if_all_of_it_is_done(joined):
+    """In milliseconds, from its submission to its end; unknown while a part is under way."""
+    topology, requests, _ = joined
+    request = requests[1]
+
+    def took(alike):
+        (block,) = [
+            each
+            for each in request_blocks(topology, alike, 0.0, follow=False)
+            if isinstance(each, Table)
+        ]
+        return block.groups[0].rows[0][-1].number
+
+    assert took([request]) == pytest.approx((request.done - request.queued) * 1000)
+    request.done, done = None, request.done
+    assert took([request]) is None
+    request.done = done
