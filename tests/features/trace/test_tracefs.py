@@ -111,6 +111,27 @@ def test_everything_is_removed_at_the_end_whatever_ends_it(error):
     assert INSTANCE not in kernel.directories
 
 
+@pytest.mark.parametrize("has_fprobes", [True, False])
+def test_what_fires_in_interrupts_is_an_fprobe_where_the_kernel_has_them(has_fprobes):
+    """The kernel skips a kprobe that interrupts another's handler. Others' fprobes stay."""
+
+    class Refusing(Kernel):
+        def write(self, path, text):
+            if path == tracefs.DYNAMIC and not has_fprobes:
+                raise SourceError(f"{path}: Invalid argument")
+            super().write(path, text)
+
+    kernel = Refusing()
+    kernel.files[tracefs.DYNAMIC] = others = ["f:others/probe vfs_read", "s:synthetic/stackmap_x"]
+    line = ":stackmap/start submit_bio_noacct bio=$arg1:x64"
+    with Tracing(kernel) as tracing:
+        tracing.install(ProbeSet((PROBE._replace(in_interrupts=True),)))
+        added = kernel.files[tracefs.DYNAMIC][2:], kernel.files[PROBES]
+        assert added == ([f"f{line}"], []) if has_fprobes else ([], [f"p{line}"])
+
+    assert (kernel.files[tracefs.DYNAMIC], kernel.files[PROBES]) == (others, [])
+
+
 def test_a_signal_before_the_context_is_entered_leaves_nothing(monkeypatch):
     """A handler may run between any two instructions. What the context misses is removed at the end of the program."""
     at_exit = []
