@@ -251,6 +251,16 @@ def test_a_network_block_device():
 
 
 @pytest.mark.parametrize(
+    ("name", "merges"), [("ublkb0", True), ("zloop0", True), ("pmem0", False), ("pmem0s", False)]
+)
+def test_disks_that_are_programs_files_or_memory(name, merges):
+    """ublk and zloop queue requests, so neighbours merge; drivers of memory take each as it comes."""
+    device = discover(DrawnHost(block(name, "259:7")))[name]
+
+    assert (device.kind, device.merges) == (Kind.DISK, merges)
+
+
+@pytest.mark.parametrize(
     ("table", "below", "is_understood"),
     [
         ("vdo V4 /dev/dm-1 262144 4096 32768 16380", ("dm-1",), True),

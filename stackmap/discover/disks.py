@@ -124,4 +124,5 @@ def _merges(scan: Scan, name: str) -> bool:
     if block is None or "md" in block.entries or "dm" in block.entries:
         return False
     is_nvme_head = name.startswith("nvme") and bool(_paths(scan, block))
-    return name.rstrip("0123456789") not in _BIO_BASED and not is_nvme_head
+    driver = re.match("[a-z]*", name)  # pmem0s, pmem1.1
+    return driver is not None and driver[0] not in _BIO_BASED and not is_nvme_head
