@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from math import inf, log
 
 from stackmap.document.blocks import (
     RANGE,
@@ -38,6 +39,7 @@ from stackmap.features.compare.comparison import (
 )
 from stackmap.features.compare.estimate import DRAWS, Change, Estimate
 from stackmap.features.compare.recording import LAST, TOP, Recording
+from stackmap.model.load import ratio
 
 METHOD = "circular block bootstrap over intervals"
 
@@ -85,9 +87,9 @@ DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("co
 
 def conclusions(stack: StackComparison) -> list[str]:
     """
-    Return the cost of a write and of a request before and after, then await and how the load differs.
+    Return cost and await before and after, what changed most first, then what they do not prove, and the load.
 
-    Where no cost changed, this comes first.
+    Where none of them changed, this comes first.
     """
     if absent := [name for name, side in _sides(stack) if TOP in side.sums.reasons]:
         return [f"Nothing to compare: the volume has no figures {' and '.join(absent)}."]
@@ -97,13 +99,33 @@ def conclusions(stack: StackComparison) -> list[str]:
         if (each := stack.find(*key)) is not None and each.change is not None
     }
     named = {key: each for key, each in known.items() if SECOND_CHOICE.get(key) not in known}
-    figures = [_figure(key, each) for key, each in named.items()]
+    named |= {("await", TOP, each.direction): each for each in _waits(stack)}
+    most = sorted(named.items(), key=lambda entry: -abs(log(_times(entry[1]) or inf)))
+    figures = [_figure(key, each) for key, each in most]
     load = [*_limited_by_volume(stack), _load(stack)]
     if not any(map(_is_changed, named.values())):
         return [*(["No change of cost or await."] if figures else []), *load, *figures]
-    if not any(map(_is_tested, named.values())):
+    changed = [each for each in named.values() if each.change is not None]
+    if any(map(_is_changed, changed)) and not any(map(_is_tested, changed)):
         figures.append("Too few intervals to prove these changes.")
+    reasons = dict.fromkeys(each.reason for each in _waits(stack))
+    figures += [f"The change of await proves nothing about the volume: {each}." for each in reasons]
     return [*figures, *load]
+
+
+def _waits(stack: StackComparison) -> list[FigureComparison]:
+    """Return the awaits at the top that are known on both sides, but not at a similar load."""
+    found = (each for each in stack.waits if each.layer == TOP and each.reason)
+    return [each for each in found if _times(each) is not None]
+
+
+def _times(each: FigureComparison) -> float | None:
+    """Return after ÷ before, compared or not; None if one of them is unknown or 0."""
+    if each.change is not None:
+        return each.change.ratio or None
+    if each.before is None or each.after is None:
+        return None
+    return ratio(each.after.value, each.before.value) or None
 
 
 def caveats(stack: StackComparison) -> list[str]:
@@ -118,15 +140,16 @@ def _is_tested(each: FigureComparison) -> bool:
 
 
 def _is_changed(each: FigureComparison) -> bool:
-    ratio = None if each.change is None else each.change.ratio
-    return ratio is None or factor(ratio) != NO_CHANGE
+    times = _times(each)
+    return times is None or factor(times) != NO_CHANGE
 
 
 def _figure(key: Figured, each: FigureComparison) -> str:
     before, after = value_of(each, each.before), value_of(each, each.after)
     unit = " ms" if each.figure.unit == "ms" else ""
     between = range_of(each.change)
-    parts = [change_of(each.change)]
+    times = _times(each)
+    parts = [change_of(each.change) if each.change or times is None else factor(times)]
     if between != UNKNOWN:
         parts.append(f"95 % interval {between}")
     if _is_tested(each):
@@ -176,7 +199,8 @@ def _awaits(stack: StackComparison) -> str:
 
 def _not_compared(stack: StackComparison) -> Iterator[str]:
     """Yield which figures were not compared and why, each reason once."""
-    waits = [e for e in stack.waits if e.layer == TOP and e.reason]
+    shown = _waits(stack)  # with their reasons among the conclusions
+    waits = [e for e in stack.waits if e.layer == TOP and e.reason and e not in shown]
     for reason, several in groupby(waits, key=lambda each: each.reason):
         names = " and ".join(HEADLINES["await", TOP, each.direction] for each in several)
         yield f"{names} not compared: {reason}"

@@ -95,7 +95,8 @@ def test_what_changed_is_significant_and_what_did_not_is_not():
     assert stack.find("write_cost", "disks", "write").significant
     assert stack.find("await", "top", "write").significant
     assert not stack.find("requests", "members", "write").significant
-    first, second, *_ = conclusions(stack)
+    wait, first, second, *_ = conclusions(stack)
+    assert wait.startswith("Write await: 40.00 → 10.00 ms (-75.0 %;")
     assert first.startswith("Disk bytes per byte written: 4.00 → 2.00 (-50.0 %; 95 % interval -5")
     assert second.startswith("Disk requests per request: 4.00 → 2.00 (-50.0 %;")
     assert first.endswith("; significant).")

@@ -116,12 +116,14 @@ def test_texts_with_the_machine_they_are_of():
     assert "raid5 3+1 → raid10 2×2" in result.output
 
 
-def test_the_cost_of_a_write_comes_first():
-    """The article's move to RAID10: what a byte and a request cost, before anything else."""
+def test_what_changed_most_comes_first():
+    """The article's move to RAID10: await at another load, with what that does not prove, then the cost."""
     texts = [str(MEDUSA / "input" / name) for name in ("sar-0710.txt", "iostat-3.txt")]
     said = run("--from", str(MEDUSA), "compare", *texts, "--map", "vm-disk1=vm-disk1-r10").stdout
 
-    _, cost, requests, proof, *_ = said.splitlines()
+    _, await_, requests, cost, proof, *rest = said.splitlines()
+    assert await_ == "Await: 1107.8 → 281.9 ms (-74.6 %)."
+    assert rest[0].startswith("The change of await proves nothing about the volume: the mean size")
     assert cost == "Disk bytes per byte written: 3.12 → 1.93 (-38.1 %)."
     assert requests == "Disk requests per request, before merging: 3.84 → 1.93 (-49.6 %)."
     assert proof == "Too few intervals to prove these changes."
@@ -132,6 +134,7 @@ def test_the_one_await_of_an_old_iostat_is_compared():
     texts = [str(MYSQL / "input" / f"iostat-{name}.txt") for name in ("1-thread", "64-threads")]
     (stack,) = told("--from", str(MYSQL), "compare", *texts)["stacks"]
 
+    assert stack["sentences"][0] == "Await: 7.83 → 108.7 ms (×13.89)."
     waits = {(each["layer"], each["direction"]) for each in stack["waits"]}
     assert waits == {("top", "total")}
     assert value(stack, "before", "await", "top", "total") == pytest.approx(7.83)
