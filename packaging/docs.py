@@ -262,13 +262,13 @@ def tree_columns() -> Iterator[Entry]:
         yield Entry(bold(name), roff(sentence(column.help)))
 
 
-DISK_HEADINGS = {on_one_line(column.heading) for column in blame.DISK_COLUMNS}
+DISK_HEADINGS = {on_one_line(column.heading) for column in blame.COLUMNS}
 
 
 def blame_columns(columns: Iterable[blocks.Column]) -> Iterator[Entry]:
     """Yield the columns of a table of ``blame``; those that its table of a disk has too are described there."""
     for heading in (on_one_line(column.heading) for column in columns):
-        if columns is blame.DISK_COLUMNS or heading not in DISK_HEADINGS:
+        if columns is blame.COLUMNS or heading not in DISK_HEADINGS:
             yield Entry(bold(heading), roff(blame.MEANINGS[heading]))
 
 
@@ -406,9 +406,8 @@ PAGES: Mapping[str, Mapping[str, Part]] = {
     },
     "stackmap-tree.8": {"columns": list_of(tree_columns)},
     "stackmap-blame.8": {
-        "disk-columns": list_of(partial(blame_columns, blame.DISK_COLUMNS)),
+        "disk-columns": list_of(partial(blame_columns, blame.COLUMNS)),
         "volume-columns": list_of(partial(blame_columns, blame.VOLUME_COLUMNS)),
-        "group-columns": list_of(partial(blame_columns, blame.GROUP_COLUMNS)),
     },
     "stackmap-kernel.7": {
         "corrections": list_of(counter_corrections),

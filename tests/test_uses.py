@@ -229,3 +229,27 @@ def test_what_is_below_belongs_to_what_stands_on_it():
     """The kernel may count I/O at the disk too: users are listed for the volume only."""
     path = f"{DOCKER}/io.stat"
     assert () == uses(VOLUME | {path: BUSY + BUSY.replace("254:0", "8:0")}, name="sda")
+
+
+def test_a_service_that_only_probed_is_no_user():
+    """udisks2 read 3 times and 5 times; another service did 801 requests."""
+    probed = BUSY.replace(BUSY.split(maxsplit=1)[0], "254:0")
+    paths = [f"{GROUP}/system.slice/{name}.service/io.stat" for name in ("nova", "udisks2")]
+    many = "254:0 rbytes=0 wbytes=8192 rios=0 wios=801 dbytes=0 dios=0\n"
+    few = "254:0 rbytes=8192 wbytes=0 rios=8 wios=0 dbytes=0 dios=0\n"
+
+    assert (Use("service", "nova", paths[0]),) == uses(
+        VOLUME | dict(zip(paths, (many, few), strict=True))
+    )
+    assert (Use("service", "udisks2", paths[1]),) == uses(VOLUME | {paths[1]: probed})
+
+
+def test_a_volume_of_a_pod():
+    """Namespace and pod are in the name of kubelet's folder of logs; without it, the UID stays."""
+    uid = "0f4f3c0e-1c2b-4d6e-9a7b-5f1d2c3b4a59"
+    point = f"/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~csi/pvc-17/mount"
+    mounted = {"/proc/self/mountinfo": f"1 0 254:0 / {point} rw - ext4 /dev/x rw\n"}
+    logs = {f"/var/log/pods/shop_db-0_{uid}/db/0.log": ""}
+
+    assert [point, "kubernetes shop/db-0 pvc-17"] == [u.name for u in uses(VOLUME | mounted | logs)]
+    assert [point, f"kubernetes {uid} pvc-17"] == [u.name for u in uses(VOLUME | mounted)]

@@ -22,7 +22,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import print_blocks, tell
 from stackmap.discover.find import find_existing
-from stackmap.document.blame import MEANINGS, disk_blocks, group_blocks, headline, volume_blocks
+from stackmap.document.blame import MEANINGS, headline, matrix, volume_blocks
 from stackmap.document.interval import dated
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.blame import blame, targets
@@ -30,7 +30,7 @@ from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.cgroup_io import cgroup_loads
 from stackmap.render.figures_json import blame_json
-from stackmap.sources import cgroup
+from stackmap.sources import cgroup, process_io
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -88,8 +88,9 @@ def command(
     """
     Show which volumes load a disk.
 
-    For a disk, show each volume's share of its requests and bytes. For any
-    other device, show the disks that it loads. Without NAME, show all disks.
+    For a disk, show each volume's share of its requests and bytes, then control
+    groups, and processes as root. For any other device, show the disks that it
+    loads. Without NAME, show all disks.
     With INTERVAL, reports repeat COUNT times or until interrupted.
     """
     names = options.names
@@ -98,11 +99,22 @@ def command(
     with ExitStack() as stack:
         counting = [stack.enter_context(begin(session, options)) for begin in additions]
         before = cgroup.read(host) if host else {}
+        # A capture has no figures of processes, and no name of one beyond its users'.
+        processes = process_io.read(host) if host and session.live else {}
         for number, (current, interval) in enumerate(measured.reports()):
             counted = [one.read() for one in counting]
             after = cgroup.read(host) if host else {}
-            groups = cgroup_loads(before, after, interval.seconds or 1.0)
-            before = after
+            groups = [
+                each._replace(owner=cgroup.owner(each.group))
+                for each in cgroup_loads(before, after, interval.seconds or 1.0)
+            ]
+            before, earlier = after, processes
+            processes = process_io.read(host) if host and session.live else {}
+            busy = (
+                []
+                if host is None
+                else process_io.loads(host, earlier, processes, interval.seconds or 1.0)
+            )
             right = corrected(current, interval)
             ledger = Ledger(current, right.loads, right.seconds)
             chosen = find_existing(current, names)
@@ -114,15 +126,14 @@ def command(
             blamed = [blame(ledger, name) for name in disks if names or name in active]
             loading = [(top, targets(ledger, top)) for top in volumes]
             if as_json:
-                report = blame_json(current, blamed, loading, groups, right)
+                report = blame_json(current, blamed, loading, groups, right, busy)
                 for sample in counted:
                     report |= sample.json(current, chosen)
                 click.echo(json.dumps(report))
                 continue
-            blocks = [] if number else headline(current, blamed, loading)
-            blocks += [block for each in blamed for block in disk_blocks(current, each, right)]
+            blocks = [] if number else headline(current, chosen, blamed, loading, groups, right)
+            blocks += matrix(current, chosen, blamed, groups, busy, right)
             blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
-            blocks += group_blocks(current, chosen, groups)
             for sample in counted:
                 blocks += sample.blocks(current, chosen)
                 if sample.stopped:

@@ -6,6 +6,7 @@ Users of devices: mounts, swap, virtual machines, containers, storage daemons, o
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
@@ -93,6 +94,10 @@ def _osd_links(scan: Scan) -> Iterator[tuple[str, str]]:
                     yield f"{folder}/{entry}/{part}", number
 
 
+SHARE = 0.01  # of the requests that control groups sent to a device
+# A volume of a pod, by the UID of the pod; kubelet's logs have a folder NAMESPACE_POD_UID for each.
+POD_VOLUME = re.compile(r"/var/lib/kubelet/pods/([0-9a-f-]{36})/volumes/[^/]+/([^/]+)(?:/mount)?")
+PODS = "/var/log/pods"
 BTRFS = "/sys/fs/btrfs"
 BCACHEFS = "/sys/fs/bcachefs"
 
@@ -143,8 +148,22 @@ def mounts(scan: Scan) -> DeviceUses:
         number = scan.names.get(mount.number)
         devices = [number] if number else [scan.device_at(path) for path in mount.sources]
         members = (siblings.get(device, (device,)) for device in devices if device)
+        pod = _pod(scan, mount.point)
         for name in dict.fromkeys(chain.from_iterable(members)):
             yield name, Use("mount", mount.point, mountinfo.PATH)
+            if pod:
+                yield name, Use("container", pod, PODS)
+
+
+def _pod(scan: Scan, point: str) -> str:
+    """Return "kubernetes NAMESPACE/POD VOLUME" of a mount point; without kubelet's logs the pod's UID, "" for others."""
+    found = POD_VOLUME.fullmatch(point)
+    if found is None:
+        return ""
+    uid, volume = found.groups()
+    names = (name.split("_") for name in list_names(scan.host, PODS) if name.endswith(f"_{uid}"))
+    pod = next(("/".join(parts[:2]) for parts in names if len(parts) == 3), uid)
+    return f"kubernetes {pod} {volume}"
 
 
 def swapped(scan: Scan) -> DeviceUses:
@@ -158,9 +177,11 @@ def cgroup_uses(scan: Scan, devices: Collection[str]) -> DeviceUses:
     """
     Yield the containers and services that use *devices*: by the I/O of their control groups, and by their mounts.
 
+    A service with less than ``SHARE`` of the requests only probed the device, as udev and udisks2 do.
     A container's mounts appear only in the ``mountinfo`` of its processes, which needs root; a
     group's I/O is public.
     """
+    sent: defaultdict[str, dict[Use, int]] = defaultdict(lambda: defaultdict(int))
     for group in cgroup.groups(scan.host) if devices else ():
         found = owner(group.name)
         if found is None:
@@ -173,7 +194,10 @@ def cgroup_uses(scan: Scan, devices: Collection[str]) -> DeviceUses:
         for number, charge in cgroup.counters_of(scan.host, group).items():
             name = scan.names.get(number, "")
             if name in devices and (charge.reads or charge.writes):
-                yield name, Use(how, who, group.source)
+                sent[name][Use(how, who, group.source)] += charge.reads + charge.writes
+    for name, uses in sent.items():
+        least = SHARE * sum(uses.values())
+        yield from ((name, use) for use, requests in uses.items() if requests >= least)
 
 
 def signatures(scan: Scan, idle: Iterable[Device]) -> DeviceUses:

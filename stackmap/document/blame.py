@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from stackmap.document.blocks import (
     ESTIMATE,
@@ -12,38 +12,49 @@ from stackmap.document.blocks import (
     Headline,
     Label,
     Paragraph,
+    Row,
     Rows,
     Table,
     Value,
 )
 from stackmap.document.interval import span
-from stackmap.document.wording import kib, listed, number, percent, plural, rate, sentence
+from stackmap.document.wording import (
+    divided,
+    kib,
+    listed,
+    number,
+    paragraph,
+    percent,
+    plural,
+    rate,
+    sentence,
+)
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.blame import Blame, Loader, Target
-from stackmap.model.cgroup_io import CgroupLoad
-from stackmap.model.device import Device
+from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
+from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
-from stackmap.model.load import total_of
+from stackmap.model.load import Flow, ratio, total_of
 from stackmap.model.topology import Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
+CGROUPS = "/sys/fs/cgroup/"  # the source of users that are known by the I/O that they once did
+LIMITS = (
+    "bytes of all devices together. Writes count when a page becomes dirty, so the kernel may write them later. "
+    "Processes that ended meanwhile are missing."
+)
 NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
 SENT = Column("sent/s", "sent_per_s", ESTIMATE)
 MOVED = Column("KiB/s", "bytes_per_s", RANGE)
-DISK_COLUMNS = (
-    Column("SOURCE", "source", is_text=True),
+COLUMNS = (
+    Column("SOURCE", "source", ("kind",), is_text=True),
     Column("USED BY", "used_by", is_text=True),
     SENT,
     MOVED,
+    Column("await ms", "await_ms"),
     Column("% of\nrequests", "request_share"),
     Column("% of\nbytes", "byte_share"),
-)
-GROUP_COLUMNS = (
-    Column("CONTROL GROUP", "group", is_text=True),
-    Column("DEVICE", "device", ("device_label",), is_text=True),
-    SENT._replace(beside=()),
-    MOVED._replace(beside=()),
 )
 VOLUME_COLUMNS = (
     Column("DISK", "disk", ("disk_label",), is_text=True),
@@ -54,12 +65,11 @@ VOLUME_COLUMNS = (
 )
 
 MEANINGS = {
-    "SOURCE": 'Volume that sent the requests; "not from any device above": a file system or program '
-    "on the disk itself, udev or the kernel.",
-    "USED BY": "Mount points and other users of the volume.",
+    "SOURCE": 'Volume, control group or process that sent the requests; "not from any device above": a file '
+    "system or program on the disk itself, udev or the kernel.",
+    "USED BY": "Mount points and other users of the volume, without services that sent nothing.",
+    "await ms": "Mean time of a request at the volume.",
     "DISK": "Disk that the volume loads.",
-    "CONTROL GROUP": "Service or container that sent the requests.",
-    "DEVICE": "Where the kernel counted the requests of a control group.",
     "sent/s": "Requests sent per second, before merging.",
     "KiB/s": "Data per second.",
     "% of requests": "Share of the requests that arrived at the disk.",
@@ -72,13 +82,38 @@ Owner = tuple[tuple[str, ...], str, bool]  # tops, what they share, whether the 
 
 
 def headline(
-    topology: Topology, blamed: Sequence[Blame], loading: Sequence[tuple[str, Sequence[Target]]]
+    topology: Topology,
+    names: Sequence[str],
+    blamed: Sequence[Blame],
+    loading: Sequence[tuple[str, Sequence[Target]]],
+    groups: Sequence[CgroupLoad],
+    interval: Interval,
 ) -> list[Block]:
     """Return who loads the disks most; for volumes alone, which disk the busiest one loads most."""
     if not blamed and not loading:
         return [Paragraph(NOTHING)]
     said = _most_of_disks(topology, blamed) if blamed else _most_of_volumes(topology, loading)
+    said = paragraph((said, _most_of_groups(topology, names, groups, interval)))
     return [Paragraph(said, headline=True)] if said else []
+
+
+def _most_of_groups(
+    topology: Topology, names: Sequence[str], groups: Sequence[CgroupLoad], interval: Interval
+) -> str:
+    """Return the control group with most requests on one of *names*, and its share there; "" for none."""
+    numbers = {topology[name].number: name for name in counting_devices(topology, names)}
+    first = next((each for each in groups if each.number in numbers), None)
+    if first is None:
+        return ""
+    name = numbers[first.number]
+    whole = interval.loads[name].total if name in interval.loads else Flow()
+    share = _part(first.ios, whole.arrivals)
+    part = (
+        f"{rate(first.ios)} requests/s to"
+        if share is None
+        else f"{percent(share)} of the requests of"
+    )
+    return f"Control group {first.group} sends {part} {topology[name].title}."
 
 
 def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
@@ -105,6 +140,11 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
             "devices above."
         )
     if not tops:
+        mounts = [
+            use.name for each in blamed for use in topology[each.device].uses if use.kind == "mount"
+        ]
+        if mounts:
+            return f"The file system on {listed(mounts)} sends {about}{parts} of {where}."
         return sentence(f"{about}{parts} of {where} do not come from any device above")
     name = source_name(topology, Loader(tops, through, metadata=False, parts={}))
     return f"{name} {'send' if len(tops) > 1 else 'sends'} {about}{parts} of {where}."
@@ -140,26 +180,135 @@ def _most_of_volumes(topology: Topology, loading: Sequence[tuple[str, Sequence[T
     )
 
 
-def disk_blocks(topology: Topology, blame: Blame, interval: Interval) -> list[Block]:
-    """Return the sources of a device's load, the largest first; shares sum to 100 %."""
-    device = topology[blame.device]
-    rows = tuple(
-        (
-            source_name(topology, each, blame.unseen),
-            ", ".join(users(topology, each)),
-            *_sent(each.parts.values()),
-            Value(blame.share(each), percent),
-            Value(blame.byte_share(each), percent),
+def matrix(
+    topology: Topology,
+    names: Sequence[str],
+    blamed: Sequence[Blame],
+    groups: Sequence[CgroupLoad],
+    processes: Sequence[ProcessIo],
+    interval: Interval,
+) -> list[Block]:
+    """
+    Return one table of all sources: the volumes of each disk, control groups by device, processes.
+
+    Shares of a disk's volumes sum to 100 %; those of control groups are of the device that counts them.
+    """
+    parts = [
+        Rows(
+            tuple(
+                (
+                    Label(
+                        _source(topology, blame, each),
+                        (source_name(topology, each, blame.unseen), _kind(each)),
+                    ),
+                    ", ".join(users(topology, each, groups)),
+                    *_sent(each.parts.values()),
+                    Value(_await(interval, each), divided(1, 2)),
+                    Value(blame.share(each), percent),
+                    Value(blame.byte_share(each), percent),
+                )
+                for each in blame.loaders
+                if each.tops or each.arrivals
+            ),
+            topology[blame.device].title,
+            blame.device,
         )
-        for each in blame.loaders
-        if each.tops or each.arrivals
-    )
-    accounted = f"{number(blame.accounted, 3)} (requests arriving at {device.title} ÷ requests sent from above)"
-    return [
-        Headline((device.title, span(interval))),
-        Table(f"blame-{device.name}", DISK_COLUMNS, (Rows(rows),), about=_about(device)),
-        *([Paragraph(accounted, "accounted:")] if blame.accounted is not None else []),
+        for blame in blamed
     ]
+    parts += list(_group_rows(topology, names, groups, interval))
+    if processes:
+        rows = tuple(_process_row(each) for each in processes)
+        parts.append(Rows(rows, "processes, all devices together", ""))
+    if not parts:
+        return []
+    disks = [topology[each.device].title for each in blamed]
+    where = disks if 0 < len(disks) <= MOST_NAMED else [topology[name].title for name in names]
+    title = listed(where) if len(where) <= MOST_NAMED else f"{len(where)} devices"
+    accounted = [
+        f"{topology[each.device].title} {number(each.accounted, 3)}"
+        for each in blamed
+        if each.accounted is not None
+    ]
+    told = f"{', '.join(accounted)} (requests arriving ÷ requests sent from above)"
+    if len(parts) == 1 and blamed:
+        parts = [parts[0]._replace(title="")]
+    return [
+        Headline((title, span(interval))),
+        Table("blame", COLUMNS, tuple(parts), group="device"),
+        *([Paragraph(told, "accounted:")] if accounted else []),
+        *([Paragraph(LIMITS, "processes:")] if processes else []),
+    ]
+
+
+def _kind(loader: Loader) -> str:
+    if not loader.tops:
+        return "none"
+    return "metadata" if loader.metadata else "volume"
+
+
+def _source(topology: Topology, blame: Blame, loader: Loader) -> str:
+    """Return the name of a source; of what no device above sent, the file systems on the disk itself."""
+    mounts = [use.name for use in topology[blame.device].uses if use.kind == "mount"]
+    if loader.tops or blame.unseen or not mounts:
+        return source_name(topology, loader, blame.unseen)
+    return f"file system on {', '.join(mounts)}"
+
+
+def _await(interval: Interval, loader: Loader) -> float | None:
+    """Return the await of the volume of *loader*; None for metadata and for several volumes."""
+    if len(loader.tops) != 1 or loader.metadata or loader.tops[0] not in interval.loads:
+        return None
+    return interval.loads[loader.tops[0]].total.await_ms
+
+
+def counting_devices(topology: Topology, names: Iterable[str]) -> list[str]:
+    """Return *names* and the devices above; for a partition its disk, where the kernel counts control groups."""
+    above = [each for name in names for each in topology.with_all_above(name)]
+    disks = [
+        edge.below
+        for name in names
+        if topology[name].kind is Kind.PARTITION
+        for edge in topology.below(name)
+    ]
+    return list(dict.fromkeys((*disks, *above)))
+
+
+def _group_rows(
+    topology: Topology, names: Iterable[str], groups: Sequence[CgroupLoad], interval: Interval
+) -> Iterator[Rows]:
+    """Yield the control groups of each device that counts any, the largest first."""
+    for name in counting_devices(topology, names):
+        device = topology[name]
+        own = [each for each in groups if each.number == device.number]
+        whole = interval.loads[name].total if name in interval.loads else Flow()
+        rows = tuple(
+            (
+                Label(each.group, (each.group, "control-group")),
+                "",
+                Value(each.ios, rate),
+                Value(each.bytes, kib),
+                Value(None, rate),
+                Value(_part(each.ios, whole.arrivals), percent),
+                Value(_part(each.bytes, whole.bytes), percent),
+            )
+            for each in own
+        )
+        if rows:
+            yield Rows(rows, f"control groups on {device.title}", name)
+
+
+def _part(part: float, whole: float | None) -> float | None:
+    """Return the share, at most 1: the two are counted at different instants."""
+    share = ratio(part, whole)
+    return None if share is None else min(1.0, share)
+
+
+def _process_row(each: ProcessIo) -> Row:
+    name = f"{each.name or '?'} ({each.pid})"
+    moved = f"{kib(each.read)} read, {kib(each.written)} written"
+    unknown = Value(None, rate)
+    total = Value(each.read + each.written, kib)
+    return (Label(name, (name, "process")), moved, unknown, total, unknown, unknown, unknown)
 
 
 def volume_blocks(
@@ -181,23 +330,6 @@ def volume_blocks(
     ]
 
 
-def group_blocks(
-    topology: Topology, names: Iterable[str], groups: Iterable[CgroupLoad]
-) -> list[Block]:
-    """Return the I/O of control groups to *names* and the devices above them, [] for none."""
-    above = {each for name in names for each in topology.with_all_above(name)}
-    labels = {
-        topology[name].number: Label(topology[name].title, (name, topology[name].title))
-        for name in above
-    }
-    rows = tuple(
-        (each.group, labels[each.number], Value(each.ios, rate), Value(each.bytes, kib))
-        for each in groups
-        if each.number in labels
-    )
-    return [Table("groups", GROUP_COLUMNS, (Rows(rows),))] if rows else []
-
-
 def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = ()) -> str:
     """Return a source's name: "vg/lv", "metadata of vg/lv", "vg/a, vg/b through md0"."""
     if not loader.tops:
@@ -213,9 +345,16 @@ def _owner(topology: Topology, loader: Loader) -> str:
     return f"{names}{through}"
 
 
-def users(topology: Topology, loader: Loader) -> list[str]:
-    """Return the mounts, VMs and services that use the volumes of *loader*."""
-    return [use.name for top in loader.tops for use in topology[top].uses]
+def users(topology: Topology, loader: Loader, groups: Sequence[CgroupLoad] = ()) -> list[str]:
+    """Return the users of the volumes of *loader*; of services and containers, where *groups* are known, active ones."""
+    numbers = {topology[name].number for name in counting_devices(topology, loader.tops)}
+    active = {each.owner for each in groups if each.number in numbers}
+    return [
+        use.name
+        for top in loader.tops
+        for use in topology[top].uses
+        if not groups or not use.source.startswith(CGROUPS) or (use.kind, use.name) in active
+    ]
 
 
 def _about(device: Device) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""I/O of control groups on devices: what the kernel counted, and the caps that a group or libvirt sets."""
+"""I/O of control groups on devices and of processes: what the kernel counted, and the caps that a group or libvirt sets."""
 
 from __future__ import annotations
 
@@ -23,13 +23,24 @@ class CgroupLoad(NamedTuple):
     """
     Requests and bytes per second that *group* sent to the device *number*.
 
-    They are counted at that device, before any layer below multiplies them.
+    They are counted at that device, before any layer below multiplies them. ``owner``: the kind and the name
+    of the service or container, None without one.
     """
 
     group: str
     number: str
     ios: float
     bytes: float
+    owner: tuple[str, str] | None = None
+
+
+class ProcessIo(NamedTuple):
+    """What the process ``pid`` reads and writes, all devices together: bytes per second."""
+
+    pid: str
+    name: str
+    read: float
+    written: float
 
 
 def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> list[CgroupLoad]:

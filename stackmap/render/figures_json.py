@@ -14,7 +14,7 @@ from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
-from stackmap.model.cgroup_io import CgroupLoad
+from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
 from stackmap.model.device import Device
 from stackmap.model.dm_targets import Expected
 from stackmap.model.interval import Interval
@@ -133,18 +133,23 @@ def blame_json(
     topology: Topology,
     blamed: Iterable[Blame],
     loading: Iterable[tuple[str, Sequence[Target]]],
-    groups: Iterable[CgroupLoad],
+    groups: Sequence[CgroupLoad],
     interval: Interval,
+    processes: Iterable[ProcessIo] = (),
 ) -> dict[str, object]:
     """Return the sources of each disk's load and the disks of each volume as one object."""
     return {
         "schema": "stackmap.blame/1",
         **interval_json(interval),
         "corrections": list(interval.corrections),
-        "devices": [_disk(topology, each) for each in blamed],
+        "devices": [_disk(topology, each, groups) for each in blamed],
         "groups": [
             {"group": each.group, "number": each.number, "iops": each.ios, "bytes": each.bytes}
             for each in groups
+        ],
+        "process_io": [
+            {"pid": int(each.pid), "name": each.name, "read": each.read, "written": each.written}
+            for each in processes
         ],
         "volumes": [
             {
@@ -157,23 +162,25 @@ def blame_json(
     }
 
 
-def _disk(topology: Topology, blame: Blame) -> dict[str, object]:
+def _disk(topology: Topology, blame: Blame, groups: Sequence[CgroupLoad]) -> dict[str, object]:
     return {
         "device": blame.device,
         "label": topology[blame.device].title,
         "closure": blame.accounted,
-        "loaders": [_loader(topology, blame, loader) for loader in blame.loaders],
+        "loaders": [_loader(topology, blame, loader, groups) for loader in blame.loaders],
         "unseen": [source_name(topology, loader) for loader in blame.unseen],
     }
 
 
-def _loader(topology: Topology, blame: Blame, loader: Loader) -> dict[str, object]:
+def _loader(
+    topology: Topology, blame: Blame, loader: Loader, groups: Sequence[CgroupLoad]
+) -> dict[str, object]:
     return {
         "name": source_name(topology, loader),
         "tops": list(loader.tops),
         "through": loader.through or None,
         "metadata": loader.metadata,
-        "uses": users(topology, loader),
+        "uses": users(topology, loader, groups),
         "request_share": blame.share(loader),
         "byte_share": blame.byte_share(loader),
         **{kind: _portion(part) for kind, part in loader.parts.items()},

@@ -81,10 +81,7 @@ def test_an_unknown_column(words):
 
 HEADINGS = {
     "iostat": [*(m.heading for m in METRICS), *(m.title for m in COLUMNS)],
-    "blame": [
-        on_one_line(column.heading)
-        for column in (*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS, *blame.GROUP_COLUMNS)
-    ],
+    "blame": [on_one_line(column.heading) for column in (*blame.COLUMNS, *blame.VOLUME_COLUMNS)],
     "whatif": ["members", "disks"],
     "compare": ["change", "95 % interval"],
 }

@@ -53,10 +53,9 @@ TIMES = tuple(f"{share}_ms" for share in ("p50", "p90", "p99", "p999", "max"))
 TABLES = (
     Printed("aqu", ()),  # all of its figures
     Printed("accounted", FIGURES, factor=lambda key, _: KIB if key in ("bytes_per_s", "mean_bytes") else PLAIN),
-    Printed("SOURCE", ("sent_per_s", "bytes_per_s", "request_share", "byte_share"), 2),
+    Printed("SOURCE", ("sent_per_s", "bytes_per_s", "await_ms", "request_share", "byte_share"), 2),
     Printed("DISK", ("sent_per_s", "bytes_per_s", "share_of_volume", "share_of_disk"),
             factor=lambda key, _: PERCENT if key.startswith("share") else per_kib(key)),
-    Printed("CONTROL GROUP", ("sent_per_s", "bytes_per_s"), 2),
     Printed("Per second", ("now", "projected", "low", "high"), factor=lambda _, record: of_unit(record)),
     Printed("Requests/s", ("p50_per_s", "p95_per_s", "peak_per_s"), factor=lambda *_: PLAIN),
     Printed("95 % interval", ("before", "after"), factor=lambda _, record: of_unit(record)),

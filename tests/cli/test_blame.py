@@ -1,0 +1,82 @@
+"""``blame`` on ordinary disks: file systems, control groups and processes in one table."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.document.blame import COLUMNS, counting_devices, headline, matrix
+from stackmap.document.blocks import Table
+from stackmap.ledger.blame import blame
+from stackmap.ledger.ledger import Ledger
+from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
+from stackmap.model.device import Device, Kind, Role, Use
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Edge, Topology
+from tests.drawn import did, moved
+
+CGROUP = "/sys/fs/cgroup/system.slice/{}.service/io.stat"
+PART = Device(
+    "vda1", Kind.PARTITION, "254:1",
+    uses=(Use("mount", "/", "/proc/self/mountinfo"), Use("service", "db", CGROUP.format("db")),
+          Use("service", "udisks2", CGROUP.format("udisks2"))),
+)  # fmt: skip
+ROOT = Topology([Device("vda", Kind.DISK, "254:0"), PART], [Edge("vda1", "vda", Role.DATA)])
+BARE = Topology(
+    [Device("vda", Kind.DISK, "254:0", uses=(Use("mount", "/", "/proc/self/mountinfo"),))], []
+)
+DB = CgroupLoad("/system.slice/db.service", "254:0", 75.0, 75 * 4096.0, ("service", "db"))
+FIO = ProcessIo("7", "fio", 0.0, 4096.0)
+
+
+def shown(topology, names, loads, groups=(), processes=()):
+    """The table's groups of rows by title, each row as text; the first sentence."""
+    interval = Interval(loads, 1000.0, 1.0)
+    ledger = Ledger(topology, loads, 1.0)
+    blamed = [blame(ledger, name) for name in names if not topology.below(name)]
+    blocks = matrix(topology, names, blamed, groups, processes, interval)
+    (table,) = (block for block in blocks if isinstance(block, Table))
+    (said,) = headline(topology, names, blamed, [], groups, interval) if blamed else ("",)
+    return {
+        part.title: [[str(cell) for cell in row] for row in part.rows] for part in table.groups
+    }, said
+
+
+def test_a_file_system_on_the_disk_itself_has_a_name():
+    """No device is above: its mount point is the source, not "no device"."""
+    parts, said = shown(BARE, ["vda"], {"vda": moved(None, did(100, 4096))})
+
+    assert [row[0] for row in parts[""]] == ["file system on /"]
+    assert said.text.startswith("The file system on / sends 100 % of the requests")
+
+
+def test_a_control_group_is_counted_at_the_disk_of_a_partition():
+    """75 of the disk's 100 requests; asked for the disk or for its partition."""
+    loads = {name: moved(None, did(100, 4096)) for name in ("vda", "vda1")}
+    for name in ("vda", "vda1"):
+        parts, _ = shown(ROOT, [name], loads, [DB])
+        (row,) = parts["control groups on vda"]
+        assert (row[0], row[2], row[-2]) == ("/system.slice/db.service", "75.00", "75.0 %")
+    assert counting_devices(ROOT, ["vda1"]) == ["vda", "vda1"]
+    said = shown(ROOT, ["vda"], loads, [DB])[1].text
+    assert said.endswith(
+        "Control group /system.slice/db.service sends 75.0 % of the requests of vda."
+    )
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_service_that_sent_nothing_is_no_user(counted):
+    """Where control groups are counted; else all that ever did I/O are users."""
+    loads = {name: moved(None, did(100, 4096)) for name in ("vda", "vda1")}
+    parts, _ = shown(ROOT, ["vda"], loads, [DB] if counted else [])
+    used = next(row[1] for rows in parts.values() for row in rows if row[0] == "vda1")
+
+    assert used == ("/, db" if counted else "/, db, udisks2")
+
+
+def test_processes_follow_with_their_bytes():
+    """They are of all devices, so they have no requests, no await and no share."""
+    parts, _ = shown(BARE, ["vda"], {"vda": moved(None, did(100, 4096))}, [DB], [FIO])
+    (row,) = parts["processes, all devices together"]
+
+    assert row == ["fio (7)", "0.0 read, 4.0 written", "-", "4.0", "-", "-", "-"]
+    assert len(row) == len(COLUMNS)

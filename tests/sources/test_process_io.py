@@ -1,0 +1,32 @@
+"""What processes read and write: differences of ``/proc/PID/io``, the largest first."""
+
+from __future__ import annotations
+
+from stackmap.model.cgroup_io import ProcessIo
+from stackmap.sources import process_io
+from tests.machine import DrawnHost
+
+IO = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: {}\nwrite_bytes: {}\ncancelled_write_bytes: {}\n"
+
+
+def host(**figures):
+    """Processes by "pN": bytes read, written and cancelled."""
+    files = {f"/proc/{name[1:]}/io": IO.format(*each) for name, each in figures.items()}
+    return DrawnHost(files | {"/proc/7/comm": "fio\n", "/proc/uptime": "1 1\n"})
+
+
+def test_the_largest_comes_first_with_its_name():
+    """7 read 11 and wrote 13 more, of which 5 were deleted before they were written; 17 wrote 3; 1 did nothing."""
+    before = process_io.read(host(p1=(1, 1, 0), p7=(100, 200, 0), p17=(0, 2, 0)))
+    later = host(p1=(1, 1, 0), p7=(122, 226, 10), p17=(0, 5, 0), p19=(99, 99, 0))
+    found = process_io.loads(later, before, process_io.read(later), 2.0)
+
+    assert [ProcessIo("7", "fio", 11.0, 8.0), ProcessIo("17", "", 0.0, 1.5)] == found
+
+
+def test_without_root_there_is_nothing():
+    """The first process is asked first: 10,000 refusals would take as long as 10,000 answers."""
+    asked = DrawnHost({"/proc/7/io": IO.format(1, 2, 0)})
+
+    assert process_io.read(asked) == {}
+    assert asked.asked == ["/proc/1/io"]
