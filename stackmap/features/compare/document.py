@@ -109,7 +109,7 @@ def conclusions(stack: StackComparison) -> list[str]:
     if any(map(_is_changed, changed)) and not any(map(_is_tested, changed)):
         figures.append("Too few intervals to prove these changes.")
     reasons = dict.fromkeys(each.reason for each in _waits(stack))
-    figures += [f"The change of await proves nothing about the volume: {each}." for each in reasons]
+    figures += [f"The change of await says nothing about the volume: {each}." for each in reasons]
     return [*figures, *load]
 
 

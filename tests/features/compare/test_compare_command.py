@@ -123,7 +123,7 @@ def test_what_changed_most_comes_first():
 
     _, await_, requests, cost, proof, *rest = said.splitlines()
     assert await_ == "Await: 1107.8 → 281.9 ms (-74.6 %)."
-    assert rest[0].startswith("The change of await proves nothing about the volume: the mean size")
+    assert rest[0].startswith("The change of await says nothing about the volume: the mean size")
     assert cost == "Disk bytes per byte written: 3.12 → 1.93 (-38.1 %)."
     assert requests == "Disk requests per request, before merging: 3.84 → 1.93 (-49.6 %)."
     assert proof == "Too few intervals to prove these changes."
