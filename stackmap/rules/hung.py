@@ -7,6 +7,7 @@ from typing import NamedTuple
 from stackmap.model.device import Device, Kind
 from stackmap.model.far_side import far_side
 from stackmap.model.load import Load
+from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
@@ -77,6 +78,7 @@ def _look(context: Context, device: Device, suspended: list[str]) -> str:
     return "Read the kernel log (dmesg -T) for timeouts and resets. Check its cable, port and controller."
 
 
+@computed_once
 def stalled(context: Context, least: float) -> dict[str, Stall]:
     """Return the stall of each device that completed nothing for *least* seconds or more."""
     known = ((device.name, _stall(context, device.name)) for device in context.measured)
@@ -173,11 +175,12 @@ def stuck_counter(context: Context, _: Limits) -> Found:
 def impossible(context: Context, limits: Limits) -> Found:
     """Yield devices whose rate and await cannot make their queue."""
     for device in context.measured:
+        load = context.load(device.name)
+        if not contradicts(load, limits):
+            continue
         parts = context.series or (context.interval,)
         loads = [part.loads[device.name] for part in parts if device.name in part.loads]
-        odd = sum(contradicts(load, limits) for load in loads)
-        load = context.load(device.name)
-        if not contradicts(load, limits) or odd < limits["parts"] * len(loads):
+        if sum(contradicts(each, limits) for each in loads) < limits["parts"] * len(loads):
             continue
         figures = {
             "rate": (load.total.ios, "requests/s"),
