@@ -89,9 +89,8 @@ def command(
     Show which volumes load a disk.
 
     For a disk, show each volume's share of its requests and bytes, then control
-    groups, and processes as root. For any other device, show the disks that it
-    loads. Without NAME, show all disks.
-    With INTERVAL, reports repeat COUNT times or until interrupted.
+    groups and processes. For any other device, show the disks that it loads.
+    Without NAME, show all disks. With INTERVAL, reports repeat COUNT times or until interrupted.
     """
     names = options.names
     measured = session.measure(options)

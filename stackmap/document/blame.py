@@ -42,7 +42,7 @@ NO_DEVICE = "not from any device above"
 CGROUPS = "/sys/fs/cgroup/"  # the source of users that are known by the I/O that they once did
 LIMITS = (
     "bytes of all devices together. Writes count when a page becomes dirty, so the kernel may write them later. "
-    "Processes that ended meanwhile are missing."
+    "Processes that ended meanwhile are missing, and without root those of other users."
 )
 NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
 SENT = Column("sent/s", "sent_per_s", ESTIMATE)

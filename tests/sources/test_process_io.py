@@ -24,9 +24,10 @@ def test_the_largest_comes_first_with_its_name():
     assert [ProcessIo("7", "fio", 11.0, 8.0), ProcessIo("17", "", 0.0, 1.5)] == found
 
 
-def test_without_root_there_is_nothing():
-    """The first process is asked first: 10,000 refusals would take as long as 10,000 answers."""
-    asked = DrawnHost({"/proc/7/io": IO.format(1, 2, 0)})
+def test_without_root_there_are_ones_own():
+    """The figures of the first process are refused, as those of one that has ended."""
+    drawn = host(p7=(1, 2, 0))
+    drawn.files["/proc/1/comm"] = "init\n"
 
-    assert process_io.read(asked) == {}
-    assert asked.asked == ["/proc/1/io"]
+    assert process_io.read(drawn) == {"7": (1, 2)}
+    assert "/proc/1/io" in drawn.asked
