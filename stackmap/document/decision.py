@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stackmap.document.rule_words import filled, title, words_of
 from stackmap.document.wording import listed, paragraph, sentence
 from stackmap.model.topology import Topology
-from stackmap.rules.decision import Decision
+from stackmap.rules.decision import Decision, Judged
 from stackmap.rules.rule import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 FIRST = "Do first:"
 NOTHING = "Nothing. No finding needs action."
+UNEXPLAINED = (
+    "No finding explains the episodes of slow I/O. Compare their load with the usual one, below."
+)
 SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`])")
 
 
@@ -30,6 +33,14 @@ def action(topology: Topology, finding: Finding) -> str:
     """Return the first sentence of the advice of *finding*."""
     advice = filled(finding.rule.advice, words_of(topology, finding.observed))
     return sentence(SENTENCE_END.split(advice, maxsplit=1)[0])
+
+
+def first_line(judged: Judged) -> str:
+    """Return what ``explain`` begins with; an episode without a cause is no all-clear."""
+    topology, decision = judged.context.topology, judged.decide()
+    if not decision.causes and judged.times and judged.times.found:
+        return UNEXPLAINED
+    return what_to_do_first(topology, decision, judged.open_questions)
 
 
 def what_to_do_first(

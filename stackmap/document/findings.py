@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from stackmap.document import blocks as doc
-from stackmap.document.decision import FIRST, has_to_wait, heading, what_to_do_first
+from stackmap.document.decision import FIRST, has_to_wait, heading, first_line
 from stackmap.document.interval import notes, span
 from stackmap.document.rule_words import figure, filled, shown, threshold, title, words_of
 from stackmap.document.rule_words import label as evidence_label
@@ -61,7 +61,7 @@ def explain_document(
     mixed = [note for note in interval.notes if note.startswith(MIXED)]
     return [
         *_foreign(context, doubt),
-        doc.Paragraph(what_to_do_first(topology, decision, open_questions), FIRST),
+        doc.Paragraph(first_line(judged), FIRST),
         *(episode_blocks(topology, times) if times else ()),
         doc.Headline((_verdict(found, setup, open_questions), which, outside, span(interval))),
         *_evidence_of_health(context, found, open_questions),

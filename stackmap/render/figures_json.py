@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from stackmap.document.blame import source_name, users
-from stackmap.document.decision import has_to_wait, heading, what_to_do_first
+from stackmap.document.decision import first_line, has_to_wait, heading, what_to_do_first
 from stackmap.document.episodes import episodes_json
 from stackmap.document.rule_words import filled, words_of
 from stackmap.document.sentences import sentences
@@ -209,7 +209,10 @@ def explain_json(judged: Judged) -> dict[str, object]:
     return {
         "schema": "stackmap.explain/1",
         **interval_json(context.interval),
-        "decision": decision_json(topology, judged.decide(), open_questions),
+        "decision": {
+            **decision_json(topology, judged.decide(), open_questions),
+            "first": safe(first_line(judged)),
+        },
         "episodes": episodes_json(topology, judged.times) if judged.times else [],
         "findings": [
             {

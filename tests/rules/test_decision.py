@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.document.decision import before_converting, has_to_wait, what_to_do_first
-from stackmap.rules.decision import decide
+from stackmap.document.decision import (
+    before_converting,
+    first_line,
+    has_to_wait,
+    what_to_do_first,
+)
+from stackmap.rules.context import Context
+from stackmap.rules.decision import Judged, decide
 from stackmap.rules.disk import sick_disk
 from stackmap.rules.parity import partial_stripe
 from stackmap.rules.peers import slow_member
@@ -86,3 +93,13 @@ def test_the_keys_say_what_the_sentence_says():
     assert decision["first"].startswith("sda is 12.9× as slow as its peers.")
     assert "only then decide about the layout of vghdd/vm-disk1" in decision["first"]
     assert all(each["load"] for each in answer["findings"])
+
+
+def test_an_episode_without_a_cause_is_no_all_clear():
+    """What no rule explains needs a look, not nothing."""
+    nothing = Judged(Context(PARTS), [], [])
+    episode = SimpleNamespace(findings=[])
+
+    assert first_line(nothing).startswith("Nothing.")
+    judged = nothing._replace(times=SimpleNamespace(found=[episode]))
+    assert first_line(judged).startswith("No finding explains the episodes of slow I/O.")
