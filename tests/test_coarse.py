@@ -9,6 +9,7 @@ from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.errors import CaptureError
 from stackmap.host import log
+from stackmap.host.budget import Budget
 from stackmap.host.capture import CapturedHost
 from stackmap.host.log_reader import MAX_WAITING, Answers, LogReader
 from stackmap.host.recording import RecordingHost
@@ -154,7 +155,7 @@ def test_answers_are_those_of_each_sample():
     """Whatever samples are asked about, an answer is what the entries make of it one by one."""
     rng = random.Random(5)
     lines = [f"{n} 0" for n in range(40)]
-    eager, lazy = {}, Answers()
+    eager, lazy = {}, Answers(Budget("c"))
     for number in range(5 * MAX_WAITING):
         before, now = lines, [*lines]
         for place in rng.choice([range(9), rng.sample(range(40), 9), range(40)]):
@@ -179,12 +180,12 @@ def test_answers_are_those_of_each_sample():
 
 @pytest.mark.parametrize("body", [b"9\nx", b"-1\nx", b"0 1\nx", b"a\nx"])
 def test_damaged_changes_are_an_error_when_asked_for(body):
-    answers = Answers()
-    answers.take(b'["=", "q", 3]\na\nb\n', "log/1.gz")
-    answers.take(b'["~", "q", %d]\n%b\n' % (len(body), body), "log/1.gz")
+    answers = Answers(Budget("c"))
+    answers.take(b'["=", "read /q", 3]\na\nb\n', "log/1.gz")
+    answers.take(b'["~", "read /q", %d]\n%b\n' % (len(body), body), "log/1.gz")
 
     with pytest.raises(CaptureError, match=r"log/1\.gz: damaged"):
-        answers.get("q")
+        answers.get("read /q")
 
 
 def test_selected_devices_have_the_figures_of_all(recording):

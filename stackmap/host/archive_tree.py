@@ -16,6 +16,7 @@ from enum import Enum, auto
 from typing import BinaryIO, NamedTuple
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
+from stackmap.host.budget import ENTRY_BYTES, Budget
 
 BLOCK = 512
 MAX_HEADER = 1 << 16  # bytes of a long name or of pax records
@@ -25,9 +26,11 @@ PACKED = 1 << 16  # bytes read at once from a compressed file
 ADLER = 65521  # the modulus of Adler-32
 GZIP, BZIP2, XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"
 
-MAX_MEMORY = 160 << 20  # bytes; that of a host with 20,000 devices takes 110 MiB
-ENTRY_BYTES = 300  # what Python needs to keep a path, besides its letters
+MAX_MEMBERS = 500_000  # with those that are skipped; 50,000 volumes have 420,000
+MAX_DIGITS = 20  # of a size in a pax header
 MAX_NAME = 1024  # characters
+MAX_TARGET = 4096  # bytes of a link's target: the kernel's own limit (PATH_MAX)
+MAX_PARTS = 1000  # of a path and the targets of its links; a path of sysfs has 40
 MAX_DEPTH = 40  # folders; a path of sysfs has up to 15
 USED_TOPS = frozenset((
     "capture.json", "capture.json.new", "answers.tar.gz", "volumes.json", "arrays.json", ".names",
@@ -72,7 +75,7 @@ class TarReader:
     def __init__(self, file: BinaryIO, path: str) -> None:
         self._stream = unpacked(file)
         self._path = path
-        self._read = 0
+        self._read = self._headers = 0
         self._unread = 0  # bytes of the member's content, with its padding
 
     def __iter__(self) -> Iterator[Member]:
@@ -84,7 +87,10 @@ class TarReader:
             if kind in (LONG_NAME, LONG_TARGET, PAX, PAX_GLOBAL):
                 long |= self._extension(kind, size)
                 continue
-            size = int(long["size"]) if long.get("size", "").isdecimal() else size
+            if (given := long.get("size", "")).isdecimal():
+                if len(given) > MAX_DIGITS:
+                    raise self._error(f"damaged: a size of {len(given)} digits")
+                size = int(given)
             name = long.get("path") or _name(header)
             target = long.get("linkpath") or _text(header[157:257])
             long = {}
@@ -101,6 +107,9 @@ class TarReader:
     def _header(self) -> bytes | None:
         """Return the next header; None at the end."""
         header = self._bytes(BLOCK)
+        self._headers += 1
+        if self._headers > 2 * MAX_MEMBERS:  # a long name has one of its own
+            raise self._error(f"refused: more than {2 * MAX_MEMBERS} headers")
         if not header.strip(b"\0") and self._read > BLOCK:
             return None
         if len(header) < BLOCK or _checksum(header) != _number(header[148:156]) % ADLER:
@@ -193,18 +202,18 @@ def unpacked(file: BinaryIO) -> BinaryIO:
 class ArchiveTree:
     """A tree in memory, like ``DirectoryTree``."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, budget: Budget) -> None:
         self._path = path
-        self._room = MAX_MEMORY
+        self._budget = budget
         self._files: dict[str, bytes] = {}
         self._links: dict[str, str] = {}
         self._paths: list[str] = []  # of files and links, sorted
         self._top: list[str] = []
 
     @classmethod
-    def load(cls, path: str) -> ArchiveTree:
+    def load(cls, path: str, budget: Budget) -> ArchiveTree:
         """Return the tree in the tar at *path*; ``CaptureError`` if it is not a safe tar."""
-        tree = cls(path)
+        tree = cls(path, budget)
         try:
             with open(path, "rb", opener=_not_waiting) as file:
                 if not file.seekable():
@@ -220,9 +229,9 @@ class ArchiveTree:
         return tree
 
     @classmethod
-    def of(cls, content: bytes, path: str) -> ArchiveTree:
+    def of(cls, content: bytes, path: str, budget: Budget) -> ArchiveTree:
         """Return the tree in a tar that a recorder wrote, with this *content*."""
-        tree = cls(path)
+        tree = cls(path, budget)
         try:
             tree._take(io.BytesIO(content), bool)
         except OSError as error:  # damaged
@@ -263,12 +272,15 @@ class ArchiveTree:
     def _take(self, file: BinaryIO, is_used: Callable[[str], bool]) -> None:
         """Keep the files and links of the tar in *file* whose paths are used; refuse anything else."""
         archive = TarReader(file, self._path)
-        for member in archive:
+        for number, member in enumerate(archive):
+            if number == MAX_MEMBERS:
+                raise self._refusal(f"more than {MAX_MEMBERS} members")
             name = self._safe_name(member.name)
             if member.type is MemberType.FOLDER or not is_used(name):
                 continue
-            self._charge(ENTRY_BYTES + len(name) + member.size)
+            self._budget.charge(ENTRY_BYTES + len(name) + member.size)
             if member.type is MemberType.LINK:
+                self._budget.charge(len(member.target))
                 self._links[name] = self._safe_target(name, member.target)
             elif member.type is MemberType.FILE:
                 self._files[name] = archive.content(member.size)
@@ -276,20 +288,13 @@ class ArchiveTree:
                 raise self._refusal(f"{member.name!r} is a device, pipe or hard link")
         self._paths = sorted(self._files.keys() | self._links.keys())
 
-    def _charge(self, size: int) -> None:
-        self._room -= size
-        if self._room < 0:
-            raise self._refusal(
-                f"needs more than {MAX_MEMORY >> 20} MiB of memory; "
-                "if you trust it, unpack it and give the directory"
-            )
-
     def _resolve(self, path: str) -> str:
         """Return *path* with its links followed; ``..`` stays below the top."""
         done = [*self._top]
         todo = path.split("/")[::-1]
-        followed = 0
+        followed = steps = 0
         while todo:
+            steps += 1
             name = todo.pop()
             if name in ("", "."):
                 continue
@@ -301,9 +306,11 @@ class ArchiveTree:
                 done.append(name)
                 continue
             followed += 1
-            if followed > MAX_LINKS:
-                raise SourceMissing(f"{path}: too many links")
             todo.extend(target.split("/")[::-1])
+            if followed > MAX_LINKS or steps + len(todo) > MAX_PARTS:
+                self._budget.step(steps)
+                raise SourceMissing(f"{path}: too many links")
+        self._budget.step(steps)
         return "/".join(["", *done]) if done else ""
 
     def _safe_name(self, name: str) -> str:
@@ -317,6 +324,9 @@ class ArchiveTree:
 
     def _safe_target(self, name: str, target: str) -> str:
         """Return the *target* of the link *name*; ``CaptureError`` if it leaves the tree."""
+        if len(target) > MAX_TARGET:
+            raise self._refusal(f"a link of {len(target)} characters")
+        self._budget.step(target.count("/"))
         depth = name.count("/") - 1
         for part in target.split("/"):
             depth += -1 if part == ".." else part not in ("", ".")

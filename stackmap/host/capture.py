@@ -31,6 +31,7 @@ from stackmap.errors import (
 )
 from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
+from stackmap.host.budget import Budget
 from stackmap.host.capture_files import Sosreport, open_timeline, read_manifest, recorded_keys
 from stackmap.host.capture_format import (
     LATE,
@@ -75,7 +76,8 @@ class CapturedHost:
     def __init__(self, path: str, warn: Warn | None = None) -> None:
         self.path = path
         self._warn = warn
-        self._tree = open_tree(path)
+        budget = Budget(path)
+        self._tree = open_tree(path, budget)
         manifest = read_manifest(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
@@ -84,7 +86,7 @@ class CapturedHost:
             for what, seconds in late.items():
                 if seconds is None or seconds >= LATE:
                     warn(f"{path}: {late_answer(what, seconds)}")
-        self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
+        self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out, budget)
         self._window = WHOLE_RECORDING
         self._padded = False
         self._memories = Memories(self._timeline.changed)

@@ -20,6 +20,7 @@ from stackmap.host.table_keys import names_with_key
 from stackmap.host.timeline import NumberedFrames, Warn
 
 if TYPE_CHECKING:
+    from stackmap.host.budget import Budget
     from stackmap.host.log_reader import LogReader
 
 FORMAT = 3
@@ -87,14 +88,14 @@ def _is_refusal(value: Json) -> bool:
 
 
 def open_timeline(
-    tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn
+    tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn, budget: Budget
 ) -> LogReader | NumberedFrames:
-    """Return the frames; *warn* takes a line for each damaged part."""
+    """Return the frames; *warn* takes a line for each damaged part, *budget* pays for the answers that are kept."""
     if manifest.get("format") in WITH_LOG:
         from stackmap.host.log import FOLDER  # a plain tree does not pay for it
         from stackmap.host.log_reader import LogReader
 
-        return LogReader(tree, _names(tree, FOLDER), warn)
+        return LogReader(tree, _names(tree, FOLDER), warn, budget)
     return NumberedFrames(tree, _instants(manifest.get("times", []), path))
 
 

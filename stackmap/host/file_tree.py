@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
 
 from stackmap.errors import CaptureError, SourceDenied, SourceError, SourceMissing
+from stackmap.host.budget import Budget
 
 if TYPE_CHECKING:
     from stackmap.host.archive_tree import ArchiveTree
@@ -137,15 +138,15 @@ class RecordingTree:
 FileTree: TypeAlias = "DirectoryTree | ArchiveTree | RecordingTree"
 
 
-def open_tree(path: str) -> FileTree:
-    """Return the tree at *path*: a directory or a tar (gzip, bzip2, xz or plain)."""
-    tree = DirectoryTree(path) if os.path.isdir(path) else _archive().load(path)
+def open_tree(path: str, budget: Budget) -> FileTree:
+    """Return the tree at *path*, charged to *budget*: a directory or a tar (gzip, bzip2, xz or plain)."""
+    tree = DirectoryTree(path) if os.path.isdir(path) else _archive().load(path, budget)
     try:
         packed = tree.read(FIRST_ANSWERS)
         tree.read(MANIFEST)  # it is written after the archive, which without it may be cut short
     except SourceMissing:
         return tree
-    return RecordingTree(_archive().of(packed, f"{path}{FIRST_ANSWERS}"), tree)
+    return RecordingTree(_archive().of(packed, f"{path}{FIRST_ANSWERS}", budget), tree)
 
 
 def is_capture(path: str) -> bool:

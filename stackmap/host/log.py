@@ -60,6 +60,26 @@ MAX_HEADING = 100  # bytes, more than the heading of any frame
 MAX_ENTRY_HEADING = (
     1 << 16
 )  # bytes, more than the heading of any entry, a refusal's message included
+MAX_KEPT = (
+    1 << 12
+)  # bytes of a heading, or of the numbers of lines, that is remembered as it is split
+# Beside what was recorded: the ratio of a bomb is 1,000, that of a recording 5 to 30.
+MAX_RATIO, FREE = 100, 256 << 20  # unpacked bytes per packed one, and bytes that are free
+# The same of frames, each of which the recorder flushes.
+FRAME_BYTES, FREE_FRAMES = 24, 50_000
+# The questions of a host, and those of recordings only, as they begin: no answer to another is kept.
+QUESTIONS = (
+    "read /",
+    "names_in /",
+    "link /",
+    "run ",
+    "udev ",
+    "volumes",
+    "arrays",
+    "machine-id",
+    "uevents",
+    "aside",
+)
 FRAME_COUNT = "count"
 MARK = "marked"
 MARKED, UNMARKED = (b'["+", "marked", 1]\n%b\n' % state for state in (b"1", b"0"))
@@ -124,7 +144,7 @@ class Frames:
         self.ending = Ending.CUT
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
-        rest = b""
+        rest = bytearray()
         try:
             for part in self._unpacked():
                 rest += part
@@ -132,7 +152,7 @@ class Frames:
                 while (frame := _frame_at(rest, start)) is not None:
                     self.last, entries, start = frame
                     yield self.last, entries
-                rest = rest[start:]
+                del rest[:start]
         except (ValueError, zlib.error):  # overwritten, as by a crash of the machine
             self.ending = Ending.DAMAGED
             return
@@ -215,22 +235,36 @@ def patched(before: Lines | Refusal, changes: bytes, where: str) -> Lines:
     return now
 
 
-@lru_cache(maxsize=64)  # mostly the same devices are at work in each sample
 def _places(numbers: str) -> tuple[int, ...]:
     """Return the numbers of the changed lines."""
+    return _kept_places(numbers) if len(numbers) <= MAX_KEPT else _new_places(numbers)
+
+
+def _new_places(numbers: str) -> tuple[int, ...]:
     places = tuple(map(int, numbers.split()))
     if places and min(places) < 0:
         raise IndexError(f"line {min(places)}")
     return places
 
 
-@lru_cache(maxsize=1024)  # a recording asks the same in each sample
+_kept_places = lru_cache(maxsize=64)(
+    _new_places
+)  # mostly the same devices are at work in each sample
+
+
 def _heading_of(line: bytes) -> list[Any]:
     """Return the words of an entry's heading: its kind, the question, its bytes or the refusal."""
+    return _kept_heading(line) if len(line) <= MAX_KEPT else _new_heading(line)
+
+
+def _new_heading(line: bytes) -> list[Any]:
     words = json.loads(line) if len(line) <= MAX_ENTRY_HEADING else None
     if not isinstance(words, list) or words[:1] not in KINDS or not isinstance(words[1], str):
         raise ValueError(f"no heading of an entry: {masked_bytes(line)[:60]!r}")
     return words
+
+
+_kept_heading = lru_cache(maxsize=1024)(_new_heading)  # a recording asks the same in each sample
 
 
 def _length(length: object, room: int) -> int:
@@ -240,7 +274,7 @@ def _length(length: object, room: int) -> int:
     return length
 
 
-def _frame_at(rest: bytes, start: int) -> tuple[float, bytes, int] | None:
+def _frame_at(rest: bytearray, start: int) -> tuple[float, bytes, int] | None:
     """Return the frame's instant, its entries and where it ends; None if it is incomplete."""
     end = rest.find(b"\n", start, start + MAX_HEADING)
     if end < 0:
@@ -253,7 +287,7 @@ def _frame_at(rest: bytes, start: int) -> tuple[float, bytes, int] | None:
         raise ValueError("no heading of a frame")
     if len(rest) < begin + size:
         return None
-    entries = rest[begin : begin + size]
+    entries = bytes(rest[begin : begin + size])
     if zlib.crc32(entries) != int(crc):
         raise ValueError("its checksum is another")
     if not is_instant(instant := float(time)):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from stackmap.errors import CaptureError, SourceMissing
 from stackmap.host import log
+from stackmap.host.budget import ENTRY_BYTES, LINE_BYTES, Budget
 from stackmap.host.capture_format import Refusal, encoded, recorded_text
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import DAMAGES, FOLDER, Ending, Lines, patched, split_entries
@@ -26,6 +27,8 @@ from stackmap.host.timeline import (
     utc_time,
 )
 
+WORKING = 3  # bytes per byte of a frame while it is read
+MAX_EVENTS = 4 << 20  # characters of uevents that wait to be asked for
 MAX_WAITING = 64  # changes of an answer that wait; each has 7 KB for 60 busy devices
 
 
@@ -50,7 +53,7 @@ class LogReader:
     *warn* takes a line for each damaged segment, with what is left out.
     """
 
-    def __init__(self, tree: FileTree, names: list[str], warn: Warn) -> None:
+    def __init__(self, tree: FileTree, names: list[str], warn: Warn, budget: Budget) -> None:
         segments = sorted(
             (start, name) for name in names if (start := log.segment_start(name)) is not None
         )
@@ -58,7 +61,10 @@ class LogReader:
         self._warn = warn
         self._starts = [*(start for start, _ in segments), inf]
         self._names = [f"{FOLDER}/{name}" for _, name in segments]
-        self._answers = Answers()
+        self._budget = budget
+        self._unpackable = log.FREE  # bytes
+        self._frames_left = log.FREE_FRAMES
+        self._answers = Answers(budget)
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
         self._may_begin_marked: set[int] = set()  # of the segments whose first frame was read
@@ -100,7 +106,8 @@ class LogReader:
         *between*: where more may have happened than counters going up, also yield the
         frames that are not due; they end 0 intervals.
         """
-        self._answers, self._transient, self._has_begun = Answers(), {}, True
+        self._forget_answers()
+        self._has_begun = True
         pace = FrameSchedule(window)
         place = self._segment_at(pace.due)
         passed, examined = 0, False
@@ -120,7 +127,8 @@ class LogReader:
             plain = self._is_plain(place, pace.due, between=between) if skips else True
             if place in self._damaged or plain is None:
                 # The next segment read repeats all answers.
-                self._answers, self._transient = Answers(), {"uevents": [SKIPPED]}
+                self._forget_answers()
+                self._transient = {"uevents": [SKIPPED]}
             place = place + 1 if plain is False else max(place + 1, self._segment_at(pace.due))
 
     def _due_frames(
@@ -177,9 +185,19 @@ class LogReader:
         """Apply a frame's entries; *fresh*: no frame was yielded before it."""
         if fresh:
             self._transient = {}
+        size = WORKING * len(entries)  # the frame and its parts, until it is taken
+        self._budget.charge(size)
+        self._budget.charge(-size)
         for question, answer in self._answers.take(entries, where).items():
-            if question not in (log.FRAME_COUNT, log.MARK):
-                self._transient.setdefault(question, []).append(answer)
+            if question == "uevents":
+                waiting = self._transient.setdefault(question, [])
+                waiting.append(answer)
+                if sum(map(len, waiting)) > MAX_EVENTS:  # too many to tell one by one
+                    waiting[:] = [SKIPPED]
+
+    def _forget_answers(self) -> None:
+        self._answers.forget()
+        self._answers, self._transient = Answers(self._budget), {}
 
     def _is_plain(self, place: int, due: float, *, between: bool) -> bool | None:
         """
@@ -236,8 +254,18 @@ class LogReader:
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""
-        frames = log.Frames(self._content(place), self._starts[place])
-        yield from frames
+        content = self._content(place)
+        frames = log.Frames(content, self._starts[place])
+        self._unpackable += log.MAX_RATIO * len(content)
+        self._frames_left += len(content) // log.FRAME_BYTES
+        for frame in frames:
+            self._unpackable -= len(frame[1])
+            self._frames_left -= 1
+            if self._unpackable < 0 or self._frames_left < 0:
+                raise CaptureError(
+                    f"{self._names[place]}: refused: unpacks to more than a recording of its size has"
+                )
+            yield frame
         newest = place == len(self._names) - 1  # a crash may have cut it off
         fine = (Ending.WHOLE, Ending.CUT) if newest else (Ending.WHOLE,)
         if frames.ending not in fine and place not in self._damaged:
@@ -254,9 +282,12 @@ class Answers:
     The newest answer to each question.
 
     Of a sample that is left out, little is decoded: mostly, the next one changes the same lines.
+    What is kept is charged to *budget*. An answer to a question that no host is asked is not kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._charged: dict[str, int] = {}  # bytes by question, those of both below
         self._known: dict[str, Lines | Refusal] = {}
         # Newer than known, not decoded yet: a whole answer, with None, and changes of it, with their places.
         self._waiting: dict[str, list[tuple[bytes | None, bytes]]] = {}
@@ -269,17 +300,22 @@ class Answers:
         self._where = where
         try:
             for kind, question, body in split_entries(entries):
+                if not question.startswith(log.QUESTIONS):
+                    continue
                 if self._changed is not None and kind != "+" and not self._is_known(question, body):
                     self._changed.add(question)
                 if isinstance(body, Refusal):
                     self._waiting.pop(question, None)
                     self._known[question] = body
+                    self._charge(question, len(body.message))
                 elif kind == "+":
                     alone[question] = recorded_text(body, where)
                 elif kind == "~":
                     self._change(question, body)
                 else:
                     self._waiting[question] = [(None, body)]
+                    self._known.pop(question, None)
+                    self._charge(question, len(body))
         except DAMAGES as error:
             raise CaptureError(f"{where}: damaged: {error!r}") from error
         return alone
@@ -292,6 +328,17 @@ class Answers:
             except DAMAGES as error:
                 raise CaptureError(f"{self._where}: damaged: {error!r}") from error
         return self._known.get(question)
+
+    def forget(self) -> None:
+        """Forget all answers, and give back what they were charged."""
+        self._budget.charge(-sum(self._charged.values()))
+        self._known, self._waiting, self._charged = {}, {}, {}
+
+    def _charge(self, question: str, size: int) -> None:
+        """Charge *size* bytes for the answer to *question*, in place of what it was."""
+        size += ENTRY_BYTES + 2 * len(question)
+        self._budget.charge(size - self._charged.get(question, 0))
+        self._charged[question] = size
 
     def changed(self) -> set[str] | None:
         """Return the questions with other answers than at the previous call; None: any, as at the first call."""
@@ -315,8 +362,10 @@ class Answers:
             waiting[-1] = places, body
             return
         waiting.append((places, body))
-        if len(waiting) > MAX_WAITING:
+        if len(waiting) > MAX_WAITING or not self._budget.has_room(2 * len(body)):
             self._put_together(question)
+        else:
+            self._charge(question, self._charged.get(question, 0) + len(body))
 
     def _put_together(self, question: str) -> None:
         for places, body in self._waiting.pop(question):
@@ -324,6 +373,11 @@ class Answers:
                 self._known[question] = recorded_text(body, self._where).split("\n")
             else:
                 self._known[question] = patched(self._known[question], body, self._where)
+        lines = self._known[question]
+        if not isinstance(lines, Refusal):
+            size = sum(map(len, lines))
+            wide = any(not line.isascii() for line in lines)  # up to four bytes per character
+            self._charge(question, (4 * size if wide else size) + LINE_BYTES * len(lines))
 
 
 def _encoded(answer: Lines | Refusal | None) -> bytes | None:

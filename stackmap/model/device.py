@@ -15,6 +15,9 @@ Counts = Mapping[str, int]
 NO_COUNTS: Counts = {}
 
 
+MAX_DEVICES = 50_000  # of a machine: 8 s and 300 MiB; an input with more is refused
+
+
 class TargetStatus(NamedTuple):
     """
     The state and the numbers of one device.

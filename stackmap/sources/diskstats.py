@@ -14,8 +14,9 @@ from itertools import compress, count
 from math import inf, nan
 from operator import ne
 
-from stackmap.errors import ParseError
+from stackmap.errors import InputError, ParseError
 from stackmap.host import Host
+from stackmap.model.device import MAX_DEVICES
 from stackmap.model.interval import Counters, Interval
 from stackmap.model.load import IDLE, NONE, Load
 from stackmap.model.units import SECTOR
@@ -94,7 +95,10 @@ class Sample:
 
 def read(host: Host, time: float, last: Sample | None = None) -> Sample:
     """Return the counters at *time*, the instant of asking; *last*: the sample before."""
-    return Sample(time, host.read(PATH).splitlines(), last)
+    lines = host.read(PATH).splitlines()
+    if len(lines) > MAX_DEVICES:
+        raise InputError(f"{PATH}: more than {MAX_DEVICES} devices")
+    return Sample(time, lines, last)
 
 
 def parse(lines: Iterable[str]) -> dict[str, Counters]:

@@ -8,13 +8,15 @@ kernel name (cciss/c0d0) is ``!`` here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sized
+from typing import NamedTuple, TypeVar
 
-from stackmap.errors import SourceError
+from stackmap.errors import InputError, SourceError
 from stackmap.host import Host
-from stackmap.model.device import NO_QUEUE, Queue
+from stackmap.model.device import MAX_DEVICES, NO_QUEUE, Queue
 from stackmap.model.units import SECTOR
+
+Listing = TypeVar("Listing", bound=Sized)
 
 ROOT = "/sys/block"
 
@@ -74,8 +76,8 @@ def read(
     *numbers*: device numbers by name, if known. A device without one is read, which
     also gives its diskseq. *known*: devices by path that have not changed.
     """
-    found = []
-    for name in list_names(host, ROOT):
+    found: list[Block] = []
+    for name in _few(list_names(host, ROOT)):
         path = f"{ROOT}/{name}"
         block = known.get(path)
         if name.startswith("dm-"):
@@ -89,7 +91,15 @@ def read(
                 inside = f"{path}/{entry}"
                 part = known.get(inside) or _partition(host, inside, numbers, kernel_name(name))
                 found.append(part)
+        _few(found)
     return found
+
+
+def _few(devices: Listing) -> Listing:
+    """Return *devices*; ``InputError`` if they are more than ``MAX_DEVICES``."""
+    if len(devices) > MAX_DEVICES:
+        raise InputError(f"{ROOT}: more than {MAX_DEVICES} devices")
+    return devices
 
 
 def size(host: Host, block: Block) -> int | None:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.fuzz import (
+    budgets,
     hostile_captures,
     hostile_servers,
     hostile_texts,
@@ -53,6 +54,7 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
     "machines": (machines.known_machines, 2),
     "stubs": (processes.stubs, 3),
     "signals": (processes.signals, 2),
+    "budgets": (budgets.generated, 2),
     "answers": (hostile_servers.answers, 1),
     "planted": (outputs.planted, 3),
     "full disks": (outputs.full, 2),
@@ -62,6 +64,7 @@ WHOLE: Mapping[str, Whole] = {
     "bombs": large.bombs,
     "large texts": large.texts,
     "servers": hostile_servers.named,
+    "attacks": budgets.named,
     **{f"growth {shape.__name__}": partial(large.growth, shape=shape) for shape in large.SHAPES},
 }
 GROWTH = "growth"  # all parts that begin so

@@ -17,6 +17,7 @@ from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, SourceDenied
 from stackmap.host import log
+from stackmap.host.budget import Budget
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import Refusal
 from stackmap.host.log_reader import Answers
@@ -185,7 +186,7 @@ def test_entries_say_what_changed():
     before = [f"line {number}" for number in range(10)]
     after = [*before]
     after[3], after[7] = "three", "séven"
-    answers = Answers()
+    answers = Answers(Budget("c"))
     answers.take(log.encode_entry("read /x", before) + log.encode_entry("read /y", ["1"]), "it")
 
     entries = [
@@ -363,8 +364,8 @@ def without_diskseq(machine, add, name, files):
 @pytest.mark.parametrize(
     "heading",
     [
-        ["=", "q", -3], ["=", "q", -1], ["=", "q", 99], ["=", "q", True], ["=", "q", "3"], ["=", "q"],
-        ["?", "q", 3], ["=", None, 3], ["=", ["q"], 3], [], {}, 17, ["!", "q"], ["~", "q", 3],
+        ["=", "read /q", -3], ["=", "read /q", -1], ["=", "read /q", 99], ["=", "read /q", True], ["=", "read /q", "3"], ["=", "read /q"],
+        ["?", "read /q", 3], ["=", None, 3], ["=", ["read /q"], 3], [], {}, 17, ["!", "read /q"], ["~", "read /q", 3],
     ],
     ids=str,
 )  # fmt: skip
@@ -373,7 +374,7 @@ def test_an_entry_of_another_form_is_damage(heading):
     entry = json.dumps(heading).encode() + b"\nabc\n"
 
     with pytest.raises(CaptureError, match="damaged"):
-        Answers().take(entry, "log/1.gz")
+        Answers(Budget("c")).take(entry, "log/1.gz")
 
 
 @pytest.mark.parametrize("name", ["nan", "inf", "1e9", "-1", "1_0", "", "9" * 13, "253402300800"])

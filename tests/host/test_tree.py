@@ -8,6 +8,7 @@ import pytest
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing
 from stackmap.host.archive_tree import ArchiveTree
+from stackmap.host.budget import Budget
 from stackmap.host.file_tree import DirectoryTree, open_tree
 
 
@@ -49,7 +50,7 @@ def test_a_tar_and_its_directory_answer_alike(tmp_path):
     (tmp_path / "d/sys/block").mkdir()
     (tmp_path / "d/sys/block/dm-0").symlink_to("../devices/virtual/block/dm-0")
 
-    for tree in (ArchiveTree.load(path), DirectoryTree(str(tmp_path / "d"))):
+    for tree in (ArchiveTree.load(path, Budget("c")), DirectoryTree(str(tmp_path / "d"))):
         assert tree.read("/sys/block/dm-0/size") == b"17\n"
         assert tree.names("/sys/block/dm-0") == ["size"]
         assert sorted(tree.names("/")) == ["proc", "sys"]
@@ -65,7 +66,7 @@ def test_the_folder_that_a_tar_was_made_with_is_left_out(tmp_path):
         tmp_path / "c.tgz", [file("host-1/proc/diskstats"), file("host-1/sys/block/sda/size")]
     )
 
-    assert open_tree(path).read("/proc/diskstats") == b"x"
+    assert open_tree(path, Budget("c")).read("/proc/diskstats") == b"x"
 
 
 @pytest.mark.parametrize(
@@ -86,16 +87,16 @@ def test_a_hostile_tar_is_refused(tmp_path, member):
     path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats"), member])
 
     with pytest.raises(CaptureError, match="refused"):
-        open_tree(path)
+        open_tree(path, Budget("c"))
 
 
 def test_a_bomb_is_refused_by_its_headers(tmp_path, monkeypatch):
     """The size that members claim counts, before anything is read."""
-    monkeypatch.setattr("stackmap.host.archive_tree.MAX_MEMORY", 1000)
+    monkeypatch.setattr("stackmap.host.budget.MAX_MEMORY", 1000)
     path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats", b"0" * 1001)])
 
     with pytest.raises(CaptureError, match=r"refused: needs more than .* unpack it"):
-        open_tree(path)
+        open_tree(path, Budget("c"))
 
 
 def test_a_name_of_any_length_is_refused(tmp_path):
@@ -103,7 +104,7 @@ def test_a_name_of_any_length_is_refused(tmp_path):
     path = tar_of(tmp_path / "c.tgz", [file("a/" * 40_000 + "b")])
 
     with pytest.raises(CaptureError, match="refused"):
-        open_tree(path)
+        open_tree(path, Budget("c"))
 
 
 def test_a_header_of_any_length_is_refused(tmp_path):
@@ -113,7 +114,7 @@ def test_a_header_of_any_length_is_refused(tmp_path):
     path = tar_of(tmp_path / "c.tgz", [(info, content)])
 
     with pytest.raises(CaptureError, match="refused: a header of"):
-        open_tree(path)
+        open_tree(path, Budget("c"))
 
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
@@ -131,7 +132,7 @@ def test_each_form_of_a_tar_is_read(tmp_path, form, packing):
         ):
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
-    tree = open_tree(str(tmp_path / "c.tar"))
+    tree = open_tree(str(tmp_path / "c.tar"), Budget("c"))
 
     assert tree.read("/" + name) == b"23\n"
     assert tree.read("/sys/l") == b"29\n"
@@ -151,7 +152,7 @@ def test_a_damaged_tar_says_so(tmp_path):
         path.write_bytes(content)
 
         with pytest.raises(CaptureError, match=name):
-            open_tree(str(path))
+            open_tree(str(path), Budget("c"))
 
 
 def test_the_root_of_this_machine_is_a_tree():
@@ -203,7 +204,9 @@ def test_a_listing_of_a_tar_has_each_name_once(tmp_path):
     """Also names that sort before or after the slash of others."""
     names = ["a", "a-b", "a.c", "a0", "b", "é"]
     paths = [f"sys/{name}/{each}" for name in names for each in ("x", "y/z")] + ["sys/a!"]
-    tree = open_tree(tar_of(tmp_path / "c.tgz", [file(path) for path in ("proc/x", *paths)]))
+    tree = open_tree(
+        tar_of(tmp_path / "c.tgz", [file(path) for path in ("proc/x", *paths)]), Budget("c")
+    )
 
     assert sorted(tree.names("/sys")) == sorted([*names, "a!"])
     assert sorted(tree.names("/sys/a")) == ["x", "y"]
@@ -217,7 +220,7 @@ def test_a_pipe_is_no_capture(tmp_path):
     os.mkfifo(tmp_path / "pipe.tar")
 
     with pytest.raises(CaptureError, match=r"pipe\.tar"):
-        open_tree(str(tmp_path / "pipe.tar"))
+        open_tree(str(tmp_path / "pipe.tar"), Budget("c"))
 
 
 def test_an_archive_through_a_pipe_says_what_to_do():
@@ -226,7 +229,7 @@ def test_an_archive_through_a_pipe_says_what_to_do():
     os.close(writer)
     try:
         with pytest.raises(CaptureError, match="is a pipe; save the archive as a file first"):
-            open_tree(f"/dev/fd/{reader}")
+            open_tree(f"/dev/fd/{reader}", Budget("c"))
     finally:
         os.close(reader)
 
@@ -236,4 +239,4 @@ def test_links_in_a_circle_end(tmp_path):
     path = tar_of(tmp_path / "c.tgz", [file("proc/x"), link("sys/a", "b"), link("sys/b", "a")])
 
     with pytest.raises(SourceMissing):
-        open_tree(path).read("/sys/a")
+        open_tree(path, Budget("c")).read("/sys/a")
