@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from stackmap.document import blocks as doc
-from stackmap.document.decision import FIRST, has_to_wait, heading, first_line
+from stackmap.document.decision import FIRST, first_line, has_to_wait, heading
 from stackmap.document.interval import notes, span
 from stackmap.document.rule_words import figure, filled, shown, threshold, title, words_of
 from stackmap.document.rule_words import label as evidence_label
