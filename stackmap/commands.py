@@ -64,7 +64,7 @@ COMMANDS = {
     "whatif": Command(
         "features.whatif",
         "Project the measured load on another layout",
-        {"api": "api:whatif"},
+        {"api": "api:whatif", "iostat": "additions:iostat_headroom"},
     ),
     "report": Command("features.report", "Write an HTML or Markdown page for a change request"),
     "plan": Command(

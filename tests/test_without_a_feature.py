@@ -25,7 +25,10 @@ DELETED = (
     {"whatif", "plan", "report", "compare", "export"},
 )
 # The options that a feature gives to commands of the core.
-ADDED = {"trace": {"record --trace", "blame --trace", "blame --max-overhead", "iostat --prove"}}
+ADDED = {
+    "trace": {"record --trace", "blame --trace", "blame --max-overhead", "iostat --prove"},
+    "whatif": {"iostat --headroom"},
+}
 
 # Imports each module, asks each command for its help, and compares what is printed on each sample.
 CHECK = """

@@ -7,7 +7,11 @@ Start with ``project.py``: it measures, finds the pattern of the writes and appl
 - ``measured.py``: its load; ``pattern.py``: what the counters leave open of that load;
 - ``predicted_stripe_cost.py``: what parity costs; ``requests.py``: requests at the members and disks;
 - ``bitmap.py``: what the write-intent bitmap adds;
-- ``projection.py``: the result, of ``quantities.py``; ``document.py``, ``sentences.py`` and ``json.py`` say it.
+- ``timing.py``: how long requests take: ``arriving.py`` (when they come), ``serving.py`` (what disks take),
+  ``rows.py`` (what a request causes, for counts and time), ``simulation.py`` (the event loop);
+- ``additions.py``: ``iostat -l --headroom``; ``recorded_disks.py``: ``--disks-from``;
+- ``projection.py``: the result, of ``quantities.py``; ``document.py``, ``sentences.py``, ``time_words.py`` and
+  ``json.py`` say it.
 
 Of the core it needs the ledger (shares of disks, bitmap writes, flushes of members), ``model/raid.py`` and
 ``model/layout_request.py``. ``api.py`` offers ``project``; ``report`` and ``fiojob`` use its rooms.

@@ -27,6 +27,7 @@ THINK = 2e-5  # seconds of a program between an end and its next request, where 
 MOST = 6000  # requests of one run: enough for a 95th percentile
 FROM_COUNTERS = 3000
 ALWAYS_BUSY = 0.97
+COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
 IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are pauses
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 BATCHES = (1, 2, 4, 8, 16)
@@ -63,6 +64,15 @@ class Shape(NamedTuple):
     sequential: float
     span: int
     parts: tuple[tuple[float, float], ...]
+
+
+def represents(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> bool:
+    """Whether traced *requests* show the load of the intervals *parts*: most of the time, or enough of them."""
+    if len(requests) < 2:
+        return False
+    seconds = sum(length for length, _ in active(parts))
+    span = requests[-1].time - requests[0].time
+    return span > COVERED * seconds or len(requests) > SUFFICIENT
 
 
 def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
@@ -106,24 +116,19 @@ def _followed(requests: Sequence[TracedRequest]) -> tuple[float, list[int]]:
 
 
 def _linked(requests: Sequence[TracedRequest], links: Sequence[int]) -> list[Arrival]:
-    """Return the requests of a loop: each follows the end that it followed, else the nearest one before it."""
-    ends = sorted(
-        (each.done, place) for place, each in enumerate(requests) if each.done is not None
-    )
-    times = [time for time, _ in ends]
+    """Return the requests of loops: each follows an end by as long as it did; the first ones come at their time."""
+    ends = sorted(each.done for each in requests if each.done is not None)
     start = requests[0].time
     made = []
-    for place, (each, link) in enumerate(zip(requests, links, strict=True)):
-        after = link
-        if after < 0:
-            at = bisect_right(times, each.time) - 1
-            after = ends[at][1] if at >= 0 else -1
-        wait = each.time - start
-        if after < 0 or after == place:
-            after = -1
-        else:
-            wait = max(0.0, each.time - (requests[after].done or each.time))
-        made.append(Arrival(wait, each.operation, each.offset, each.size, after, each.thread))
+    for each, link in zip(requests, links, strict=True):
+        done = requests[link].done if link >= 0 else None
+        if done is None:
+            at = bisect_right(ends, each.time) - 1
+            done = ends[at] if at >= 0 else None
+        wait = each.time - (start if done is None else done)
+        made.append(
+            Arrival(wait, each.operation, each.offset, each.size, done is not None, each.thread)
+        )
     return made
 
 
@@ -142,7 +147,7 @@ def looped(requests: Sequence[TracedRequest], depth: int) -> Load:
             r.operation,
             r.offset,
             r.size,
-            place - depth if place >= depth else -1,
+            place >= depth,
             r.thread,
         )
         for place, r in enumerate(requests[:MOST])
@@ -204,9 +209,7 @@ def shaped(
                 time = next(times)
             made.append(Arrival(time, operation, offset, size))
         else:
-            made.append(
-                Arrival(THINK, operation, offset, size, place - depth if place >= depth else -1)
-            )
+            made.append(Arrival(THINK, operation, offset, size, place >= depth))
     return Load(
         kind,
         made,
@@ -243,7 +246,6 @@ def grown(load: Load, factor: float) -> Load:
 def saturating(load: Load, depth: int) -> Load:
     """Return the requests of *load* as a loop of *depth*."""
     made = [
-        a._replace(delay=THINK, after=place - depth if place >= depth else -1)
-        for place, a in enumerate(load.arrivals)
+        a._replace(delay=THINK, follows=place >= depth) for place, a in enumerate(load.arrivals)
     ]
     return load._replace(kind="closed", arrivals=made, depth=depth)

@@ -150,6 +150,7 @@ class Projector:
 
     def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
         # Only who asks for time pays for the simulator.
+        from stackmap.features.whatif.arriving import represents
         from stackmap.features.whatif.timing import MIXED, Subject, Timing, refused
 
         window, number = self._window, self.context.device.number
@@ -157,6 +158,9 @@ class Projector:
             return refused(MIXED)
         if self._timing is None:
             requests = self._trace.requests(number) if self._trace else ()
+            times = [each.done - each.time for each in requests if each.done is not None]
+            if not represents(requests, window.parts):
+                requests = ()  # what disks take is still known by the trace
             subject = Subject(
                 window.ledger,
                 self.context,
@@ -165,6 +169,7 @@ class Projector:
                 pattern,
                 self._trace,
                 requests,
+                max(times, default=None),
             )
             self._timing = Timing(subject)
         return self._timing.project(layout, wanted)

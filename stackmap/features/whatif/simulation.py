@@ -35,15 +35,15 @@ class Arrival(NamedTuple):
     """
     A request of the volume; ``offset`` and ``size`` in bytes.
 
-    ``after``: the place of the request whose end it follows by ``delay`` seconds; -1: it comes at ``delay``.
-    ``thread``: which of the program's submits it.
+    ``thread``: which of the program's submits it. ``follows``: it comes ``delay`` seconds after the next end of a
+    request of its thread that no other one follows; else it comes at ``delay``.
     """
 
     delay: float
     operation: str
     offset: int
     size: int
-    after: int = -1
+    follows: bool = False
     thread: int = 0
 
 
@@ -197,6 +197,7 @@ class Simulation:
         self._latencies: dict[str, list[float]] = {READ: [], WRITE: [], FLUSH: []}
         self._seen: dict[str, list[float]] = {READ: [], WRITE: [], FLUSH: []}
         self._open = 0
+        self._held: dict[int, deque[Arrival]] = {}
         self._sent = 0
         self._last = 0.0
 
@@ -207,14 +208,12 @@ class Simulation:
 
     def run(self, arrivals: Sequence[Arrival]) -> Outcome:
         """Run *arrivals* to the end of the last."""
-        followers: dict[int, list[int]] = {}
         self._open = len(arrivals)
-        for place, each in enumerate(arrivals):
-            if each.after >= 0:
-                followers.setdefault(each.after, []).append(place)
+        for each in arrivals:
+            if each.follows:
+                self._held.setdefault(each.thread, deque()).append(each)
             else:
-                self.at(each.delay, self._arrive, (place, each))
-        self._arrivals, self._followers = arrivals, followers
+                self.at(each.delay, self._arrive, each)
         for disk in self._disks:
             for rate, operation in zip(disk._service.others, (READ, WRITE), strict=True):
                 if rate:
@@ -231,18 +230,15 @@ class Simulation:
         disk.submit(operation, _nothing)
         self.at(self.now + self._draw.expovariate(rate), self._other, about)
 
-    def _arrive(self, about: tuple[int, Arrival]) -> None:
-        place, request = about
+    def _arrive(self, request: Arrival) -> None:
         if not self._stack.managed or self._geometry.layout.parity:
-            self._begin(place, request, self.now)
+            self._begin(request, self.now)
             return
         thread = self._threads.setdefault(request.thread, _Thread())
-        thread.jobs.append(partial(self._begin, place, request, self.now, thread))
+        thread.jobs.append(partial(self._begin, request, self.now, thread))
         self._go_on(thread)
 
-    def _begin(
-        self, place: int, request: Arrival, arrived: float, thread: _Thread | None = None
-    ) -> None:
+    def _begin(self, request: Arrival, arrived: float, thread: _Thread | None = None) -> None:
         """Let a request reach the volume; *thread*: the one that writes its copies."""
         began, operation = self.now, request.operation
 
@@ -251,9 +247,10 @@ class Simulation:
             self._seen[operation].append(self.now - began)
             self._open -= 1
             self._last = self.now
-            for follower in self._followers.get(place, ()):
-                each = self._arrivals[follower]
-                self.at(self.now + each.delay, self._arrive, (follower, each))
+            held = self._held.get(request.thread)
+            if held:
+                following = held.popleft()
+                self.at(self.now + following.delay, self._arrive, following)
 
         if operation == READ:
             self._read(request, end)

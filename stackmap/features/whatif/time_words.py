@@ -75,6 +75,11 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
                 f"The volume would do {_range(time.iops)} requests/s instead of "
                 f"{short(time.iops_now)} ({change_percent(changed, 0)})."
             )
+    if time.unseen is not None:
+        yield (
+            f"Programs wait about {_ms(time.unseen)} ms more per write now than the volume shows: writeback "
+            "throttling holds them before their requests are in flight. The projected times include this."
+        )
     if time.arrivals is not None:
         yield f"Requests arrive {KINDS[time.arrivals]}."
 

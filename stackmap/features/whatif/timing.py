@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from math import exp, log
+from math import exp, log, sqrt
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.features.whatif.arriving import (
     ALWAYS_BUSY,
     BATCHES,
+    COVERED,
     DEPTHS,
     Load,
     Shape,
@@ -57,14 +58,17 @@ if TYPE_CHECKING:
 OFF = 0.25  # of the measured mean: a simulation further off is no answer
 CLOSE = 0.10  # one this close needs no better one
 VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
-COVERED = 0.8  # of the recording: a trace of less has the rate of its part
 RARE = 0.03  # of all requests: a direction with fewer is not judged
 FULL = 64  # requests in flight that fill any layout
 FITTING = 600  # requests of a run that looks for the depth of a loop
 ENOUGH = 1500  # requests of a run that shows the most a layout can serve
+ALIKE = 10
+DEEPER = (
+    4  # times the likely depth of a loop: where depth makes no difference, at most this is assumed
+)
 LEAST = 20  # requests of a direction for a percentile
 # The model's own error with a trace and without, for mean and median, for p95, and for p99; of lab runs.
-TRACED_ERROR, COUNTED_ERROR = (0.15, 0.20, 0.25), (0.30, 0.40, 0.50)
+TRACED_ERROR, COUNTED_ERROR = (0.18, 0.28, 0.38), (0.50, 0.60, 0.70)
 STATISTICS = {"mean": None, "p50": 0.50, "p95": 0.95, "p99": 0.99}
 MILLI = 1000.0
 NO_LOAD = Reason("idle", "the volume was idle: no request waits")
@@ -92,6 +96,7 @@ class TimeProjection(NamedTuple):
     Latencies in milliseconds by direction and statistic. ``headroom``: by what factor the load may grow until the
     layout serves no more, or a latency limit is exceeded. ``busy``: share of the busiest disk's limit that is used.
     ``iops``: requests per second. ``arrivals``: as in JSON. ``reason``: why nothing is projected, "" if it is.
+    ``unseen``: milliseconds that programs wait now before their writes are at the volume; None if they do not.
     """
 
     self_check: Mapping[str, Mapping[str, Checked]]
@@ -105,6 +110,7 @@ class TimeProjection(NamedTuple):
     iops: Band | None
     arrivals: str | None
     reason: str = ""
+    unseen: float | None = None
 
 
 class Wanted(NamedTuple):
@@ -119,7 +125,10 @@ class Wanted(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """The measured volume. ``parts``: its load in each interval. ``requests``: its traced ones."""
+    """
+    The measured volume. ``parts``: its load in each interval. ``requests``: its traced ones, () if they are too
+    few to represent it; ``longest``: seconds of the longest one that was traced.
+    """
 
     ledger: Ledger
     context: VolumeContext
@@ -128,6 +137,7 @@ class Subject(NamedTuple):
     pattern: Pattern
     trace: Trace | None
     requests: Sequence[TracedRequest]
+    longest: float | None = None
 
 
 class _Fit(NamedTuple):
@@ -189,6 +199,7 @@ class Timing:
             _band(iops, error),
             arrivals,
             _overload(layout, rooms[0] * rate, rate * wanted.growth) if over else "",
+            self._unseen(likely.outcome),
         )
 
     # The present layout.
@@ -209,7 +220,7 @@ class Timing:
             subject.context,
             subject.trace,
             pages / max(1, len(subject.context.disks)),
-            max((r.done - r.time for r in subject.requests if r.done is not None), default=None),
+            subject.longest,
         )
         if not ways:
             self.reason = NO_SERVICE
@@ -282,7 +293,9 @@ class Timing:
                 break
         if not found:
             return [max(1, round(self._subject.measured.queue))]
-        return list(dict.fromkeys((min(found)[1], found[0][1], found[-1][1])))
+        likely = min(found)[1]
+        deepest = max(depth for _, depth in found if depth <= DEEPER * likely)
+        return list(dict.fromkeys((likely, found[0][1], deepest)))
 
     def _run(self, load: Load, way: tuple[Service, ...]) -> Outcome:
         """Simulate the present layout."""
@@ -429,6 +442,13 @@ class Timing:
 
     # Another layout.
 
+    @staticmethod
+    def _unseen(outcome: Outcome) -> float | None:
+        """Return how long submission blocks the program, on average per write."""
+        whole, seen = outcome.latencies[WRITE], outcome.seen[WRITE]
+        waits = (sum(whole) - sum(seen)) / len(whole) * MILLI if whole else 0.0
+        return waits if whole and waits > CLOSE * sum(seen) / len(seen) * MILLI else None
+
     def _different(self) -> list[_Fit]:
         """Return the likely fit, and of those that differ in kind, pattern or disks the nearest and the deepest."""
         chosen = self._fits[:1]
@@ -461,8 +481,11 @@ class Timing:
 
     def _error(self, rank: int) -> float:
         """Return the share by which a figure may be off: the model's own, and that of the self-check."""
-        errors = TRACED_ERROR if self._subject.requests else COUNTED_ERROR
-        return errors[rank] + (exp(self._fits[0].off) - 1) / 2
+        traced = len(self._subject.requests)
+        # Requests that wait for each other are alike: some ten of them tell as much as one.
+        chance = 2 / sqrt(traced / ALIKE) if traced else 0.0
+        errors = TRACED_ERROR if traced else COUNTED_ERROR
+        return errors[rank] + (exp(self._fits[0].off) - 1) / 2 + min(1.0, chance)
 
     def _headrooms(self, layout: Layout, wanted: Wanted, rate: float) -> tuple[float, list[float]]:
         """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve the other way."""
@@ -549,5 +572,9 @@ def _figures(times: Sequence[float]) -> Figures:
 
 
 def _band(values: Sequence[float], error: float) -> Band:
-    """Return the band of *values*, the first of which is likely, wider by the share *error*."""
-    return Band(min(values) / (1 + error), values[0], max(values) * (1 + error))
+    """
+    Return the band of *values*, the first of which is likely, wider by the share *error*, and half as much below.
+
+    What is not seen (bursts, pauses of a thread) makes requests wait longer, not shorter.
+    """
+    return Band(min(values) / (1 + error / 2), values[0], max(values) * (1 + error))

@@ -9,11 +9,13 @@ import pytest
 
 from stackmap.errors import ParseError
 from stackmap.features.trace.arrivals import TracedRequest, requests_of
+from stackmap.features.whatif.additions import knee_rate
 from stackmap.features.whatif.arriving import looped, most_in_flight, traced_loads
 from stackmap.features.whatif.predicted_stripe_cost import cold_reads
 from stackmap.features.whatif.rows import Geometry
 from stackmap.features.whatif.serving import constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Service, Simulation, Stack
+from stackmap.model.load import ZERO, Flow, Load
 from stackmap.model.raid import PAGE, layout
 
 CHUNK, SIZE = 64 << 10, 96 << 20
@@ -48,7 +50,7 @@ def poisson(rate, count, operation="write", size=PAGE):
 def loop(depth, count, operation="write"):
     draw = Random(7)
     return [
-        Arrival(0.0, operation, draw.randrange(SIZE // PAGE) * PAGE, PAGE, max(-1, n - depth))
+        Arrival(0.0, operation, draw.randrange(SIZE // PAGE) * PAGE, PAGE, n >= depth)
         for n in range(count)
     ]
 
@@ -189,7 +191,7 @@ def test_what_follows_an_end_is_a_loop():
 
     assert [load.kind for load in after] == ["closed"]
     assert [load.kind for load in at_random] == ["open"]
-    assert [a.after for a in after[0].arrivals] == [-1, *range(199)]
+    assert [a.follows for a in after[0].arrivals] == [False, *[True] * 199]
 
 
 def test_a_loop_has_as_many_in_flight():
@@ -217,3 +219,17 @@ def test_arrivals_are_read_back():
 def test_a_damaged_text_of_arrivals_is_refused(text):
     with pytest.raises(ParseError):
         requests_of(text)
+
+
+def served(queue, rate, busy=1.0):
+    return Load(Flow(rate, 0.0, rate * PAGE, queue * 1000), ZERO, aqu=queue, busy=busy)
+
+
+def test_the_knee_is_where_throughput_stops_growing():
+    """Twice the queue without more throughput shows it; a recording that ends before does not."""
+    growing = [served(queue / 10, 20.0 * queue) for queue in range(1, 10)]
+    flat = [served(queue, 200.0) for queue in (1, 2, 4, 8)]
+
+    assert knee_rate(growing) is None
+    assert knee_rate(growing + flat) == 200.0
+    assert knee_rate([*growing, *(served(queue, 200.0, 0.5) for queue in (1, 2, 4, 8))]) is None
