@@ -179,6 +179,9 @@ class Timing:
         rate = self._rate * self._drift
         now, rooms = self._headrooms(layout, wanted, rate)
         over = likely.load.kind == "open" and rooms[0] < wanted.growth
+        # Beside a loop, requests that come whatever the latency are no case of what the layout cannot serve.
+        if not over and rooms[0] < wanted.growth:
+            runs = [run for run in runs if run[0].load.kind == "closed"]
         projected = {} if over else self._bands(runs)
         kinds = dict.fromkeys(fit.load.kind for fit in self._fits)
         arrivals = (
