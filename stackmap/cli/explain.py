@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -21,12 +22,13 @@ from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.progress import waiting
 from stackmap.document.findings import explain_document, rules_document
 from stackmap.document.interval import instant
-from stackmap.errors import NoInterval
+from stackmap.errors import NoInterval, UsageError
 from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.measurement.capture_part import Resolution
+from stackmap.measurement.capture_part import instant as instant_of
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
-from stackmap.rules.in_episodes import judge_over_time
+from stackmap.rules.in_episodes import judge_moment, judge_over_time
 from stackmap.rules.table import RULES
 from stackmap.sources import limits
 
@@ -36,7 +38,10 @@ if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
+    from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
+    from stackmap.rules.decision import Judged
 
 COUNT = 10  # intervals of a second on a live machine
 RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 devices
@@ -50,6 +55,7 @@ RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 de
     type=click.Path(exists=True),
     help="Compare with figures of the healthy machine.",
 )
+@click.option("--moment", metavar="TIME", help="Judge one moment, written as for --since.")
 @click.option("--rules", is_flag=True, help="List the rules with thresholds and sources.")
 @click.option("--why", is_flag=True, help="Say why questions are open.")
 @markdown_option
@@ -62,6 +68,7 @@ def command(
     /,
     options: MeasuringOptions,
     baseline: str | None,
+    moment: str | None,
     rules: bool,
     why: bool,
     as_json: bool,
@@ -96,9 +103,10 @@ def command(
     judged = True
     for number, series in enumerate(_batches(measured, options, caps)):
         in_force = () if caps is None else caps.limits
+        at = None if moment is None else _time(moment, series)
         examined = waiting(
             "examining",
-            partial(judge_over_time, topology, series, in_force, baseline=before, part=part),
+            partial(_judged, topology, series, in_force, at, baseline=before, part=part),
         )
         known = {(each.rule.id, each.device) for each in examined.found}
         examined = examined._replace(
@@ -113,13 +121,36 @@ def command(
         else:
             gap = "\n" if number else ""
             end = examined.context.interval
-            which = "" if _together(options) else _which(end, options, number + 1)
+            which = (moment or "") if _together(options) else _which(end, options, number + 1)
             blocks = explain_document(examined, measured.source.doubt, which, why=why)
             print_blocks(blocks, before=gap)
         severities += [each.severity for each in (*examined.found, *examined.in_episodes)]
         judged = judged and not examined.open_questions
     if exit_code:
         session.status = status_of(severities, judged=judged) or session.status
+
+
+def _time(moment: str, series: IntervalSeries) -> float:
+    """Return *moment* on the clock of *series*."""
+    ends = series.clock().ends
+    if not ends:
+        raise UsageError("the input has no times for --moment")
+    span = ends[0], ends[-1]
+    return instant_of(moment, span, span[1], later=False, zone=None if series.is_utc else UTC)
+
+
+def _judged(
+    topology: Topology,
+    series: IntervalSeries,
+    limits: tuple[IoLimit, ...],
+    at: float | None,
+    *,
+    baseline: Interval | None,
+    part: Topology,
+) -> Judged:
+    if at is None:
+        return judge_over_time(topology, series, limits, baseline=baseline, part=part)
+    return judge_moment(topology, series, at, limits, baseline=baseline, part=part)
 
 
 def _batches(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stackmap.measurement.source import IntervalSelection, Measurement, Source
     from stackmap.model.topology import Topology
 
+NEEDS_RECORDING = "--since, --until and --every need --from CAPTURE or --input FILE"
 SOME_MISSING = 64  # exit status, as lsblk has it: some names are found, and some are not
 
 
@@ -33,7 +34,7 @@ class Session:
 
     def __init__(self, capture: str | None, part: Mapping[str, str | None]) -> None:
         self._capture = capture
-        self._part = part  # since, until, every
+        self._part = part  # since, until, every: of the text if there is one, else of the capture
         self.status = 0
 
     @property
@@ -44,6 +45,8 @@ class Session:
     @cached_property
     def host(self) -> Host:
         """The machine; a capture as it was at the beginning of the chosen part."""
+        if self.live and any(self._part.values()):
+            raise UsageError(NEEDS_RECORDING)
         return self._live_host if self._captured is None else self.capture
 
     def hurried(self) -> Host:
@@ -96,6 +99,9 @@ class Session:
         from stackmap.measurement.source import Measurement
 
         selection, text = options.selection, options.text
+        part = self._part
+        if text is not None:
+            self._part = dict.fromkeys(part)
         if each is not None:
             selection = selection.every(each, live=self.live and text is None)
         events = selection.seconds is not None and not options.no_machine
@@ -103,9 +109,10 @@ class Session:
         machine = self.machine(events=events, geometry=geometry, resolution=coarse)
         source: Source = machine
         if text is not None:
+            from stackmap.measurement.capture_part import CapturePart
             from stackmap.measurement.text import TextSource
 
-            source = TextSource(text, machine, tell)
+            source = TextSource(text, machine, tell, CapturePart(**part))
         elif machine.note:
             tell(machine.note)
         measured = Measurement(

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
 JUDGED = "{what}: no warning ({disks})."
-LONGEST = " Longest queue: {queue} requests ({device}), await {await}[, service time {service}]."
+LONGEST = (
+    " Longest queue: {mean}{queue}[, maximum {most}] requests ({device}), {mean}await {await}"
+    "[, {mean}service time {service}]."
+)
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 WAITS = "Not yet: first mend what slows the devices below, and measure again. Then:"
 CAPTURE = "this capture"  # heads the problems of no device in it
@@ -131,6 +134,10 @@ def _evidence_of_health(
         "device": title(context.topology, name),
         "await": shown(load.total.await_ms or 0.0, "ms"),
     }
+    queues = [part.loads[name].aqu or 0.0 for part in context.series if name in part.loads]
+    words["mean"] = "mean " if queues else ""
+    if queues:
+        words["most"] = shown(max(queues), "requests")
     device, service = context.topology[name], service_ms(load)
     # Requests that arrive in bursts wait for each other, though the mean queue is short.
     if service and (load.total.await_ms or 0.0) > expected_ms(device, load.total.size or 0.0):

@@ -94,10 +94,10 @@ def episodes(topology: Topology, series: IntervalSeries) -> list[Episode]:
     return sorted(found, key=lambda each: -each.excess)
 
 
-def outside(count: int, found: Iterable[Episode]) -> list[Span]:
-    """Return the spans of *count* intervals that are in no episode."""
+def outside(count: int, taken: Iterable[Span]) -> list[Span]:
+    """Return the spans of *count* intervals that are in none of *taken*."""
     spans, begin = [], 0
-    for first, last in sorted(each.span for each in found):
+    for first, last in sorted(taken):
         if first > begin:
             spans.append((begin, first - 1))
         begin = max(begin, last + 1)

@@ -33,7 +33,7 @@ PARTS = 8  # of a series that drifts
 VALUES = 4096  # are enough for a quantile
 # Periods that cron, timers and scrubs have, in seconds; how many others are compared, and how many of them must be alike.
 PERIODS = (300, 600, 900, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 604800)
-OTHERS, FEWEST, ALIKE, BETWEEN = 16, 3, 0.5, 0.34
+OTHERS, FEWEST, ALIKE, BETWEEN, RAISED = 16, 3, 0.5, 0.34, 0.3
 
 Logs = Sequence[float | None]
 
@@ -220,7 +220,7 @@ def _spans(logs: Logs, level: Level, factor: float, clock: Clock) -> list[tuple[
     todo = _merged(logs, rough, level, clock)[::-1]
     while todo:
         span = todo.pop()
-        first, last = _edges(logs, span, level)
+        first, last = _edges(logs, span, level, clock)
         found += _within(logs, (first, last), level, factor)
         if _overlap((first, last), span):  # what is left is shorter
             rest = ((span[0], first - 1), (last + 1, span[1]))
@@ -232,7 +232,8 @@ def _united(spans: Iterable[tuple[int, int]], clock: Clock) -> list[tuple[int, i
     """Return *spans* in order, those that touch as one unless time is missing between them."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(spans):
-        if found and first <= found[-1][1] + 1 and not clock.gap(found[-1][1], first):
+        before = found[-1][1] if found else -2
+        if first <= before or (first == before + 1 and not clock.gap(before, first)):
             found[-1] = (found[-1][0], max(last, found[-1][1]))
         else:
             found.append((first, last))
@@ -280,14 +281,17 @@ def _within(
     return [(first + a, first + b) for a, b in inside if (a, b) != (0, last - first)]
 
 
-def _edges(logs: Logs, span: tuple[int, int], level: Level) -> tuple[int, int]:
+def _edges(logs: Logs, span: tuple[int, int], level: Level, clock: Clock) -> tuple[int, int]:
     """Return where the series is nearer to the high level in *span* than to the usual one."""
     first, last = span
     (high,) = _quantiles([x for x in logs[first : last + 1] if x is not None], 0.75)
     height = high - level.middle
     half = level.middle + height / 2
     best, best_span, total, start = -inf, span, 0.0, first
-    for i in range(max(0, first - BRIDGED), min(len(logs), last + 1 + BRIDGED)):
+    begin, end = max(0, first - BRIDGED), min(len(logs), last + 1 + BRIDGED)
+    begin = first if clock.gap(begin, first) else begin
+    end = last + 1 if clock.gap(last, end - 1) else end
+    for i in range(begin, end):
         x = logs[i]
         if x is None:
             continue
@@ -405,39 +409,40 @@ def _evident(figures: Figures, awaits: Logs, clock: Clock) -> list[Run]:
 
 
 def _recurs(run: Run, logs: Logs, level: Level, clock: Clock) -> bool:
-    """Whether the same device is as slow at the same time of other hours, days or weeks, and not between."""
+    """Whether the same device is about as slow at the same time of other hours, days or weeks, and not between."""
     if not clock.ends or not clock.pace or run.during is None:
         return False
-    half = level.middle + (log(run.during) - level.middle) / 2
     length = (run.last + 1 - run.first) * clock.pace
     return any(
         length <= period / 3
         and clock.pace <= period / 5
-        and _recurs_each(run, logs, half, clock, period)
+        and _recurs_each(run, logs, level, clock, period)
         for period in PERIODS
     )
 
 
-def _recurs_each(run: Run, logs: Logs, half: float, clock: Clock, period: int) -> bool:
+def _recurs_each(run: Run, logs: Logs, level: Level, clock: Clock, period: int) -> bool:
     tolerance = max(clock.pace, min(period / 24, 1800.0))
+    count = run.last + 1 - run.first
+    height = log(run.during or 1.0)
+    bar = level.middle + max(2 * level.spread, RAISED * (height - level.middle))
 
-    def alike(shift: float) -> bool | None:
-        """Whether the series is above *half* for as long at that distance; None if it has no values there."""
-        begin = bisect_left(clock.ends, clock.ends[run.first] + shift - tolerance)
-        end = bisect_right(clock.ends, clock.ends[run.last] + shift + tolerance)
-        values = sorted(x for x in logs[begin:end] if x is not None)
-        if end - begin < run.last + 1 - run.first:
-            return None
-        longest = values[-max(1, (run.last + 1 - run.first) // 2) :]
-        return bool(longest) and longest[0] >= half
+    def heights(offset: float) -> list[float]:
+        """Return how high the series is for as long, at that distance from the run in each other period."""
+        found = []
+        for n in (*range(-OTHERS, 0), *range(1, OTHERS + 1)):
+            shift = n * period + offset
+            begin = bisect_left(clock.ends, clock.ends[run.first] + shift - tolerance)
+            end = bisect_right(clock.ends, clock.ends[run.last] + shift + tolerance)
+            if end - begin >= count:
+                values = sorted(x for x in logs[begin:end] if x is not None)
+                longest = values[-max(1, count // 2) :]
+                found.append(longest[0] if longest else level.middle)
+        return found
 
-    def share(offset: float) -> tuple[int, float]:
-        known = [
-            each
-            for n in range(-OTHERS, OTHERS + 1)
-            if n and (each := alike(n * period + offset)) is not None
-        ]
-        return len(known), sum(known) / len(known) if known else 0.0
-
-    count, often = share(0.0)
-    return count >= FEWEST and often >= ALIKE and share(period / 2)[1] <= BETWEEN * often
+    there, between = heights(0.0), heights(period / 2)
+    if len(there) < FEWEST or height > max(there) + FACTOR:
+        return False
+    often = sum(x >= bar for x in there) / len(there)
+    seldom = sum(x >= bar for x in between) / max(1, len(between))
+    return often >= ALIKE and seldom <= BETWEEN * often

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,11 +69,14 @@ class CapturePart(NamedTuple):
 WHOLE = CapturePart()
 
 
-def instant(text: str, span: Span, near: float, *, later: bool) -> float:
+def instant(
+    text: str, span: Span, near: float, *, later: bool, zone: tzinfo | None = None
+) -> float:
     """
     Return the time that *text* means in a capture of *span*, in seconds since the epoch.
 
-    A time of day is the first one after *near* if *later*, else the last one before it.
+    A time of day is the first one after *near* if *later*, else the last one before it. *zone*: of times
+    without one; None: of this machine.
     """
     if match := re.fullmatch(r"([-+])(.+)", text):
         return span[0] + length(match[2]) if match[1] == "+" else span[1] - length(match[2])
@@ -84,9 +87,10 @@ def instant(text: str, span: Span, near: float, *, later: bool) -> float:
             return seconds
         if match := _CLOCK.fullmatch(text):
             return _nearest_time_of_day(
-                *(int(part or 0) for part in match.groups()), near=near, later=later
+                *(int(part or 0) for part in match.groups()), near=near, later=later, zone=zone
             )
-        return datetime.fromisoformat(text).timestamp()
+        time = datetime.fromisoformat(text)
+        return time.replace(tzinfo=time.tzinfo or zone).timestamp()
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(f"{text!r} is not a time; write {TIMES}") from error
 
@@ -104,9 +108,11 @@ def length(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
-def _nearest_time_of_day(hour: int, minute: int, second: int, *, near: float, later: bool) -> float:
-    """Return the instant of that time of day, in this machine's time zone, next to *near*."""
-    day = datetime.fromtimestamp(near).replace(  # noqa: DTZ006 - people mean their own clock
+def _nearest_time_of_day(
+    hour: int, minute: int, second: int, *, near: float, later: bool, zone: tzinfo | None
+) -> float:
+    """Return the instant of that time of day next to *near*; *zone* None: people mean their own clock."""
+    day = datetime.fromtimestamp(near, zone).replace(
         hour=hour, minute=minute, second=second, microsecond=0
     )
     if later and day.timestamp() < near:

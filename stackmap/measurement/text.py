@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from stackmap import text as statistics
@@ -13,8 +15,10 @@ from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.errors import InputError, StackmapError, UsageError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.file_tree import is_capture, open_text
+from stackmap.host.sar_file import readable
 from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
+from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.load import Load
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
+SHOWN = "%Y-%m-%d %H:%M:%S"
 MAX_NAMED = 5  # unknown names in a note
 UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
 
@@ -42,10 +47,15 @@ class TextSource(Source):
 
     changes = False
 
-    def __init__(self, text: BinaryIO, machine: Source | None, note: Note) -> None:
+    def __init__(
+        self, text: BinaryIO, machine: Source | None, note: Note, part: CapturePart = WHOLE
+    ) -> None:
         super().__init__(text.name, None if machine is None else machine.host)
+        if part.every is not None:
+            raise UsageError("--every needs --from CAPTURE: a text has its own intervals")
         self._machine = machine
-        self._text = text
+        self._text = readable(text, rewindable=part != WHOLE)
+        self._part = part
         self._head: list[bytes] = []
         self._note = note
 
@@ -67,11 +77,43 @@ class TextSource(Source):
 
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - a text is read whole
         topology = self.topology()
-        intervals = _only(selection.devices, self._named(topology))
+        begin, end = self._bounds()
+        named = (
+            interval
+            for interval in self._named(topology)
+            if self._part == WHOLE or begin < (_printed(interval) or -inf) <= end
+        )
+        intervals = _only(selection.devices, named)
         return ((topology, interval) for interval in islice(intervals, selection.count))
 
     def _since_boot(self) -> NoReturn:
         raise UsageError("--since-boot needs a machine: --input has its own reports")
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return the times between which the intervals of the part end, on the clock of the text."""
+        if self._part == WHOLE:
+            return -inf, inf
+        chunks = iter(lambda: self._text.read(CHUNK), b"")
+        self._text.seek(0)
+        ends = [
+            time
+            for interval in statistics.intervals(chunks, self.name)
+            if not interval.since_boot and (time := _printed(interval)) is not None
+        ]
+        self._text.seek(0)
+        self._head.clear()
+        if not ends:
+            raise UsageError(f"{self.name} has no times for --since or --until")
+        span, (since, until, _) = (min(ends), max(ends)), self._part
+        begin = -inf if since is None else instant(since, span, span[1], later=False, zone=UTC)
+        near = span[0] if since is None else begin
+        end = inf if until is None else instant(until, span, near, later=True, zone=UTC)
+        if not any(begin < time <= end for time in ends):
+            first, last = (datetime.fromtimestamp(time, UTC) for time in span)
+            raise InputError(
+                f"{self.name}: no interval ends there; it has {first:{SHOWN}} to {last:{SHOWN}}"
+            )
+        return begin, end
 
     def _named(self, topology: Topology) -> Iterator[Interval]:
         """Yield the intervals as they arrive, under kernel names."""
@@ -134,6 +176,11 @@ class TextSource(Source):
             return read1(CHUNK)
         except OSError as error:
             raise InputError(error.strerror or str(error)) from error  # the reader adds the name
+
+
+def _printed(interval: Interval) -> float | None:
+    """Return the end of *interval* as the text printed it, in seconds; None if it printed none."""
+    return interval.time if interval.clock is None else interval.clock
 
 
 def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:

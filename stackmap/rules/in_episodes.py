@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from stackmap.errors import InputError
 from stackmap.ledger.averages import average
 from stackmap.ledger.blame import Loader, blame
 from stackmap.ledger.episodes import Episode, episodes, outside
@@ -18,6 +20,7 @@ from stackmap.rules.decision import Judged, judge
 from stackmap.rules.rule import Finding
 from stackmap.rules.table import findings
 
+NEAR = 5.0  # seconds around a moment, if intervals are shorter
 JUDGED = 20  # episodes, the worst ones
 
 
@@ -51,6 +54,32 @@ def judge_over_time(
     return outside_of._replace(times=times)
 
 
+def judge_moment(
+    topology: Topology,
+    series: IntervalSeries,
+    time: float,
+    limits: tuple[IoLimit, ...] = (),
+    *,
+    baseline: Interval | None = None,
+    part: Topology | None = None,
+) -> Judged:
+    """Return what the rules find at *time*, compared with the usual time of *series*."""
+    clock = series.clock()
+    around = NEAR if clock.pace < NEAR else 0.0
+    first = bisect_left(clock.ends, time - around)
+    last = min(series.count - 1, bisect_left(clock.ends, time + around))
+    if not clock.ends or first == series.count or time <= clock.ends[0] - clock.pace:
+        raise InputError(
+            "no interval at that moment; `stackmap explain` lists the times of episodes"
+        )
+    found = [each.span for each in episodes(topology if part is None else part, series)]
+    rest = outside(series.count, [*found, (first, last)])
+    if baseline is None and sum(b + 1 - a for a, b in rest) >= LEAST:
+        baseline = next(average(series.intervals(rest)), None)
+    intervals = series.intervals([(first, last)])
+    return judge(topology, intervals, limits, baseline=baseline, part=part)
+
+
 def _episodes(
     topology: Topology,
     series: IntervalSeries,
@@ -60,7 +89,7 @@ def _episodes(
 ) -> Times:
     """Return the episodes, each judged against *before*, by default the time outside of them."""
     found = episodes(part, series)
-    rest = outside(series.count, found)
+    rest = outside(series.count, [each.span for each in found])
     usual = series.intervals(rest)
     if before is None and sum(last + 1 - first for first, last in rest) >= LEAST:
         before = next(average(usual), None)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from stackmap.errors import InputError
+from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.machine import Machine
 from stackmap.text.columns import is_number
 
@@ -125,9 +126,11 @@ def _gunzip(start: bytes, chunks: Iterator[bytes], warn: Callable[[str], None]) 
 
 
 def _no_tar(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the chunks; ``InputError`` for a tar, whose files are not one text."""
+    """Yield the chunks; ``InputError`` for a tar, whose files are not one text, and for a binary file of sar."""
     place, magic = TAR
     for number, chunk in enumerate(chunks):
+        if not number and is_sar_file(chunk):
+            raise InputError(f"a binary file of sar: give the output of {SADF}")
         if not number and chunk[place] == magic:
             raise InputError("a tar, not a text: use --from if it is a capture")
         yield chunk

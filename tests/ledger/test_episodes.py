@@ -88,7 +88,7 @@ def test_two_incidents_are_two_the_worse_first():
     assert [abs(each.first - at) <= 2 for each, at in zip(found, (90, 20), strict=True)] == [
         True
     ] * 2
-    assert sum(b + 1 - a for a, b in outside(NIGHT, found)) == NIGHT - sum(
+    assert sum(b + 1 - a for a, b in outside(NIGHT, [each.span for each in found])) == NIGHT - sum(
         each.last + 1 - each.first for each in found
     )
 
