@@ -60,17 +60,19 @@ def explain_document(
         finding_card(topology, each, number, waits=has_to_wait(topology, decision, each))
         for number, each in enumerate(judged.ordered)
     )
+    verdict = _verdict(found, setup, open_questions)
+    in_verdict = not_judged(open_questions).removesuffix(".") in verdict
     outside = "outside of the episodes" if times and times.found else ""
     mixed = [note for note in interval.notes if note.startswith(MIXED)]
     return [
         *_foreign(context, doubt),
         doc.Paragraph(first_line(judged), FIRST),
         *(episode_blocks(topology, times) if times else ()),
-        doc.Headline((_verdict(found, setup, open_questions), which, outside, span(interval))),
+        doc.Headline((verdict, which, outside, span(interval))),
         *_evidence_of_health(context, found, open_questions),
         *cards,
         *(doc.Paragraph(sentence(note), "Caution:") for note in mixed),
-        *_open_questions(topology, open_questions, why=why),
+        *_open_questions(topology, open_questions, why=why, in_verdict=in_verdict),
         *(no_baseline(times.series.count) if times else ()),
         *(note for note in notes(interval) if note.text not in mixed),
     ]
@@ -88,13 +90,20 @@ def _verdict(
 
 
 def _open_questions(
-    topology: Topology, open_questions: Sequence[Unjudged], *, why: bool
+    topology: Topology, open_questions: Sequence[Unjudged], *, why: bool, in_verdict: bool
 ) -> Iterator[doc.Block]:
-    """Yield one line on what could not be judged; *why*: the reasons, and what would answer them."""
+    """
+    Yield one line on what could not be judged; *why*: the reasons, and what would answer them.
+
+    *in_verdict*: the verdict has named the open questions.
+    """
     if why:
         yield from (open_question(topology, each) for each in open_questions)
     elif open_questions:
-        yield doc.Paragraph(f"{not_judged(open_questions)} Add `--why` for the reasons.")
+        subjects = f"{not_judged(open_questions)} Add `--why` for the reasons."
+        yield doc.Paragraph(
+            "Add `--why` for why it could not be judged." if in_verdict else subjects
+        )
 
 
 def not_judged(open_questions: Sequence[Unjudged]) -> str:
