@@ -333,13 +333,7 @@ class Evidence(NamedTuple):
             told = [_by_bitmap("about as often as")]
             everywhere = random_sets(self.write.requests, sets.bitmap.regions or MAX_REGIONS)
             # None at all are set in a few regions that are never clean, and few in all if there are many writes.
-            if sets.counted and everywhere > sets.high:
-                return [1.0], told
-            if (
-                self.write.size < LARGE
-            ):  # what both explain as well is the usual one of small writes
-                return [0.0, 1.0], []
-            return [1.0, 0.0], told
+            return [1.0] if sets.counted and everywhere > sets.high else [1.0, 0.0], told
         if sets.likely < stream:
             return [0.0, 1.0], [_by_bitmap("less often than")]
         # Each random write sets a bit at most; the other bytes may be a stream.
