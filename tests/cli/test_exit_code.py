@@ -12,7 +12,7 @@ from stackmap.discover import discover
 from stackmap.errors import StackmapError
 from stackmap.host.capture import CapturedHost
 from stackmap.model.topology import Topology
-from stackmap.rules import rule
+from stackmap.rules import decision, rule
 from stackmap.rules.unjudged import LAYOUT, Unjudged
 from tests.paths import ROOT
 
@@ -65,8 +65,8 @@ def test_explain(combination, monkeypatch):
     """Every set of severities, with and without an open question, with all, some or no names found."""
     severities, judged, names = combination
     questions = [] if judged else [Unjudged(LAYOUT, rule.observe(""))]
-    monkeypatch.setattr(explain, "findings", lambda *_: found(severities))
-    monkeypatch.setattr(explain, "unjudged", lambda *_: questions)
+    monkeypatch.setattr(decision, "findings", lambda *_: found(severities))
+    monkeypatch.setattr(decision, "unjudged", lambda *_: questions)
     monkeypatch.setattr(explain, "setup_problems", lambda *_: [SETUP])
     words = ["explain", *NAMES[names], "--input", str(SAMPLE / "input/iostat-worst.txt")]
 
@@ -103,8 +103,8 @@ def test_the_worst_of_several_reports_counts(monkeypatch):
     """A warning in the first report, an open question in the second, nothing in the third."""
     turns = iter([("warning",), (), ()])
     opened = iter([[], [Unjudged(LAYOUT, rule.observe(""))], []])
-    monkeypatch.setattr(explain, "findings", lambda *_: found(next(turns)))
-    monkeypatch.setattr(explain, "unjudged", lambda *_: next(opened))
+    monkeypatch.setattr(decision, "findings", lambda *_: found(next(turns)))
+    monkeypatch.setattr(decision, "unjudged", lambda *_: next(opened))
     words = ["explain", "--input", str(SAMPLE / "input/iostat-worst.txt"), "--report", "all"]
 
     assert status(*words, "--exit-code") == 10

@@ -12,6 +12,7 @@ import io
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,8 +178,10 @@ class _Later:
 
     def __init__(self, machine: Machine, ask: Callable[[], object]) -> None:
         self._machine, self._due = machine, machine.tick + machine.delay
-        found = ask() if machine.early else None
-        self.result = (lambda: found) if machine.early else ask
+        self.result = ask
+        if machine.early:
+            with ThreadPoolExecutor(1) as thread:  # keeps what was raised, as a live host does
+                self.result = thread.submit(ask).result
 
     def ready(self, _: float) -> bool:
         """Whether the answer has arrived."""
