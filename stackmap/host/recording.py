@@ -31,6 +31,7 @@ from stackmap.host.intercepting import (
 )
 from stackmap.host.log import Lines
 from stackmap.host.segments import (
+    INTERRUPTS,
     NO_LIMITS,
     Limits,
     RecentFiles,
@@ -38,6 +39,7 @@ from stackmap.host.segments import (
     SegmentWriter,
     complete_last_segment,
 )
+from stackmap.host.signals import delayed
 from stackmap.host.timeline import SKIPPED
 
 T = TypeVar("T")
@@ -292,14 +294,15 @@ class RecordingHost(InterceptingHost):
             count = log.encode_transient(log.FRAME_COUNT, f"{before} {self._marks}")
             self._entries = [*mark, *passing, *answers, count]
         try:
-            self._segment.append(log.encode_frame(time, self._entries))
+            with delayed(INTERRUPTS):  # a frame that is written is counted
+                self._segment.append(log.encode_frame(time, self._entries))
+                self._entries = []
+                self.frames += 1
         except CaptureError:
             if not self._segment.size:
                 with suppress(OSError):  # the failure is what counts
                     self._directory.remove(log.segment_path(self._segment.start))
             raise
-        self._entries = []
-        self.frames += 1
         with self._errors(log.FOLDER):
             self._retention.trim(self._segment, time)
 

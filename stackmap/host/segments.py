@@ -54,9 +54,8 @@ class SegmentWriter:
         self.size = 0
 
     def append(self, frame: bytes) -> None:
-        """Write *frame*; it is readable from now on."""
-        with delayed(INTERRUPTS):
-            self._write(self._packing.compress(frame) + self._packing.flush(zlib.Z_SYNC_FLUSH))
+        """Write *frame*, which is readable from now on; the caller delays ``INTERRUPTS`` until it has counted it."""
+        self._write(self._packing.compress(frame) + self._packing.flush(zlib.Z_SYNC_FLUSH))
 
     def end(self) -> None:
         """End the stream and close the file."""
