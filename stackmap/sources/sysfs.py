@@ -86,12 +86,12 @@ def read(
             continue
         entries = block.entries if block else frozenset(list_names(host, path))
         found.append(block or _block(host, path, kernel_name(name), entries, numbers))
-        for entry in sorted(entries):
-            if entry.startswith(name):
-                inside = f"{path}/{entry}"
-                part = known.get(inside) or _partition(host, inside, numbers, kernel_name(name))
-                found.append(part)
-        _few(found)
+        partitions = sorted(entry for entry in entries if entry.startswith(name))
+        _few(range(len(found) + len(partitions)))
+        for entry in partitions:
+            inside = f"{path}/{entry}"
+            part = known.get(inside) or _partition(host, inside, numbers, kernel_name(name))
+            found.append(part)
     return found
 
 
