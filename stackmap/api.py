@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from stackmap.commands import added_names, additions
 from stackmap.discover.find import find_all
+from stackmap.errors import InputError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.file_tree import is_capture, open_text
 from stackmap.host.live import LiveHost
@@ -55,11 +56,17 @@ def open(path: str, machine: Source | None = None, **part: str) -> Source:
     Open a capture (a directory or a tar) or a statistics text.
 
     *part* of a capture: ``since``, ``until`` and ``every``, as on the command line. The names in a text
-    are those of *machine*; without it, they are all that is known.
+    are those of *machine*; without it, they are all that is known. ``InputError`` if *path* cannot be opened.
     """
+    if not isinstance(path, str):
+        raise InputError(f"{path!r} is no path: give that of a capture or a text, a str")
     if is_capture(path):
         return CaptureSource(CapturedHost(path, note), CapturePart(**part), geometry=True)
-    return TextSource(open_text(path), machine, note)
+    try:
+        text = open_text(path)
+    except (OSError, ValueError) as error:  # a path with a null character is a ValueError
+        raise InputError(f"{path!r}: {getattr(error, 'strerror', error)}") from error
+    return TextSource(text, machine, note)
 
 
 def corrected(topology: Topology, interval: Interval) -> Interval:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import math
 import re
 import subprocess
 import sys
@@ -100,3 +101,19 @@ def test_errors_are_stackmap_errors():
     with pytest.raises(AttributeError):
         stackmap.nothing  # noqa: B018 - the access is the test
     assert issubclass(NameNotFound, stackmap.StackmapError)
+
+
+@pytest.mark.parametrize("path", ["", "/nosuch", "/nosuch.tar", "a\0b", 0, None])
+def test_what_cannot_be_opened_is_said(path):
+    """No bare error of the operating system or of Python."""
+    with pytest.raises(stackmap.StackmapError):
+        stackmap.open(path)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "count"), [(-1, 2), (0, 2), (math.nan, 2), (math.inf, 2), (1, -2), (1, 0)]
+)
+def test_a_length_and_a_count_are_above_zero(seconds, count):
+    """Also of a capture, which has lengths of its own."""
+    with pytest.raises(stackmap.StackmapError, match="above 0"):
+        next(stackmap.open(SAMPLE).intervals(seconds, count))

@@ -7,6 +7,7 @@ Start at ``iostat``: its options (``options``), the measurement (``session``) an
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import re
@@ -176,7 +177,17 @@ def _run() -> None:
         tell(*error.lines)
         sys.exit(error.exit_code)
     except OSError as error:
-        tell(f"{error.filename or STDOUT}: {error.strerror or error}")
+        # Writing to a file without a name fails with one of these.
+        is_output = error.errno in (
+            errno.EPIPE,
+            errno.ENOSPC,
+            errno.EIO,
+            errno.EFBIG,
+            errno.EDQUOT,
+            errno.EAGAIN,
+        )
+        where = error.filename or (STDOUT if is_output else "")
+        tell(": ".join(filter(None, (where, error.strerror or str(error)))))
         discard_output()
         sys.exit(1)
     except MemoryError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -101,7 +102,10 @@ def coloured() -> bool:
 
 def discard_output() -> None:
     """Discard what is still buffered for standard output: it cannot be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(
+        OSError
+    ):  # no file can be opened: the process ends with what is written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # What a missing argument or option is asked for with.

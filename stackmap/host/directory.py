@@ -122,8 +122,11 @@ class Directory:
         """Remove the directory with what is in it, unless another took its place."""
         import shutil  # only a failed recording pays for it
 
+        # By the descriptor: what another puts at the path meanwhile keeps its content.
+        shutil.rmtree(".", ignore_errors=True, dir_fd=self._descriptor)
         if self.is_at_its_path():
-            shutil.rmtree(self.path, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                os.rmdir(self.path)
 
     def sync(self) -> None:
         """Write the names to disk, where the file system can do so."""

@@ -6,6 +6,7 @@ A capture therefore holds exactly what the program asked, refusals included.
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tarfile
@@ -374,10 +375,12 @@ class FirstAnswers:
         write and 4 KiB each.
         """
         buffer = io.BytesIO()
-        # Level 1: mostly padding, and the host under investigation has other work.
-        with tarfile.open(
-            fileobj=buffer, mode="w:gz", compresslevel=1, format=tarfile.GNU_FORMAT
-        ) as archive:
+        # Level 1: mostly padding, and the host under investigation has other work. Without a time: gzip has
+        # none before 1970, where a clock without a battery may stand.
+        with (
+            gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
+        ):
             for path, content in self._files.items():
                 member = tarfile.TarInfo(path.lstrip("/"))
                 member.size = len(content)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
 from stackmap.discover.find import find_all, unmatched
@@ -96,7 +97,12 @@ class Source(ABC):
 
         *seconds* is the length of an interval on this machine: without it, one
         interval of one second is measured. *which*: "all", "average", "last" or a number from 1.
+        ``UsageError`` for a length or a *count* that is not above 0.
         """
+        if seconds is not None and not 0 < seconds < inf:
+            raise UsageError(f"an interval of {seconds} seconds: give a length above 0")
+        if count is not None and count < 1:
+            raise UsageError(f"{count} intervals: give a number above 0")
         return self.select(IntervalSelection(seconds, count, which))
 
     def select(self, selection: IntervalSelection) -> Iterator[TopologyInterval]:

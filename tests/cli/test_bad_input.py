@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -15,6 +16,7 @@ import sys
 import tarfile
 import termios
 import time
+from functools import partial
 
 import pytest
 
@@ -349,3 +351,12 @@ def test_no_counters_is_not_idle(tmp_path):
     shown = stackmap("--from", capture, "iostat", "--per-layer", "vm-disk1").stdout
     assert "no I/O" not in shown
     assert "its I/O is unknown" in shown
+
+
+@pytest.mark.parametrize("files", [5, 6])
+def test_too_few_files_may_be_open(files):
+    """One line without a traceback, which blames no output that was never written."""
+    few = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
+    done = stackmap("tree", preexec_fn=few)
+
+    assert (done.returncode, done.stderr) == (1, "stackmap: Too many open files\n")
