@@ -7,7 +7,7 @@ them takes more: 10 MB of input take at most 300 MiB and 10 s, with what is made
 
 from stackmap.errors import CaptureError
 
-MAX_MEMORY = 128 << 20  # bytes; that of a host with 20,000 devices takes 110 MiB
+MAX_MEMORY = 116 << 20  # bytes; that of a host with 20,000 devices takes 110 MiB
 MAX_STEPS = 30_000_000  # parts of paths; 50,000 devices take 6 million
 ENTRY_BYTES = 300  # what Python needs to keep a path or a question, besides its letters
 LINE_BYTES = 60  # the same for a line of an answer
