@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
@@ -33,6 +34,9 @@ MD_FIELDS = (
     "device", "metadata", "level", "name", "array_size", "raid_devices", "total_devices",
     "active_devices", "working_devices", "failed_devices", "spare_devices", "clean", "uuid",
 )  # fmt: skip
+
+# PyGObject makes a class when it is first used; two threads at once get two classes that do not fit.
+_IMPORTING = Lock()
 
 
 def volumes() -> list[dict[str, Json]]:
@@ -59,19 +63,20 @@ def _library(plugin: str, label: str) -> Any:
     if os.geteuid() != 0:
         raise SourceDenied(f"libblockdev: the {label} plugin needs root")
     os.environ["PATH"] = SYSTEM_PATH  # its plugins look for lvm and mdadm there
-    try:
-        import gi
-    except ImportError as error:
-        raise SourceMissing("libblockdev: PyGObject is not installed (python3-gi)") from error
-    generation = next((g for g in GENERATIONS if _require(gi, g)), None)
-    if generation is None:
-        raise SourceMissing("libblockdev: its introspection data is missing (gir1.2-blockdev)")
-    from gi.repository import BlockDev, GLib
+    with _IMPORTING:
+        try:
+            import gi
+        except ImportError as error:
+            raise SourceMissing("libblockdev: PyGObject is not installed (python3-gi)") from error
+        generation = next((g for g in GENERATIONS if _require(gi, g)), None)
+        if generation is None:
+            raise SourceMissing("libblockdev: its introspection data is missing (gir1.2-blockdev)")
+        from gi.repository import BlockDev, GLib
 
-    GLib.log_set_handler(None, GLib.LogLevelFlags.LEVEL_MASK, lambda *_: None, None)
-    # By name: the numbers of this enumeration changed in 3.0.
-    wanted = BlockDev.PluginSpec()
-    wanted.name = getattr(BlockDev.Plugin, plugin)
+        GLib.log_set_handler(None, GLib.LogLevelFlags.LEVEL_MASK, lambda *_: None, None)
+        # By name: the numbers of this enumeration changed in 3.0.
+        wanted = BlockDev.PluginSpec()
+        wanted.name = getattr(BlockDev.Plugin, plugin)
     BlockDev.try_init([wanted], None)
     if label not in BlockDev.get_available_plugin_names():
         raise SourceMissing(f"libblockdev: the {label} plugin or its command-line tool is missing")

@@ -204,5 +204,5 @@ def test_an_interrupt_ends_it_well(tmp_path, ending):
     finally:
         recording.kill()
 
-    assert recording.returncode == 0
+    assert recording.returncode == 0, said
     assert len(list(CapturedHost(str(out)).ticks(1.0, None))) == int(said.split()[1]) + 1
