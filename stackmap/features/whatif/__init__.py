@@ -7,8 +7,9 @@ Start with ``project.py``: it measures, finds the pattern of the writes and appl
 - ``measured.py``: its load; ``pattern.py``: what the counters leave open of that load;
 - ``predicted_stripe_cost.py``: what parity costs; ``requests.py``: requests at the members and disks;
 - ``bitmap.py``: what the write-intent bitmap adds;
-- ``timing.py``: how long requests take: ``arriving.py`` (when they come), ``serving.py`` (what disks take),
-  ``rows.py`` (what a request causes, for counts and time), ``simulation.py`` (the event loop);
+- ``rows.py``: what a request causes at the members, for counts and time;
+- ``timing.py``: how long requests take: ``fitting.py`` (the present layout against the measurement), ``arriving.py``
+  (when requests come), ``serving.py`` (what disks take), ``simulation.py`` (the event loop) on ``stations.py``;
 - ``additions.py``: ``iostat -l --headroom``; ``recorded_disks.py``: ``--disks-from``;
 - ``projection.py``: the result, of ``quantities.py``; ``document.py``, ``sentences.py``, ``time_words.py`` and
   ``json.py`` say it.

@@ -31,7 +31,7 @@ from stackmap.sources.limits import CapMeter
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.features.whatif.simulation import Service
+    from stackmap.features.whatif.stations import Service
     from stackmap.features.whatif.timing import Wanted
 
 COUNT = 10  # intervals of a second on a live machine

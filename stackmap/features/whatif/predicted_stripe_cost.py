@@ -1,10 +1,7 @@
 """
 The cost of parity: pages that md reads and writes per page of data, by how much of a row arrives together.
 
-md works in rows of a page per member. In a row of d data pages and p parity pages, an update
-of k pages writes k + p. It reads the smaller of two sets that its cache lacks: the pages to write and
-parity (read-modify-write), or the data pages that are not written (reconstruct-write, which wins a tie). A full
-row reads nothing (stackmap-kernel(7), "RAID write paths").
+What an update of a row reads and writes is in ``rows.py``, for counts and for time.
 
 A *run* is what arrives at once, in chunks. Random runs find no row in the cache. Sequential
 runs find what the run before left there.
@@ -13,11 +10,13 @@ runs find what the run before left there.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import floor, lcm
 from typing import NamedTuple
 
 from stackmap.features.whatif.quantities import solved
-from stackmap.features.whatif.rows import row_update
+from stackmap.features.whatif.rows import Geometry, row_update
+from stackmap.model.raid import PAGE, Layout
 
 MAX_CHUNKS = 64.0  # longer runs are full stripes, except for their ends
 
@@ -51,12 +50,13 @@ def cold_reads(data: int, parity: int, written: float) -> float:
 
 def scattered(data: int, parity: int, run: float) -> Cost:
     """Return the cost of random runs of *run* chunks, with nothing in the cache."""
-    return _between(run, lambda chunks: _scattered(data, parity, chunks))
+    # Each in stripes of its own, and the next one starts a chunk further on in its stripe.
+    return _between(run, lambda n: _counted(data, parity, n, n + data + (1 - n) % data))
 
 
 def sequential(data: int, parity: int, run: float) -> Cost:
     """Return the cost of sequential runs of *run* chunks, with everything before in the cache."""
-    return _between(run, lambda chunks: _sequential(data, parity, chunks))
+    return _between(run, lambda n: _counted(data, parity, n, n))
 
 
 def run_of(data: int, parity: int, updates: float) -> float:
@@ -74,50 +74,17 @@ def _between(run: float, cost: Callable[[int], Cost]) -> Cost:
     return cost(shorter).mixed(cost(shorter + 1), share) if share else cost(shorter)
 
 
-def _scattered(data: int, parity: int, chunks: int) -> Cost:
-    """Average over the chunk of a stripe at which the run starts."""
-    parts = [part for start in range(data) for part in _parts(data, start, chunks)]
-    pages = chunks * data
-    return Cost(
-        sum(cold_reads(data, parity, part) for part in parts) / pages,
-        sum(part + parity for part in parts) / pages,
-        len(parts) / pages,
-    )
-
-
-def _parts(data: int, start: int, chunks: int) -> list[int]:
-    """
-    Return the chunks per stripe of a run that starts at chunk *start* of a stripe.
-
-    >>> _parts(3, 2, 5)
-    [1, 3, 1]
-    """
-    first = min(data - start, chunks)
-    full, last = divmod(chunks - first, data)
-    return [first, *[data] * full, *([last] if last else [])]
-
-
-def _sequential(data: int, parity: int, chunks: int) -> Cost:
-    """Average over the stripes until a run starts at the start of a stripe again."""
-    span = lcm(data, chunks)
+@cache
+def _counted(data: int, parity: int, chunks: int, step: int) -> Cost:
+    """Count what runs of *chunks* cost, one every *step* chunks, until one starts where the first did in its stripe."""
+    runs = lcm(data, step) // step
+    layout = Layout("raid5", data + parity, data, parity, 1, PAGE)
+    geometry = Geometry(layout, runs * step * PAGE)
     reads = writes = updates = 0
-    for stripe in range(0, span, data):
-        starts = [at for at in range(stripe, stripe + data) if at == stripe or at % chunks == 0]
-        ends = [*starts[1:], stripe + data]
-        cached: set[int] = set()
-        for start, end in zip(starts, ends, strict=True):
-            new = set(range(start - stripe, end - stripe))
-            reads += _reads(data, parity, new, cached)
-            writes += len(new) + parity
+    for place in range(runs):
+        for rows, written in geometry.rows(place * step * PAGE, chunks * PAGE):
+            reads += len(geometry.reads_for(rows, written))
+            writes += len(geometry.writes_of(rows, written))
             updates += 1
-    return Cost(reads / span, writes / span, updates / span)
-
-
-def _reads(data: int, parity: int, new: set[int], cached: set[int]) -> int:
-    """Return the pages read to write *new*, and add to *cached* the pages of the row that md then knows."""
-    others = set(range(data)) - new
-    # The first update leaves parity in the cache; what is written again is known too.
-    known = len(new & cached) + (parity if cached else 0)
-    reads, rebuilds = row_update(data, parity, len(new), len(others & cached), known=known)
-    cached |= new | (others if rebuilds else set())
-    return reads
+    pages = runs * chunks
+    return Cost(reads / pages, writes / pages, updates / pages)

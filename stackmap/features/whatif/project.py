@@ -151,7 +151,8 @@ class Projector:
     def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
         # Only who asks for time pays for the simulator.
         from stackmap.features.whatif.arriving import represents
-        from stackmap.features.whatif.timing import MIXED, Subject, Timing, refused
+        from stackmap.features.whatif.fitting import Subject
+        from stackmap.features.whatif.timing import MIXED, Timing, refused
 
         window, number = self._window, self.context.device.number
         if window.whole is None:

@@ -6,7 +6,7 @@ from stackmap.commands import additions
 from stackmap.discover import discover
 from stackmap.errors import InputError
 from stackmap.features.whatif.serving import services
-from stackmap.features.whatif.simulation import Service
+from stackmap.features.whatif.stations import Service
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.host.capture import CapturedHost
 from stackmap.ledger.averages import Average

@@ -4,7 +4,7 @@ Layouts as stages of member requests: the one place that says what a request of 
 Copies write each piece several times. Parity works in rows: an update of k of a row's d data pages writes k + p
 and first reads the smaller of two sets: the pages to write and the parity (read-modify-write), or the data pages
 that are not written (reconstruct-write, which wins a tie). A full row reads nothing (stackmap-kernel(7), "RAID
-write paths"). ``row_update`` is what the counts of ``predicted_stripe_cost`` follow too.
+write paths"). ``predicted_stripe_cost`` counts with these rows, the simulation sends them.
 
 A piece is cut at chunks, and further where a row's pages begin or end. So each segment is one request per member.
 """

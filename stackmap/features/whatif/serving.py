@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stackmap.features.whatif.simulation import Service
+from stackmap.features.whatif.stations import Service
 from stackmap.model.device import Device
 from stackmap.model.load import Flow, Load
 

@@ -23,9 +23,17 @@ from random import Random
 from typing import NamedTuple
 
 from stackmap.features.whatif.rows import Geometry, Part, Rows
+from stackmap.features.whatif.stations import (
+    FLUSH,
+    READ,
+    WRITE,
+    Countdown,
+    Disk,
+    Service,
+    Then,
+    Thread,
+)
 
-READ, WRITE, FLUSH = "read", "write", "flush"
-RECENT = 0.1  # seconds after a read, in which writes have the lower limit (blk-wbt.c, close_io)
 CLEAN_AFTER = 2  # passes of the bitmap's daemon without a write until a region is clean
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
 SEED = 20
@@ -45,24 +53,6 @@ class Arrival(NamedTuple):
     size: int
     follows: bool = False
     thread: int = 0
-
-
-class Service(NamedTuple):
-    """
-    How a disk serves: ``read`` and ``write`` are the times of single requests, all equally likely.
-
-    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling.
-    ``rotational``: it has one place where its head is. ``others``: reads and writes per second of other
-    volumes. ``flush``: seconds that an empty flush takes.
-    """
-
-    read: Sequence[float]
-    write: Sequence[float]
-    servers: int = 1
-    depth: int | None = None
-    rotational: bool = False
-    others: tuple[float, float] = (0.0, 0.0)
-    flush: float = 0.0
 
 
 class Stack(NamedTuple):
@@ -102,78 +92,6 @@ class Outcome(NamedTuple):
         return sum(map(len, self.latencies.values())) / self.seconds if self.seconds else 0.0
 
 
-Then = Callable[[], None]
-
-
-class _Disk:
-    """A queue in order of arrival, with ``servers``."""
-
-    def __init__(self, run: Simulation, service: Service) -> None:
-        self._run, self._service = run, service
-        self._queue: deque[tuple[str, Then]] = deque()
-        self._serving = 0
-        self.pending = 0
-        self.head = 0
-        self.served = 0.0
-        self._writes = 0
-        self._last_read = -1.0
-        self._waiting: deque[Then] = deque()
-        depth = min(16, service.depth or 0)
-        most = 2 if depth == 1 else depth
-        # blk-wbt.c, calc_wb_limits: a disk with a queue of one request has room for two.
-        self._limits = (most, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
-
-    def accepts(self) -> bool:
-        """Whether one more write of md may be sent."""
-        if not self._service.depth:
-            return True
-        return self._writes < self._limits[self._run.now - self._last_read < RECENT]
-
-    def wait(self, then: Then) -> None:
-        """Call *then* when a write may be sent."""
-        self._waiting.append(then)
-
-    def submit(self, operation: str, then: Then, *, counted: bool = False) -> None:
-        """Serve a request; *counted*: it is a write of md, and takes room that ``accepts`` found."""
-        self.pending += 1
-        if operation == READ:
-            self._last_read = self._run.now
-        if counted:
-            self._writes += 1
-            self._queue.append((operation, lambda: self._written(then)))
-        else:
-            self._queue.append((operation, then))
-        self._next()
-
-    def _written(self, then: Then) -> None:
-        self._writes -= 1
-        then()
-        while self._waiting and self.accepts():
-            before = self._writes
-            self._waiting.popleft()()
-            if self._writes == before:
-                break
-
-    def _next(self) -> None:
-        while self._queue and self._serving < self._service.servers:
-            operation, then = self._queue.popleft()
-            self._serving += 1
-            times = self._service.read if operation == READ else self._service.write
-            took = times[int(self._run.random() * len(times))]
-            if operation == FLUSH:
-                took = self._service.flush
-            self.served += took
-            self._run.at(self._run.now + took, self._end, (operation, then))
-
-    def _end(self, ended: tuple[str, Then]) -> None:
-        self._serving -= 1
-        self.pending -= 1
-        if ended[0] == READ:
-            self._last_read = self._run.now
-        ended[1]()
-        self._next()
-
-
 class Simulation:
     """One run of requests on a stack."""
 
@@ -185,10 +103,10 @@ class Simulation:
         self.now = 0.0
         self._events: list[tuple[float, int, Callable[[object], None], object]] = []
         self._count = 0
-        self._disks = [_Disk(self, service) for service in stack.services]
+        self._disks = [Disk(self, service) for service in stack.services]
         self._members = [self._disks[place] for place in stack.places]
-        self._threads: dict[int, _Thread] = {}
-        self._md = _Thread()
+        self._threads: dict[int, Thread] = {}
+        self._md = Thread()
         self._written: dict[int, int] = {}
         self._rows: dict[Rows, tuple[set[int], list[Then]]] = {}
         self._bits: list[tuple[bool, Then]] = []
@@ -215,17 +133,17 @@ class Simulation:
             else:
                 self.at(each.delay, self._arrive, each)
         for disk in self._disks:
-            for rate, operation in zip(disk._service.others, (READ, WRITE), strict=True):
+            for rate, operation in zip(disk.service.others, (READ, WRITE), strict=True):
                 if rate:
                     self.at(self._draw.expovariate(rate), self._other, (disk, operation, rate))
         while self._open and self._events:
             self.now, _, call, argument = heappop(self._events)
             call(argument)
         span = max(self._last, 1e-9)
-        busy = [d.served / span / d._service.servers for d in self._disks]
+        busy = [d.served / span / d.service.servers for d in self._disks]
         return Outcome(self._latencies, self._seen, busy, span, self._sent, self._pages)
 
-    def _other(self, about: tuple[_Disk, str, float]) -> None:
+    def _other(self, about: tuple[Disk, str, float]) -> None:
         disk, operation, rate = about
         disk.submit(operation, _nothing)
         self.at(self.now + self._draw.expovariate(rate), self._other, about)
@@ -234,11 +152,11 @@ class Simulation:
         if not self._stack.managed or self._geometry.layout.parity:
             self._begin(request, self.now)
             return
-        thread = self._threads.setdefault(request.thread, _Thread())
+        thread = self._threads.setdefault(request.thread, Thread())
         thread.jobs.append(partial(self._begin, request, self.now, thread))
         self._go_on(thread)
 
-    def _begin(self, request: Arrival, arrived: float, thread: _Thread | None = None) -> None:
+    def _begin(self, request: Arrival, arrived: float, thread: Thread | None = None) -> None:
         """Let a request reach the volume; *thread*: the one that writes its copies."""
         began, operation = self.now, request.operation
 
@@ -257,11 +175,11 @@ class Simulation:
         elif operation == WRITE:
             self._write(request, end, thread)
         else:
-            left = _Countdown(len(self._members), end)
+            left = Countdown(len(self._members), end)
             for disk in self._members:
                 disk.submit(FLUSH, left.one)
 
-    def _write(self, request: Arrival, end: Then, thread: _Thread | None) -> None:
+    def _write(self, request: Arrival, end: Then, thread: Thread | None) -> None:
         covers = self._stack.covers
         if covers is None:
             self._update(request, end, thread)
@@ -313,22 +231,22 @@ class Simulation:
                 then()
             self._go_on(self._md)
 
-        left = _Countdown(len(self._members), marked)
+        left = Countdown(len(self._members), marked)
         for disk in self._members:
             self._sent += 1
             disk.submit(WRITE, left.one)
 
     def _read(self, request: Arrival, end: Then) -> None:
         pieces = list(self._geometry.read(request.offset, request.size))
-        left = _Countdown(len(pieces), end)
+        left = Countdown(len(pieces), end)
         for is_choice, parts in pieces:
             self._send((self._chosen(parts),) if is_choice else parts, READ, left.one)
 
-    def _update(self, request: Arrival, end: Then, thread: _Thread | None) -> None:
+    def _update(self, request: Arrival, end: Then, thread: Thread | None) -> None:
         """Write the data; *thread*: the one that writes copies itself."""
         if self._geometry.layout.parity:
             rows = list(self._geometry.rows(request.offset, request.size))
-            left = _Countdown(len(rows), end)
+            left = Countdown(len(rows), end)
             for each, places in rows:
                 self._join(each, places, left.one)
             return
@@ -338,7 +256,7 @@ class Simulation:
         if thread is None:
             self._send(parts, WRITE, end)
         else:
-            self._write_on(thread, parts, _Countdown(len(parts), end), 0)
+            self._write_on(thread, parts, Countdown(len(parts), end), 0)
 
     def _join(self, rows: Rows, places: set[int], then: Then) -> None:
         """Add a write to its rows: until these are written, later ones join, and less must be read."""
@@ -366,7 +284,7 @@ class Simulation:
             for end in ends:
                 end()
 
-        job = partial(self._write_on, self._md, parts, _Countdown(len(parts), written), 0)
+        job = partial(self._write_on, self._md, parts, Countdown(len(parts), written), 0)
         self._md.jobs.append(job)
         self._go_on(self._md)
 
@@ -380,30 +298,30 @@ class Simulation:
             return min(copies, key=lambda part: part.offset)
         disks = [self._members[part.member] for part in copies]
         for part, disk in zip(copies, disks, strict=True):
-            if disk.head == part.offset and disk._service.rotational:
+            if disk.head == part.offset and disk.service.rotational:
                 return part  # it continues a stream
         for part, disk in zip(copies, disks, strict=True):
             if not disk.pending:
                 return part
-        if disks[0]._service.rotational:
+        if disks[0].service.rotational:
             return min(copies, key=lambda part: abs(self._members[part.member].head - part.offset))
         return min(copies, key=lambda part: self._members[part.member].pending)
 
     def _send(self, parts: tuple[Part, ...], operation: str, then: Then) -> None:
-        left = _Countdown(len(parts), then)
+        left = Countdown(len(parts), then)
         for part in parts:
             disk = self._members[part.member]
             disk.head = part.offset + part.size
             self._sent += 1
             disk.submit(operation, left.one)
 
-    def _go_on(self, thread: _Thread) -> None:
+    def _go_on(self, thread: Thread) -> None:
         """Let *thread* do what it can, until a disk has no room, or while the bitmap is written."""
         while thread.jobs and not (thread.is_blocked or (thread is self._md and self._marking)):
             thread.jobs.popleft()()
 
     def _write_on(
-        self, thread: _Thread, parts: tuple[Part, ...], left: _Countdown, place: int
+        self, thread: Thread, parts: tuple[Part, ...], left: Countdown, place: int
     ) -> None:
         """Send *parts* from *place* on; block *thread* where a disk has no room."""
         for number in range(place, len(parts)):
@@ -421,33 +339,6 @@ class Simulation:
             disk.head = parts[number].offset + parts[number].size
             self._sent += 1
             disk.submit(WRITE, left.one, counted=True)
-
-
-class _Thread:
-    """What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel."""
-
-    __slots__ = ("is_blocked", "jobs")
-
-    def __init__(self) -> None:
-        self.jobs: deque[Then] = deque()
-        self.is_blocked = False
-
-
-class _Countdown:
-    """Calls *then* when ``one`` was called *count* times; at once if that is never."""
-
-    __slots__ = ("_left", "_then")
-
-    def __init__(self, count: int, then: Then) -> None:
-        self._left, self._then = count, then
-        if not count:
-            then()
-
-    def one(self) -> None:
-        """One is done."""
-        self._left -= 1
-        if not self._left:
-            self._then()
 
 
 def _nothing() -> None:

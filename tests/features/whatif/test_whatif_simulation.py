@@ -14,7 +14,8 @@ from stackmap.features.whatif.arriving import looped, most_in_flight, traced_loa
 from stackmap.features.whatif.predicted_stripe_cost import cold_reads
 from stackmap.features.whatif.rows import Geometry
 from stackmap.features.whatif.serving import constant, evenly
-from stackmap.features.whatif.simulation import Arrival, Service, Simulation, Stack
+from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
+from stackmap.features.whatif.stations import Service
 from stackmap.model.load import ZERO, Flow, Load
 from stackmap.model.raid import PAGE, layout
 

@@ -1,0 +1,396 @@
+"""
+The present layout, simulated with every load and every way to serve that the measurement allows.
+
+What is more than ``OFF`` from the measured mean is no answer and is left out. If nothing is left, there is a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from math import log
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.features.whatif.arriving import (
+    ALWAYS_BUSY,
+    BATCHES,
+    COVERED,
+    DEPTHS,
+    Load,
+    Shape,
+    active,
+    busiest,
+    looped,
+    most_in_flight,
+    shaped,
+    traced_loads,
+)
+from stackmap.features.whatif.bitmap import PERIOD, REGION_LVM, REGION_MD
+from stackmap.features.whatif.projection import SINGLE_DEVICE
+from stackmap.features.whatif.rows import Geometry
+from stackmap.features.whatif.serving import services
+from stackmap.features.whatif.simulation import Outcome, Simulation, Stack, percentiles
+from stackmap.features.whatif.stations import FLUSH, READ, WRITE, Service
+from stackmap.features.whatif.volume_context import VolumeContext, bitmap_of
+from stackmap.ledger.ledger import Ledger
+from stackmap.model.raid import Layout
+from stackmap.model.reason import Reason
+
+if TYPE_CHECKING:
+    from stackmap.features.trace.arrivals import TracedRequest
+    from stackmap.features.trace.record import Trace
+    from stackmap.features.whatif.measured import Measured
+    from stackmap.features.whatif.pattern import Pattern
+
+OFF = 0.25  # of the measured mean: a simulation further off is no answer
+CLOSE = 0.10  # one this close needs no better one
+VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
+RARE = 0.03  # of all requests: a direction with fewer is not judged
+FITTING = 600  # requests of a run that looks for the depth of a loop
+DEEPER = (
+    4  # times the likely depth of a loop: where depth makes no difference, at most this is assumed
+)
+LEAST = 20  # requests of a direction for a percentile
+STATISTICS = {"mean": None, "p50": 0.50, "p95": 0.95, "p99": 0.99}
+MILLI = 1000.0
+NO_LOAD = Reason("idle", "the volume was idle: no request waits")
+NO_SERVICE = Reason(
+    "no-service-times",
+    "the input has no await of the disks: record counters with `stackmap record`, or `iostat -x`",
+)
+NO_AWAIT = Reason(
+    "no-await", "the input has no await of the volume, so a simulation cannot be checked: record it"
+)
+
+Figures = dict[str, float]  # milliseconds by statistic
+
+
+class Checked(NamedTuple):
+    """A statistic of the present layout in milliseconds, measured and simulated; None where not measured."""
+
+    measured: float | None
+    simulated: float
+
+
+class Subject(NamedTuple):
+    """
+    The measured volume. ``parts``: its load in each interval. ``requests``: its traced ones, () if they are too
+    few to represent it; ``longest``: seconds of the longest one that was traced.
+    """
+
+    ledger: Ledger
+    context: VolumeContext
+    measured: Measured
+    parts: Sequence[Measured]
+    pattern: Pattern
+    trace: Trace | None
+    requests: Sequence[TracedRequest]
+    longest: float | None = None
+
+
+class Fit(NamedTuple):
+    """A load on disks whose simulation agrees with the measurement. ``off``: the log of the worst factor."""
+
+    load: Load
+    services: tuple[Service, ...]
+    outcome: Outcome
+    off: float
+
+
+class Fitting:
+    """The simulations of a volume's present layout: ``fits``, the likely one first, or else a ``reason``."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self.measured = self._measurement()
+        self.reason = ""
+        self.fits: list[Fit] = []
+        self._nearest: Fit | None = None
+        self.rate = self._requests_per_second()
+        self._check()
+
+    def _check(self) -> None:
+        """Simulate the present layout with all that is possible."""
+        subject = self._subject
+        measured = subject.measured
+        if not self.rate:
+            self.reason = NO_LOAD
+            return
+        if not self.measured:
+            self.reason = NO_AWAIT
+            return
+        pages = measured.metadata.requests if measured.metadata else 0.0
+        ways = services(
+            subject.ledger,
+            subject.context,
+            subject.trace,
+            pages / max(1, len(subject.context.disks)),
+            subject.longest,
+        )
+        if not ways:
+            self.reason = NO_SERVICE
+            return
+        self._try(ways)
+
+    def _try(self, ways: Sequence[tuple[Service, ...]]) -> None:
+        tried = []
+        for way in ways:
+            for load in self._loads(way):
+                outcome = self._run(load, way)
+                tried.append(Fit(load, way, outcome, self._distance(outcome)))
+        tried.sort(key=lambda fit: fit.off > log(1 + CLOSE))  # else in the order of likelihood
+        fits = [fit for fit in tried if fit.off <= log(1 + OFF)]
+        self._nearest = min(tried, key=lambda fit: fit.off)
+        if not fits:
+            self.reason = self._disagreement()
+            return
+        if fits[0].off > log(1 + CLOSE):
+            fits.sort(key=lambda fit: fit.off)
+        self.fits = fits
+
+    def _loads(self, way: tuple[Service, ...]) -> Iterator[Load]:
+        """Yield the loads that the measurement allows."""
+        subject = self._subject
+        always = self._busy > ALWAYS_BUSY
+        if subject.requests:
+            loads = traced_loads(subject.requests)
+            if always and loads[0].kind == "open":
+                loop = partial(looped, subject.requests)
+                yield from map(loop, self._depths(way, loop, most_in_flight(subject.requests)))
+            yield from loads
+            return
+        seen = max((part.in_flight or 0 for part in subject.parts), default=0)
+        for share in self._shares():
+            shape = self._shape()._replace(sequential=share)
+            if always:
+                loop = partial(shaped, shape, "closed")
+                yield from map(loop, self._depths(way, loop, seen))
+            yield from (shaped(shape, "open", batch=batch) for batch in BATCHES)
+
+    def _shares(self) -> list[float]:
+        """Return the sequential shares of writes that the counters allow, the likely one first."""
+        pattern = self._subject.pattern
+        others = sorted({each.sequential for each in pattern.hypotheses})
+        likely = pattern.likely.sequential
+        if not self._subject.measured.write.requests:
+            return [likely]
+        far = (each for each in (others[0], others[-1]) if abs(each - likely) > VISIBLE)
+        return [likely, *dict.fromkeys(far)]
+
+    def _depths(
+        self, way: tuple[Service, ...], loop: Callable[[int], Load], least: int
+    ) -> list[int]:
+        """
+        Return the depths of a loop that agrees with the measured rate and latency: the likely one, then the ends.
+
+        *least*: so many requests were in flight at once. Where submission blocks, more are kept than are seen.
+        """
+        found: list[tuple[float, int]] = []
+        for depth in DEPTHS:
+            if depth * (1 + OFF) < least:
+                continue
+            load = loop(depth)
+            outcome = self._run(load._replace(arrivals=load.arrivals[:FITTING]), way)
+            off = abs(log(outcome.rate / self.rate)) + self._distance(outcome)
+            if off < 2 * log(1 + OFF):
+                found.append((off, depth))
+            elif found:
+                break
+        if not found:
+            return [max(1, round(self._subject.measured.queue))]
+        likely = min(found)[1]
+        deepest = max(depth for _, depth in found if depth <= DEEPER * likely)
+        return list(dict.fromkeys((likely, found[0][1], deepest)))
+
+    def _run(self, load: Load, way: tuple[Service, ...]) -> Outcome:
+        """Simulate the present layout."""
+        return Simulation(stack_of(self._subject.context, self.present, way)).run(load.arrivals)
+
+    @property
+    def drift(self) -> float:
+        """The measured rate as a multiple of the traced one, where the trace is only a part of the recording."""
+        requests, parts = self._subject.requests, active(self._subject.parts)
+        seconds = sum(length for length, _ in parts)
+        if len(requests) < 2 or not seconds:
+            return 1.0
+        if requests[-1].time - requests[0].time > COVERED * seconds:
+            return 1.0
+        return sum(length * rate for length, rate in parts) / seconds / self.rate
+
+    def _requests_per_second(self) -> float:
+        """Return the rate while there is load."""
+        requests = self._subject.requests
+        if len(requests) > 1:
+            return len(requests) / max(1e-6, requests[-1].time - requests[0].time)
+        parts = active(self._subject.parts)
+        seconds = sum(length for length, _ in parts)
+        return sum(length * rate for length, rate in parts) / seconds if seconds else 0.0
+
+    @property
+    def _busy(self) -> float:
+        """The share of time in which the volume had a request in flight, in most intervals with load; 1 if unknown."""
+        known = [part.busy for part in busiest(self._subject.parts) if part.busy is not None]
+        return median(known) if known else 1.0
+
+    @property
+    def present(self) -> Layout:
+        """The present layout; without one, a single device."""
+        return self._subject.context.present or SINGLE_DEVICE
+
+    def _shape(self) -> Shape:
+        measured, pattern = self._subject.measured, self._subject.pattern.likely
+        size = self._subject.context.size or (1 << 36)
+        span = min(size, int(pattern.span)) if pattern.span else size
+        return Shape(
+            measured.read.requests,
+            measured.write.requests,
+            measured.known_flushes,
+            _whole(measured.read.size),
+            _whole(measured.write.size),
+            pattern.sequential,
+            max(1 << 20, span),
+            active(self._subject.parts),
+        )
+
+    def _measurement(self) -> dict[str, Figures]:
+        """Return the measured latencies of the volume: of traced requests, else the mean of the counters."""
+        found: dict[str, Figures] = {}
+        for direction in (READ, WRITE):
+            traced = [
+                r.done - r.time
+                for r in self._subject.requests
+                if r.operation == direction and r.done is not None
+            ]
+            flow = self._subject.ledger.load(self._subject.context.device.name).flow(direction)
+            if len(traced) >= LEAST:
+                found[direction] = figures_of(traced)
+            elif not self._subject.requests and flow.await_ms and flow.ios:
+                found[direction] = {"mean": flow.await_ms}
+        return found
+
+    def _distance(self, outcome: Outcome) -> float:
+        """Return the log of the factor between simulated and measured, of the direction that is further off."""
+        total = sum(map(len, outcome.latencies.values()))
+        worst = 0.0
+        for direction, figures in self.measured.items():
+            times = self.counted(outcome, direction)
+            if len(times) < RARE * total or not times:
+                continue
+            mine = figures_of(times)
+            both = [
+                abs(log(mine[key] / figures[key])) for key in ("mean", "p50") if figures.get(key)
+            ]
+            worst = max(worst, sum(both) / len(both))
+        return worst
+
+    def counted(self, outcome: Outcome, direction: str, *, by_program: bool = False) -> list[float]:
+        """
+        Return the simulated times of what counts as *direction*: dm counts empty flushes as writes.
+
+        *by_program*: with the time that a program waits before its request is at the volume.
+        """
+        latencies = outcome.latencies if by_program else outcome.seen
+        times = latencies[direction]
+        if (
+            direction == WRITE
+            and not self._subject.requests
+            and self._subject.context.counts_flushes
+        ):
+            return times + latencies[FLUSH]
+        return times
+
+    def self_check(self) -> dict[str, dict[str, Checked]]:
+        """Return the present layout's statistics by direction: of the likely fit, else of the nearest."""
+        fit = self.fits[0] if self.fits else self._nearest
+        if fit is None:
+            return {}
+        return {
+            direction: {
+                key: Checked(figures.get(key), value)
+                for key, value in figures_of(times).items()
+                if key != "p99"
+            }
+            for direction, figures in self.measured.items()
+            if (times := self.counted(fit.outcome, direction))
+        }
+
+    def _disagreement(self) -> str:
+        checked = [
+            f"{direction}s {check['mean'].measured:.3g} ms measured, {check['mean'].simulated:.3g} ms simulated"
+            for direction, check in self.self_check().items()
+        ]
+        advice = (
+            "record one even load with `stackmap record --trace`"
+            if not self._subject.requests
+            else "something that is not modelled delays requests"
+        )
+        return Reason(
+            "self-check",
+            f"the simulated present layout differs from the measurement ({'; '.join(checked)}): {advice}",
+        )
+
+    def latencies(self) -> dict[str, Figures]:
+        """Return the present latencies: measured, and where only the mean is, the percentiles simulated to it."""
+        likely = self.fits[0]
+        now = {}
+        for direction, figures in self.measured.items():
+            times = self.counted(likely.outcome, direction)
+            if times:
+                mine = figures_of(times)
+                factor = figures["mean"] / mine["mean"]
+                now[direction] = {
+                    key: figures.get(key, value * factor) for key, value in mine.items()
+                }
+        return now
+
+    def different(self) -> list[Fit]:
+        """Return the likely fit, and of those that differ in kind, pattern or disks the nearest and the deepest."""
+        chosen = self.fits[:1]
+        groups: dict[object, list[Fit]] = {}
+        for fit in self.fits:
+            groups.setdefault((fit.load.kind, fit.load.sequential, fit.services), []).append(fit)
+        for group in groups.values():
+            chosen += [group[0], max(group, key=lambda fit: fit.load.depth)]
+        return list({id(fit): fit for fit in chosen}.values())
+
+
+def stack_of(
+    context: VolumeContext, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
+) -> Stack:
+    """Return *layout* on *disks*; *projected*: whole, with the default bitmap; more members than disks have equal ones."""
+    size, members = context.size or (1 << 36), layout.members
+    places = [place % len(disks) for place in range(members)]
+    if projected or len(disks) == members:
+        disks, places = tuple(disks[place] for place in places), list(range(members))
+    region = context.region or (REGION_LVM if context.lvm else REGION_MD)
+    bitmap = bitmap_of(layout, region, size) if projected else context.bitmap
+    lacking = frozenset(() if projected else _missing(context, layout))
+    return Stack(
+        partial(Geometry, layout, size, lacking),
+        disks,
+        tuple(places),
+        size,
+        None if bitmap is None else bitmap.covers,
+        PERIOD,
+        managed=layout.parity > 0 or layout.copies > 1,
+    )
+
+
+def _missing(context: VolumeContext, layout: Layout) -> range:
+    """Return the members that a degraded array lacks."""
+    if "degraded" not in context.background_state:
+        return range(0)
+    return range(min(len(context.members), layout.members - 1), layout.members)
+
+
+def _whole(size: float) -> int:
+    """Return *size* in whole sectors."""
+    return max(512, round(size / 512) * 512)
+
+
+def figures_of(times: Sequence[float]) -> Figures:
+    """Return the statistics of *times*, which are seconds and not empty, in milliseconds."""
+    shares = [share for share in STATISTICS.values() if share is not None]
+    found = [sum(times) / len(times), *percentiles(times, shares)]
+    return {key: value * MILLI for key, value in zip(STATISTICS, found, strict=True)}
