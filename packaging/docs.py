@@ -1,11 +1,11 @@
 r"""
 Write the generated parts of the documentation: ``./run docs``.
 
-Options, columns, metrics, corrections, rules and exit statuses are written once, in the program. This makes the
-lists of the manual pages, the table of exit statuses in ``README.md`` and the words of the completion from them.
+Options, columns, metrics, corrections, rules and exit statuses are defined once, in the program. This script
+writes them to the lists in the manual pages, the table of exit statuses in ``README.md`` and the completion's words.
 
-A generated part of a page lies between ``.\" made by ./run docs: NAME`` and ``.\" end``. An entry of it may have
-more to say below ``.\" by hand``: those lines stay. All other text of a page is written by hand.
+A generated part of a page is between ``.\" made by ./run docs: NAME`` and ``.\" end``. The lines of an
+entry below ``.\" by hand`` are kept. All other text of a page is written by hand.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from stackmap.api import live as live
     from stackmap.api import open as open
     from stackmap.errors import StackmapError as StackmapError
-    from stackmap.features.whatif.api import whatif as whatif
 
 __version__ = "0.1.0"
 API = ("StackmapError", "blame", "corrected", "findings", "layers", "live", "open")

@@ -87,7 +87,7 @@ def blame(topology: Topology, interval: Interval, name: str) -> list[Blame]:
 
 
 def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> list[Finding]:
-    """Return what is slow and why, worst first; with *names*, only in their stacks."""
+    """Return the findings, the worst first; with *names*, only those in their stacks."""
     topology, steady = with_first_topology(intervals)
     part = topology.select(find_all(topology, names)) if names else topology
     return rules.findings(measured_context(topology, list(steady)), part)

@@ -274,7 +274,7 @@ def test_disks_that_are_programs_files_or_memory(name, merges):
     ],
 )
 def test_no_edge_of_sysfs_is_lost(table, below, is_understood):
-    """Whatever the words of a table are: what they do not name is below all the same, and that is said."""
+    """A device in slaves/ that the table does not name is still an edge, and is reported as unknown."""
     files = block("sda", "8:0") | mapped(1, "vg-pool_vdata", "LVM-x-vdata", below=("sda",))
     files |= mapped(0, "top", "", below=below)
     commands = {

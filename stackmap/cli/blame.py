@@ -57,7 +57,7 @@ class Counting(Protocol):
     """What a feature counts during the measurement."""
 
     def read(self) -> Counted:
-        """Return what was counted since the previous call."""
+        """Return the counts since the previous call."""
 
 
 Addition = Callable[["Session", "MeasuringOptions"], AbstractContextManager[Counting]]

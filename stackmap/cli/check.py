@@ -71,7 +71,7 @@ def command(
 
 
 def setup_problems(session: Session, topology: Topology) -> Iterator[Finding]:
-    """Yield what ``check`` finds on *topology* that no rule about a load reports."""
+    """Yield the findings of ``check`` on *topology* that no rule about a load reports."""
     for each in checks(_context(session, topology)):
         if not each.rule.needs_load and each.severity is not Severity.GOOD:
             yield each

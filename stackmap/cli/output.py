@@ -22,7 +22,7 @@ STDOUT = "standard output"
 LINES_AT_ONCE = 10_000
 FORM = "stackmap.form"  # in click's meta: the option that chose the form of the output
 CSV, MARKDOWN = "--csv", "--markdown"
-WRITER = "stackmap.csv"  # in click's meta: the writer of CSV, which knows what it wrote before
+WRITER = "stackmap.csv"  # key in click's meta of the CSV writer, which remembers its headings
 CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
 

@@ -137,7 +137,7 @@ def until_interrupted(
 
 
 def _tell_partial(measured: Average, count: int | None) -> None:
-    """Say what part of *count* intervals was measured; nothing where all were, or none was asked for."""
+    """Report how many of *count* intervals were measured; nothing if all were, or if no count was given."""
     if not measured.count:
         tell("interrupted before anything was measured")
     elif measured.count == 1 and count == 1:

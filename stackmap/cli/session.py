@@ -91,7 +91,7 @@ class Session:
         resolution: Resolution | None = None,
     ) -> Measurement:
         """
-        Return what *options* measure; say on stderr what is missing or unknown.
+        Return the measurement that *options* select; report missing and unknown parts on stderr.
 
         *each*: every interval will be examined, on this machine by default so many.
         """

@@ -58,13 +58,13 @@ class Table:
         return [(word, row.help) for row in rows for word in row.words if word.startswith("-")]
 
     def value_of(self, command: str, word: str) -> str:
-        """Return what follows the option *word*, or the last one of ``-tJ``; "" for nothing."""
+        """Return the kind of value of the option *word*, or of the last one of ``-tJ``; "" for none."""
         name = word if word.startswith("--") else f"-{word[-1:]}"
         rows = (row for row in self._rows if row.command == command and name in row.words)
         return next((row.value for row in rows), "")
 
     def argument(self, command: str, place: int) -> str:
-        """Return what the argument at *place* is; "" for anything, or if there is none."""
+        """Return the kind of argument at *place*; "" for any, or if there is none."""
         rows = [row for row in self._rows if row.command == command and row.words[0].isdigit()]
         kinds = [row.value for row in rows]
         if place >= len(kinds) and not (kinds and kinds[-1].startswith(REPEATED)):
@@ -108,7 +108,7 @@ class Line(NamedTuple):
 
 
 def read_line(table: Table, words: list[str]) -> Line:
-    """Return what *words* say; unknown options have no value."""
+    """Return the parsed *words*; unknown options have no value."""
     command, capture, option, awaited = "", "", "", None
     arguments: list[str] = []
     for word in _joined(words):

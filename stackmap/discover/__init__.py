@@ -58,7 +58,7 @@ class TopologyParts(NamedTuple):
 
 
 def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
-    """Return what the topology of the devices *found* is made of."""
+    """Return the parts of the topology of the devices *found*."""
     member_states = {name: state for each in found for name, state in each.states.items()}
     users = device_uses(scan, found)
     devices = [

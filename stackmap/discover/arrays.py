@@ -47,7 +47,7 @@ def read(scan: Scan, block: Block) -> Discovered:
 
 
 def _uncertainties(scan: Scan, array: Array, members: Collection[Member]) -> Iterator[str]:
-    """Yield what the input lacks of *array* and its *members*."""
+    """Yield the facts on *array* and its *members* that the input lacks."""
     if array.attributes["level"] == "raid10" and array.layout is None:
         yield NO_LAYOUT
     if scan.partial and not members:

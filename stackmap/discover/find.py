@@ -103,7 +103,7 @@ def _similar(topology: Topology, name: str) -> str:
 
 
 def _names(device: Device) -> Iterator[str]:
-    """Yield the names that people use for *device*: what it is called, its VG, where it is mounted."""
+    """Yield the names that people use for *device*: its titles, VG and mount points."""
     group, _, volume = device.label.partition("/")
     names = (device.name, device.label, group, volume, device.facts.get("alias", ""))
     yield from filter(None, (*names, *(use.name for use in device.uses)))

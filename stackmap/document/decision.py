@@ -36,7 +36,7 @@ def action(topology: Topology, finding: Finding) -> str:
 
 
 def first_line(judged: Judged) -> str:
-    """Return what ``explain`` begins with; an episode without a cause is no all-clear."""
+    """Return the first line of ``explain``; an episode without a cause is no all-clear."""
     topology, decision = judged.context.topology, judged.decide()
     if not decision.causes and judged.times and judged.times.found:
         return UNEXPLAINED
@@ -68,7 +68,7 @@ def _then(topology: Topology, decision: Decision) -> str:
 
 
 def has_to_wait(topology: Topology, decision: Decision, finding: Finding) -> bool:
-    """Whether *finding* is about the layout of a load that a device below slows, whatever the layout is."""
+    """Whether *finding* is about the layout, while a device below slows the load on any layout."""
     if finding.rule.outcome is not Outcome.LAYOUT or not finding.rule.needs_load:
         return False
     stack = topology.with_all_below(finding.device) if finding.device in topology else ()
@@ -76,7 +76,7 @@ def has_to_wait(topology: Topology, decision: Decision, finding: Finding) -> boo
 
 
 def before_converting(topology: Topology, decision: Decision) -> str:
-    """Return what to do before another layout is worth deciding about; "" if nothing stands against it."""
+    """Return what to do before a change of layout is decided; "" if nothing is in the way."""
     if not decision.before_layout:
         return ""
     first = decision.before_layout[0]

@@ -45,7 +45,7 @@ def explain_document(
     judged: Judged, doubt: str = "", which: str = "", *, why: bool = False
 ) -> list[doc.Block]:
     """
-    Return what to do first, the verdict, a card per finding, the worst first, and what could not be judged.
+    Return the first step, the verdict, a card per finding, the worst first, and the open questions.
 
     Problems of the setup come last, critical ones first. *doubt*: why the figures may be those of another
     machine. *which*: the interval, if it is one of several. *why*: also why questions are open.
@@ -206,7 +206,7 @@ def _counted(count: int, severity: Severity) -> str:
 
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
-    """Return one part per rule, in the order of ids: what it detects, its thresholds and its source."""
+    """Return one part per rule, in the order of ids: its condition, thresholds and source."""
     return [
         doc.Part(
             f"{rule.id} {rule.name}: {rule.severity}",

@@ -35,7 +35,7 @@ def costs(stack: StackFigures) -> list[str]:
 
 def at_disks(stack: StackFigures) -> tuple[str, float | None, str]:
     """
-    Return what the disks moved: "byte written" or "byte read", bytes per such byte, and the causes.
+    Return "byte written" or "byte read", the disks' bytes per such byte, and their causes.
 
     Per byte written without the data that was read. None where it is unknown, or
     background work runs; the causes are "" where there is nothing but data.

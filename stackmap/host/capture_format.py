@@ -38,11 +38,11 @@ def refusal_of(error: SourceError) -> Refusal:
     return Refusal(kind, str(error))
 
 
-LATE = 5.0  # seconds after the first sample from which on an answer is said to be late
+LATE = 5.0  # seconds after the first sample; an answer that takes longer is reported
 
 
 def late_answer(what: str, seconds: float | None) -> str:
-    """Return that *what* was answered *seconds* after the first sample; None: not at all."""
+    """Return a sentence: *what* was answered *seconds* after the first sample; None: no answer."""
     if seconds is None:
         return f"{what}: no answer while it was recorded"
     return f"{what}: answered {seconds:.1f} s after the first sample"

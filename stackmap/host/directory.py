@@ -1,5 +1,5 @@
 """
-Files that are written: in a directory held by its descriptor, whatever others rename or plant.
+Files that are written: in a directory held by its descriptor, safe from renamed and planted paths.
 
 ``OutputFile`` is the only writer of output files: a new regular file, complete or not there.
 """
@@ -229,7 +229,7 @@ class OutputFile:
     """
     The file to write at *path*; ``OutputRefused`` if something is there that must not be replaced.
 
-    *force*: replace a regular file. *mode*: permissions, whatever the umask.
+    *force*: replace a regular file. *mode*: permissions; the umask is ignored.
     """
 
     def __init__(self, path: str, *, force: bool = False, mode: int = PRIVATE_FILE) -> None:

@@ -20,13 +20,13 @@ def is_sar_file(begin: bytes) -> bool:
 
 
 def readable(text: BinaryIO, *, rewindable: bool) -> BinaryIO:
-    """Return *text*; of a binary file of sar what sadf prints of it, and if *rewindable* the content of a pipe."""
+    """Return *text*; for a binary file of sar the output of sadf; if *rewindable*, a pipe's content in memory."""
     if text.seekable():
         try:
             # Not through the buffer: read1 would then return what is in it, and no whole chunk.
             begin = os.pread(text.fileno(), 2, 0)
         except OSError:
-            return text  # whoever reads on says why
+            return text  # the reader of the text reports the error
         return BytesIO(_by_sadf(text.name)) if is_sar_file(begin) else text
     return BytesIO(text.read()) if rewindable else text
 

@@ -1,5 +1,5 @@
 """
-The ledger: what each layer sent to the next, for whom and why. Pure functions of a topology and an interval.
+The ledger: the traffic from each layer to the next, by owner and cause. Pure functions of a topology and an interval.
 
 ``ledger.Ledger`` is the room's one door: the traffic of one interval, worked out when it is needed. Start
 there, then ``sent`` (what a device sent down), ``ownership`` (which part belongs to one volume) and ``rows``

@@ -86,7 +86,7 @@ class LayerFigures:
     @cached_property
     def iops_amplification(self) -> Ratios:
         """Arrivals per completion at the top."""
-        # At the top itself it is 1, whatever merges there: coalescing has that.
+        # At the top itself it is 1; merging there is in coalescing.
         at_top = self.share == self._head
         return {
             d: ratio(self._head.part(d).ios if at_top else self.share.part(d).arrivals, done)

@@ -1,5 +1,5 @@
 """
-What the status of a device shows: missing members, work of its own, and what its target counted.
+The state of a device: missing members, background work, and its target's own counters.
 
 While such work runs (resync, check, reshape, merge), the I/O of the devices below is not the
 workload's alone, and ratios to the workload mean nothing. That state is read with the topology; the
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a tree has no interval, and starts without dataclasses
 
 FAILED = ("failed", "faulty", "missing")
 
-# By the kernel's name of the work (md's sync_action, dm-raid's status): what it does below.
+# The I/O below, by the kernel's name of the work (md's sync_action, dm-raid's status).
 WORK = {
     "resync": "it reads all members and writes what differs",
     "recover": "it writes a new member from the others",

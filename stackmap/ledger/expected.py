@@ -59,7 +59,7 @@ def _of_layout(layout: Layout) -> Expected:
 
 
 def _degraded(layout: Layout, missing: int) -> Expected:
-    """Return what RAID arithmetic says of an array that lacks *missing* members, for random requests."""
+    """Return the amplification of random requests, by RAID arithmetic, for an array that lacks *missing* members."""
     present = 1 - missing / layout.members
     if layout.parity:
         read = present + (1 - present) * layout.data

@@ -201,7 +201,7 @@ def parity_reads(volume: Traffic, below: Traffic) -> Traffic:
     Return the reads *below* that the volume's writes caused.
 
     They are the bytes read beyond the volume's own, in pages: md reads for
-    parity page by page, whatever the size of a request.
+    parity page by page, for requests of any size.
     """
     if volume.bytes is None or below.bytes is None:
         return Traffic()

@@ -72,7 +72,7 @@ def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
 
 
 def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Cause:
-    """Return the cause of what *device* moves below beyond what its layout needs; *reads*: it was read."""
+    """Return the cause of the I/O of *device* below that its layout does not need; *reads*: it was read."""
     if is_working(device):
         return Cause.RESYNC
     if device.layout is not None and device.layout.parity:
@@ -194,7 +194,7 @@ class StackRows:
         )
 
     def _beyond(self, name: str, direction: str, figure: str) -> float:
-        """Return the share, 0…1, of *figure* below *name* beyond what its layout needs; 0 if unknown."""
+        """Return the share, 0…1, of *figure* below *name* that its layout does not need; 0 if unknown."""
         asked = getattr(self._shares[name].part(direction), figure)
         moved = getattr(self._below(name, direction), figure)
         if asked is None or not moved:

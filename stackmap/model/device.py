@@ -1,5 +1,5 @@
 """
-A block device: its names, kind, state, settings and users, and what it reports about itself at an instant.
+A block device: its names, kind, state, settings and users, and its own report at an instant.
 
 Status is that of device-mapper targets, md arrays and md's threads.
 """

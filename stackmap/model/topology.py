@@ -255,7 +255,7 @@ class Topology:
         edges: Mapping[str, tuple[Edge, ...]],
         other: Callable[[Edge], str],
     ) -> list[str]:
-        """Return what *starts* reach, each after everything that leads to it (reverse postorder)."""
+        """Return the devices that *starts* reach, each after all devices that lead to it (reverse postorder)."""
         done: list[str] = []
         entered: set[str] = set()
         for start in reversed(starts):

@@ -4,7 +4,7 @@ import re
 
 from stackmap.errors import UsageError
 
-SECTOR = 512  # of the kernel, device-mapper and sysstat, whatever a disk's own sector size
+SECTOR = 512  # of the kernel, device-mapper and sysstat, for any sector size of a disk
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 _SIZE = r"([0-9]{1,6})([mgt])(?:i?b)?"
 _BYTES = {"m": MIB, "g": GIB, "t": 1024 * GIB}

@@ -245,7 +245,7 @@ def explain_json(judged: Judged) -> dict[str, object]:
 def decision_json(
     topology: Topology, decision: Decision, open_questions: Sequence[Unjudged] = ()
 ) -> dict[str, object]:
-    """Return what to do first and why, then the other causes; ``waits``: what has to wait for it."""
+    """Return the first step and its cause, then the other causes; ``waits``: whether one has to wait for it."""
     first, *then = decision.causes or (None,)
     return {
         "first": safe(what_to_do_first(topology, decision, open_questions)),

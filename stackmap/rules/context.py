@@ -1,4 +1,4 @@
-"""What the rules judge: a topology, an interval of load on it, and what it is compared with."""
+"""The input of the rules: a topology, an interval of load on it, and the baseline."""
 
 from __future__ import annotations
 

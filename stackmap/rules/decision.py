@@ -37,7 +37,7 @@ class Decision(NamedTuple):
     """
     The findings that need action, in the order in which to act.
 
-    ``before_layout``: those that explain the wait whatever the layout is; act on them and measure again
+    ``before_layout``: those that explain the wait on any layout; act on them and measure again
     before a conversion.
     """
 
@@ -56,7 +56,7 @@ class Decision(NamedTuple):
 
 
 def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> Decision:
-    """Return what to do first about the devices of the stack of *name*, "" for all devices."""
+    """Return the first step for the devices of the stack of *name*, "" for all devices."""
     stack = topology.with_all_below(name) if name else topology
     causes = tuple(
         finding
@@ -101,7 +101,7 @@ class Judged(NamedTuple):
         return not {each.question for each in self.open_questions} & {LOAD, DISKS}
 
     def decide(self, name: str = "") -> Decision:
-        """Return what to do first about the stack of *name*, "" for all: what holds all the time, else the worst episode."""
+        """Return the first step for the stack of *name*, "" for all: the lasting cause, otherwise that of the worst episode."""
         always = decide(self.context.topology, self.ordered, name)
         if always.causes or not self.times or not self.times.found:
             return always
@@ -116,7 +116,7 @@ def judge(
     baseline: Interval | None = None,
     part: Topology | None = None,
 ) -> Judged:
-    """Return what the rules find on *part* (None: all) of *topology* in *intervals*; without any, its state."""
+    """Return the findings on *part* (None: all) of *topology* in *intervals*; without intervals, those of its state."""
     if intervals:
         context = measured_context(topology, intervals, baseline, limits)
     else:

@@ -1,5 +1,5 @@
 """
-Is a disk slow by itself, whatever the load? Compared with the most time that a healthy one needs.
+Is a disk slow by itself, at any load? Compared with the most time that a healthy one needs.
 
 Spinning disks: a seek and half a rotation take 12 to 15 ms at 5,400 to 7,200
 rpm, and the slowest zones transfer 100 MB/s. Flash: reads and cached writes

@@ -64,7 +64,7 @@ def hung(context: Context, limits: Limits) -> Found:
 
 
 def _look(context: Context, device: Device, suspended: list[str]) -> str:
-    """Return what to do about a *device* that hangs."""
+    """Return the advice for a *device* that hangs."""
     if suspended:
         return f"Find out who suspended {suspended[-1]}, then run dmsetup resume on it."
     far = far_side(device)

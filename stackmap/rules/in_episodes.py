@@ -63,7 +63,7 @@ def judge_moment(
     baseline: Interval | None = None,
     part: Topology | None = None,
 ) -> Judged:
-    """Return what the rules find at *time*, compared with the usual time of *series*."""
+    """Return the findings at *time*, compared with the usual time of *series*."""
     clock = series.clock()
     around = NEAR if clock.pace < NEAR else 0.0
     first = bisect_left(clock.ends, time - around)

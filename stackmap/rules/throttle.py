@@ -47,7 +47,7 @@ def _at_cap(
     direction, _, unit = kind.partition("_")
     if limit.uses:
         rates, beyond = [use.done.get(kind, 0.0) for use in limit.uses], inf
-    else:  # not counted: the device's total shows it only if nobody else uses the device
+    else:  # not counted per group: the total of the device shows it only without other users
         parts = context.series or (context.interval,)
         flows = (p.loads[limit.device].flow(direction) for p in parts if limit.device in p.loads)
         rates, beyond = [getattr(flow, unit) or 0.0 for flow in flows], cap / near

@@ -63,7 +63,7 @@ def _identity_between(
 
 
 def topology_events(before: Topology, after: Topology, changes: UeventDelta) -> Iterator[str]:
-    """Yield what happened to devices that stayed, and whether uevents were lost."""
+    """Yield the changes of devices that stayed, and whether uevents were lost."""
     # A source that refused in only one of the two surveys changed nothing: compare its facts only
     # between two surveys with the same refusals.
     same_refusals = before.unknown == after.unknown

@@ -69,7 +69,7 @@ class CapMeter:
 
     @property
     def limits(self) -> tuple[IoLimit, ...]:
-        """The caps, each with what its owner did so far."""
+        """The caps, each with the I/O of its owner so far."""
         return tuple(cap._replace(uses=tuple(self._uses[cap])) for cap in self._caps)
 
     def over(self, intervals: Iterable[Interval]) -> Iterator[Interval]:

@@ -55,7 +55,7 @@ class TableLayout:
         self.notes = self._notes()
 
     def in_unit(self, unit: float) -> TableLayout:
-        """Return this layout with bytes in *unit*, whatever the names say."""
+        """Return this layout with bytes in *unit*; the units in names are ignored."""
         return TableLayout(
             self.names,
             {
@@ -93,7 +93,7 @@ class TableLayout:
         return [*read, *write, *discard, *flush, *whole, aqu, shares]
 
     def _whole(self, columns: Sequence[Figures], read: Columns, write: Columns) -> Columns:
-        """Return what only the columns of both directions together say."""
+        """Return the figures of the columns that have both directions together."""
         spots = self.spots["whole"]
         ios, merges, size, wait = spots.flows(columns)
         sent = sums(read[0], write[0]) if ios is None else ios

@@ -1,7 +1,7 @@
 """
 What was staged is what the first finding says, and a healthy load has no warning.
 
-The scenario names what it stages: an outcome, or "-" for a healthy load.
+The scenario has the expected outcome, or "-" for a healthy load.
 """
 
 from __future__ import annotations

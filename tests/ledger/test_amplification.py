@@ -281,7 +281,7 @@ def test_what_does_not_close_is_told_by_the_bytes():
     ],
 )
 def test_pieces_that_md_counts_are_put_together(pieces, size, accounted):
-    """From about Linux 7.1 md cuts requests at the full stripe that its queue reports; its row keeps what it counted."""
+    """From about Linux 7.1 md splits requests at full stripes; the row of the array has md's own counters."""
     queue = Queue(boundary=192 << 10)
     array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), queue=queue)
     edges = [Edge("lv", "md0", Role.DATA), *(Edge("md0", disk, Role.DATA) for disk in DISKS)]

@@ -181,7 +181,7 @@ def _judged(figures: tuple[FigureComparison, ...]) -> tuple[FigureComparison, ..
 
 
 def _warnings(old: StackRecord, new: StackRecord, differences: Sequence[str]) -> Iterator[str]:
-    """Yield what makes the two less comparable; *differences*: how the loads differ."""
+    """Yield the reasons that make the two less comparable; *differences*: how the loads differ."""
     before, after = old.recording, new.recording
     for name, recording in (("before", before), ("after", after)):
         for work in recording.work:

@@ -171,7 +171,7 @@ def _load(stack: StackComparison) -> str:
 
 
 def _limited_by_volume(stack: StackComparison) -> Iterator[str]:
-    """Yield what another request rate at a similar queue depth means: a closed loop."""
+    """Yield the meaning of another request rate at a similar queue depth: a closed loop."""
     changes = {each.figure.key: each for each in stack.load if each.direction == "total"}
     requests, queue = changes.get("rate"), changes.get("queue")
     if requests is None or queue is None or requests.change is None or queue.change is None:
@@ -275,7 +275,7 @@ def factor(ratio: float, *, as_factor: bool = False) -> str:
 
 
 def document(comparison: Comparison) -> Iterator[Block]:
-    """Yield what ``compare`` prints: the volumes, the conclusions first, and then what was compared."""
+    """Yield the blocks of ``compare``: the volumes, the conclusions, then the comparison."""
     for stack in comparison.stacks:
         yield Headline(_title(stack))
         first, *others = conclusions(stack)

@@ -249,7 +249,7 @@ def _of_batch(
 
 def _costs(ledger: Ledger, top: str, data: Share) -> dict[Sum, float | None]:
     """
-    Return what the disks moved and completed for *top*, and for its writes: all writes and the reads they caused.
+    Return the disks' I/O for *top*, and for its writes: all writes and the reads they caused.
 
     Where a cause is unknown, such as a bitmap that the input lacks, all that is known: *data*, with parity.
     """

@@ -96,7 +96,7 @@ def _data(senders: Senders, word: str, names: Sequence[str]) -> Iterator[Weight]
 
 
 def _metadata(senders: Senders, levels: list[Layer]) -> Iterator[Weight]:
-    """Yield what metadata and journals did at the disks."""
+    """Yield the I/O of metadata and journals at the disks."""
     last = levels[-1]
     beside = {s for name in last.devices for s in senders.of_metadata(name) or ()}
     for name in last.metadata:
@@ -214,7 +214,7 @@ class Senders:
 
     def _own(self, name: str) -> Names | None:
         device = self.topology[name]
-        if is_pool(device):  # its own counters do not move: what its volumes sent
+        if is_pool(device):  # its own counters do not move: those of its volumes count
             found = {edge.above for edge in self.topology.above(name)}
             return frozenset(found) or None
         unusable = uncounted(self.topology, device) or counted_twice(self.topology, device) is None

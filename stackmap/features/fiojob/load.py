@@ -38,7 +38,7 @@ FULL = 0.5  # of the bytes in full stripes, by requests smaller than a stripe
 
 @dataclass(frozen=True, slots=True)
 class AccessPattern:
-    """``sequential``: the estimated share of sequential requests, 0…1; ``evidence``: what it is based on."""
+    """``sequential``: the estimated share of sequential requests, 0…1; ``evidence``: the reason for it."""
 
     sequential: float
     evidence: str

@@ -32,7 +32,7 @@ COUNT = 10  # intervals of a second on a live machine
 
 
 def _judged(measured: Measurement) -> Judged | None:
-    """Return what the rules find in the samples; None without any."""
+    """Return the findings in the samples; None without samples."""
     caps = CapMeter(measured.source.host, measured.topology)
     try:
         intervals = tuple(caps.over(measured.intervals()))

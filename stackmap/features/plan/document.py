@@ -28,7 +28,7 @@ SCHEMA = "stackmap.plan/1"
 
 
 def document(context: PlanContext, chosen: Outcome, others: Sequence[Outcome]) -> Iterator[Block]:
-    """Yield what ``plan`` prints: the change of layout, and how to make it."""
+    """Yield the blocks of ``plan``: the change of layout and its steps."""
     if chosen.plan is None:
         return
     now, then = _layout(context.target.layout), _layout(chosen.plan.result)
@@ -168,7 +168,7 @@ def numbers(marked: Sequence[bool]) -> str:
 
 
 def _card(step: Step, number: int, key: str) -> Card:
-    """Return a step: what it does, the risk and the way back; each command alone on a line."""
+    """Return a step: its effect, risk and undo; one command per line."""
     blocks: list[Block] = [Paragraph(each, "May print:") for each in announced(step.command)]
     blocks.append(Command(step.line))
     if step.risks != NOTHING:

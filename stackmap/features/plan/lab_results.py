@@ -92,7 +92,7 @@ def _where(kernels: Kernels, tools: str) -> str:
 
 
 class Warned(NamedTuple):
-    """A warning of LVM's: how it begins, what it means, and the words of commands that may print it."""
+    """A warning of LVM: its beginning, its meaning, and words of the commands that print it."""
 
     begins: str
     means: str

@@ -1,5 +1,5 @@
 """
-What a plan is made from, and what it is: the stack with the requested layout, and steps with their risks and undo.
+A plan and its inputs: the stack with the requested layout; steps with their risks and undo.
 
 ``PlanContext`` has the stack and the space that LVM and md report. A strategy makes a ``Plan`` of it: ``Step`` by
 ``Step``, each a command with its risk and how to undo it.
@@ -263,7 +263,7 @@ class Plan:
     """
     The steps to ``result``.
 
-    ``checked`` and ``unchecked``: what stackmap verified and what it could not. ``guard``: the checks of the
+    ``checked`` and ``unchecked``: the conditions that stackmap verified, and the others. ``guard``: the checks of the
     first step. ``suspects``: each step that names a slow or hanging disk, by its number, and the disk.
     """
 

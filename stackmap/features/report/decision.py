@@ -77,7 +77,7 @@ def _problem(report: Report, stack: StackFigures) -> str:
 
 
 def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
-    """Return what to do first: before a conversion, what slows the disks whatever the layout is."""
+    """Return what to do first: before a conversion, the causes of the wait that no layout changes."""
     top = proposals[0].top if proposals else ""
     decision = report.judged.decide(top)
     if before := before_converting(report.topology, decision):
@@ -116,7 +116,7 @@ def safety_of(layout: Layout | None) -> str:
 
 
 def _change(proposal: Proposal, several: bool) -> Iterator[Block]:
-    """Yield what the proposed layout gives and what it takes."""
+    """Yield the expected benefit and the cost of the proposed layout."""
     mark = f" {proposal.wish}" if several else ""
     yield Paragraph(paragraph((_gain(proposal), NO_TIME)), f"What it gives{mark}:")
     yield Paragraph(paragraph(_takes(proposal)), f"What it takes{mark}:")
@@ -204,7 +204,7 @@ def _risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
 
 
 def _not_judged(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
-    """Yield what neither the rules nor the plan could judge."""
+    """Yield the questions that neither the rules nor the plan could judge."""
     asked = [each.question.subject for each in report.open_questions]
     plans = [each.plan for each in proposals if each.plan is not None]
     asked += [each.partition(":")[0] for plan in plans for each in plan.unchecked if ":" in each]

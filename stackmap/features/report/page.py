@@ -119,7 +119,7 @@ def _stack(stack: StackFigures) -> Iterator[doc.Block]:
 
 
 def _findings(report: Report) -> Iterator[doc.Block]:
-    """Yield what could not be judged and one card per finding, the worst first."""
+    """Yield the open questions and one card per finding, the worst first."""
     yield doc.Paragraph(FINDINGS_INTRO if report.findings else NO_FINDINGS)
     yield from (open_question(report.topology, each) for each in report.open_questions)
     for number, each in enumerate(report.findings):
@@ -271,7 +271,7 @@ def _estimates(report: Report) -> Iterator[str]:
 
 
 def _caveats(report: Report) -> Iterator[str]:
-    """Yield what weakens the figures; caveats of findings are in their cards."""
+    """Yield the caveats of the figures; those of findings are in their cards."""
     for stack in report.stacks:
         for figures in stack.layers:
             where = f"{stack.top.full_title}, {figures.layer.word}"

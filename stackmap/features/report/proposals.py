@@ -243,7 +243,7 @@ def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]
 
 def _on_shared_disks(report: Report, projection: Projection) -> str:
     """
-    Return what each disk would serve in all, now and then.
+    Return the total load per disk, now and on the other layout.
 
     "" where the disks have no other users, or nothing is projected. The figure
     is per disk, because the disks of a layout with more members are not chosen yet.

@@ -1,7 +1,7 @@
 """
-The first section: what is wrong, what is proposed and what it would change.
+The first section: the problem, the proposal and its effect.
 
-It begins with the stack in sentences and key figures: what it is, its load, its cost at the disks.
+It begins with the stack in sentences and key figures: layout, load, cost at the disks.
 """
 
 from __future__ import annotations

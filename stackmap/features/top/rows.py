@@ -152,7 +152,7 @@ def _disks(moment: Moment, state: State) -> list[Row]:
 
 
 def _services(moment: Moment, state: State) -> list[Row]:
-    """Return a row per user and device: what its control group sent there, or the load of the device."""
+    """Return a row per user and device: the I/O of its control group there, or the load of the device."""
     topology, groups = moment.topology, moment.groups or ()
     users = {(use.kind, use.name, name): use for name, use in moment.scope.users}
     counted = {each.who for each in groups}

@@ -1,4 +1,4 @@
-"""The terminal in full-screen mode, with curses: keys in, styled lines out. It is restored whatever happens."""
+"""The terminal in full-screen mode, with curses: keys in, styled lines out. It is restored on every exit."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def _self_check(rows: RowUpdates) -> str:
 
 
 def _limits(trace: Trace) -> Iterator[Block]:
-    """Yield what is missing, the cost of the trace, and the hits that it lost."""
+    """Yield the missing figures, the cost of the trace, and the lost hits."""
     record = trace.record
     for note in record.notes:
         yield Paragraph(note, "note:")

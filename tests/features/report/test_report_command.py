@@ -174,7 +174,7 @@ def test_every_course_of_requests_has_its_figures_in_words(name):
 
 
 def test_the_first_screen_is_one_decision():
-    """The wait, before and after, what to do first, what it takes; every other section is folded, without a script."""
+    """The page begins with the wait before and after, the first step and the cost; other sections are folded, without a script."""
     result = run([*VGHDD, "report", "vm-disk1", "--to", "raid10", "-o", "-"])
     decision, *others = re.findall(r"<section.*?</section>", result.stdout, re.DOTALL)
     first = decision.partition("<details>")[0]

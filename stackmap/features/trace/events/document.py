@@ -31,7 +31,7 @@ LEGEND = (
 def request_blocks(
     topology: Topology, requests: Iterable[Request], start: float, *, follow: bool
 ) -> list[Block]:
-    """Return *requests*, a line each; with *follow*, below each what it caused. *start*: the time of 0 s."""
+    """Return a line per request; with *follow*, the requests that it caused below it. *start*: the time of 0 s."""
     rows = [row for each in requests for row in _rows(topology, [each], start, follow=follow)]
     return [Table("requests", COLUMNS, (Rows(tuple(rows)),), legend=LEGEND)] if rows else []
 
@@ -67,7 +67,7 @@ def _rows(
 
 
 def _below(alike: Sequence[Request]) -> Iterator[tuple[list[Request], bool]]:
-    """Yield what *alike* caused, pages of one member together; and whether it is shown elsewhere."""
+    """Yield the requests that *alike* caused, pages of one member together; and whether they are shown elsewhere."""
     causes = {*alike, *(cause for each in alike for cause in each.causes)}
     groups: dict[object, list[Request]] = {}
     for below in dict.fromkeys(each for request in alike for each in request.caused()):
@@ -127,7 +127,7 @@ SCHEMA = "stackmap.trace/1"
 def requests_json(
     topology: Topology, requests: Iterable[Request], start: float, *, follow: bool
 ) -> Iterator[dict[str, object]]:
-    """Yield each of *requests*; with *follow*, after each what it caused, every request once."""
+    """Yield each of *requests*; with *follow*, each is followed by the requests that it caused, every request once."""
     for request in requests:
         yield _request(topology, request, start)
         if follow:

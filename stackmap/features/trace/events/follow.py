@@ -3,7 +3,7 @@ Join events of the block layer: which request above caused which below.
 
 - A device-mapper target, md and a partition report each remap, just before the request below is queued.
 - LVM's RAID reports none, and md none for parity: ``derived`` finds the cause by the layout.
-- A disk merges requests: what it dispatches is matched to what was queued by sector.
+- A disk merges requests: dispatched requests are matched to queued ones by sector.
 
 A completion has no reference to its request. The kernel advances a request while it works on it,
 so only its last sector stays the same.

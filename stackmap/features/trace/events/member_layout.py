@@ -41,7 +41,7 @@ def places(
     layout: Layout, size: int | None, member: int | None, start: int, sectors: int
 ) -> Iterator[Place]:
     """
-    Yield what *sectors* from *start* of a member hold, chunk by chunk.
+    Yield the contents of *sectors* from *start* of a member, chunk by chunk.
 
     *member*: its slot; None if unknown, as in a degraded array. *size*: sectors of the array.
     """

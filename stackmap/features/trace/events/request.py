@@ -1,4 +1,4 @@
-"""A request at one layer, with what caused it and what it caused; those in flight on a device; and their totals."""
+"""A request at one layer, with its causes and effects; the requests in flight on a device; and their totals."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Request:
         return self.operation == "flush" or self.flags[:1] == "F"
 
     def caused(self) -> Iterator[Request]:
-        """Yield what it caused one layer below; what was merged is replaced by what was dispatched."""
+        """Yield the requests that it caused one layer below; a merged request is replaced by the one dispatched."""
         for below in self.below:
             sent = [each for each in below.below if each.how == MERGED]
             yield from sent or [below]
