@@ -154,7 +154,7 @@ in_memory() {
     python=$(readlink -f "$(command -v python)")
     site=$(python -c 'import click, os; print(os.path.dirname(os.path.dirname(click.__file__)))')
     # Of the environment only what stackmap runs with: what its developers need is 300 MB.
-    (cd "$site" && over_memory "$site" click pyudev _distutils_hack ./tabulate* ./*.pth)
+    (cd "$site" && over_memory "$site" click pyudev _distutils_hack networkx ./tabulate* ./*.pth)
     over_memory "$(python -c 'import os; print(os.path.dirname(os.__file__))')" .
     over_memory "$(readlink -f "$LAB/../..")/stackmap" .
     for program in "$python" "$(command -v stackmap)" "$@"; do
@@ -174,7 +174,7 @@ in_memory() {
 over_memory() {
     local folder=$1; shift
     mkdir -p "/tmp/memory$folder"
-    tar -C "$folder" --exclude=test --exclude='config-*' -chf - "$@" | tar -C "/tmp/memory$folder" -xf -
+    tar -C "$folder" --exclude=test --exclude=tests --exclude='config-*' -chf - "$@" | tar -C "/tmp/memory$folder" -xf -
     mount --bind "/tmp/memory$folder" "$folder"
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.lab("all")
 
-# By the volume: of a table made by hand, and the three of dm-integrity. That of LUKS is random.
+# By the volume: of a table made by hand, and the three of dm-integrity. Those of LUKS are random.
 KEYS = {"raw": ("c0ffee11" * 8,), "signed": ("6b" * 32, "6d" * 32, "6a" * 32)}
 COMMANDS = (
     "tree",
@@ -27,7 +27,7 @@ COMMANDS = (
 
 @pytest.fixture(scope="module")
 def out(lab, kernel):
-    return lab("keys", kernel=kernel, disks=4, timeout=900, thread="single")
+    return lab("keys", kernel=kernel, disks=5, timeout=900, thread="single")
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,10 @@ def keys(out):
     """All keys that dmsetup shows; of each volume with one, they are there."""
     lines = dict(line.split(": ", 1) for line in (out / "shown").read_text().splitlines())
     (luks,) = re.findall(r" crypt aes-xts-plain64 ([0-9a-f]{128}) ", lines["luks"])
+    (authentic,) = re.findall(r" crypt \S+ ([0-9a-f]{192}) ", lines["authentic"])
     assert all(key in lines[name] for name, planted in KEYS.items() for key in planted)
     assert ":logon:cryptsetup:" in lines["ring"]
-    return [luks, *KEYS["raw"], *KEYS["signed"]]
+    return [luks, authentic, authentic[:128], authentic[128:], *KEYS["raw"], *KEYS["signed"]]
 
 
 def test_no_key_is_written(out, keys):
@@ -70,7 +71,7 @@ def test_a_capture_with_keys_is_reported_and_rewritten(out):
     said = (written / "old-check.txt").read_text()
 
     assert (written / "old-check.status").read_text().strip() == "11"
-    assert set(re.findall(r"contains a key of (\S+)", said)) == {"raw", "luks", "signed"}
+    assert set(re.findall(r"contains a key of (\S+)", said)) == {"raw", "luks", "authentic", "signed"}
     assert "stackmap --from /tmp/old record NEW" in " ".join(said.split())
     assert "cryptsetup reencrypt /dev/sdc" in " ".join(said.split())
     assert "SM931" not in (written / "new-check.txt").read_text()

@@ -1,6 +1,7 @@
 # Volumes with a key in their tables, and all that stackmap writes about them; for test_keys.py.
 . /lab/guest.sh
 modprobe -a dm_crypt dm_integrity loop
+in_memory cryptsetup dmsetup
 step() { "$@" > /tmp/said 2>&1 || { echo "!! $?: $*"; cat /tmp/said; }; }
 letters() { head -c 32 /dev/zero | tr '\0' "$1" > "/tmp/$1"; }
 letters k; letters m; letters j
@@ -18,6 +19,10 @@ macs="--integrity hmac-sha256 --integrity-key-file /tmp/k --integrity-key-size 3
 step integritysetup format -q --no-wipe $macs /dev/sdd
 # shellcheck disable=SC2086
 step integritysetup open $macs /dev/sdd signed
+# Each sector with a MAC: one key of 96 bytes in the table of crypt, for both.
+echo -n word | step cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
+    --cipher aes-xts-plain64 --integrity hmac-sha256 --integrity-no-wipe /dev/sde -
+echo -n word | step cryptsetup open --disable-keyring /dev/sde authentic
 udevadm settle
 dmsetup table --showkeys > shown
 dmsetup table > masked
