@@ -170,9 +170,10 @@ in_memory() {
     done
 }
 
-# over_memory FOLDER NAME...: these of FOLDER, and no others, from memory in its place
+# over_memory FOLDER NAME...: these of FOLDER, and no others, from memory in its place; once in a boot
 over_memory() {
     local folder=$1; shift
+    [ ! -d "/tmp/memory$folder" ] || return 0
     mkdir -p "/tmp/memory$folder"
     tar -C "$folder" --exclude=test --exclude=tests --exclude='config-*' -chf - "$@" | tar -C "/tmp/memory$folder" -xf -
     mount --bind "/tmp/memory$folder" "$folder"

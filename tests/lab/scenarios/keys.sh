@@ -8,6 +8,9 @@ letters k; letters m; letters j
 
 raw=$(printf 'c0ffee11%.0s' {1..8})
 dmsetup create raw --table "0 32768 crypt aes-xts-plain64 $raw 0 /dev/sda 0"
+# Debian builds no inlinecrypt; a module that was loaded before is used.
+! grep -q '^dm_inlinecrypt ' /proc/modules ||
+    step dmsetup create inline --table "0 32768 inlinecrypt aes-xts-plain64 $(printf 'facade42%.0s' {1..16}) 0 /dev/sda 65536"
 echo -n word | step cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/sdb -
 echo -n word | step cryptsetup open /dev/sdb ring
 echo -n word | step cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/sdc -
