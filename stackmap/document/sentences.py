@@ -8,6 +8,7 @@ from stackmap.document.wording import REQUEST, REQUESTS, number, percent, size
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.ledger.parity import Parity
 from stackmap.ledger.rows import Cause
+from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
 
@@ -211,7 +212,20 @@ def sentences(stack: StackFigures) -> list[str]:
         for direction, why in f.diagnoses.items()
         if why and f.share.part(direction).arrivals != 0
     }
-    return [sentence for sentence in remarks if sentence] + list(doubts)
+    inferred = [_inferred(each) for each in stack.unknown_targets]
+    return [sentence for sentence in remarks if sentence] + inferred + list(doubts)
+
+
+def _inferred(found: UnknownTarget) -> str:
+    """Return what counters tell of a device whose target is unknown."""
+    name, why = found.device.title, f"its target {found.device.target} is unknown"
+    if found.passes_on:
+        return f"{name} passes requests through (estimated from counters): {why}"
+    more = f"{number(found.requests, 2)} requests per request and {number(found.bytes, 2)} bytes per byte"
+    return (
+        f"{name} makes requests of its own (estimated from counters): {why}, "
+        f"and {more} arrive at {found.below.title}"
+    )
 
 
 def _expectation(stack: StackFigures) -> str:

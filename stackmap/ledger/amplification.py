@@ -28,6 +28,7 @@ from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import Layer, layers, spreading
 from stackmap.ledger.ledger import Account, Ledger, diagnosis, mismatches
 from stackmap.ledger.parity import Parity, parity_device, parity_of, parity_reads
+from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import Expected
 from stackmap.model.interval import Interval
@@ -198,6 +199,13 @@ class StackFigures:
         """Whether every device passes requests on one by one, so that all counters show whose they are."""
         below = self.ledger.topology.with_all_below(self.top.name)[1:]
         return all(map(self.ledger.sent.only_from_passthrough, below))
+
+    @property
+    def unknown_targets(self) -> list[UnknownTarget]:
+        """What counters tell of its devices with unknown targets, in tree order."""
+        told = self.ledger.sent.unknown_targets
+        stack = self.ledger.topology.with_all_below(self.top.name) if told else ()
+        return [told[name] for name in stack if name in told]
 
     @cached_property
     def spreading(self) -> tuple[Device, ...]:

@@ -20,7 +20,6 @@ from stackmap.ledger.layers import carriers
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
 from stackmap.ledger.sent import divides, is_idle
-from stackmap.model.dm_targets import passes_on
 from stackmap.model.load import Flow, ratio, total_of
 from stackmap.model.topology import Edge, Topology
 
@@ -42,18 +41,20 @@ class Loader(NamedTuple):
 
     ``tops``: the volumes it belongs to, () for what no device above sent.
     ``through``: the device that several volumes share, "" for one volume.
-    ``metadata``: metadata rather than data. ``parts``: traffic by direction.
+    ``metadata``: metadata rather than data. ``parts``: traffic by direction. ``inferred``: a device
+    with an unknown target is below it, of which only counters tell that it passes requests on.
     """
 
     tops: tuple[str, ...]
     through: str
     metadata: bool
     parts: Mapping[str, Traffic]
+    inferred: bool = False
 
     @property
     def estimated(self) -> bool:
-        """Whether a part is a range: divided over several devices by one table, or perhaps bitmap writes."""
-        return any(part.is_range for part in self.parts.values())
+        """Whether it is inferred, or a part is a range: divided by one table, or perhaps bitmap writes."""
+        return self.inferred or any(part.is_range for part in self.parts.values())
 
     @property
     def arrivals(self) -> float | None:
@@ -105,11 +106,12 @@ class Target(NamedTuple):
     part: Traffic
     of_volume: float | None
     of_device: float | None
+    inferred: bool = False
 
     @property
     def estimated(self) -> bool:
-        """Whether the traffic is a range."""
-        return self.part.is_range
+        """Whether the traffic is a range, or rests on an unknown target's counters (``inferred``)."""
+        return self.inferred or self.part.is_range
 
 
 def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
@@ -123,7 +125,8 @@ def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
         parts = {d: _sent(ledger, edge, d) for d in directions}
         if owner in loader_of:
             parts = {d: loader_of[owner].parts[d] + part for d, part in parts.items()}
-        loader_of[owner] = Loader(*owner, parts)
+        inferred = edge.below != name and ledger.sent.is_estimate(name)
+        loader_of[owner] = Loader(*owner, parts, inferred)
     seen = [loader for loader in loader_of.values() if loader.arrivals is not None]
     unseen = tuple(loader for loader in loader_of.values() if loader.arrivals is None)
     known = {d: sum((loader.parts[d] for loader in seen), start=NOTHING) for d in directions}
@@ -149,6 +152,7 @@ def targets(ledger: Ledger, top: str) -> list[Target]:
             part,
             ratio(part.arrivals, everything),
             _share(part, ledger.load(name).total),
+            ledger.sent.is_estimate(name),
         )
         for name, part in parts.items()
     ]
@@ -175,7 +179,7 @@ def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
         if not idle and is_idle(ledger.loads.get(edge.above)):
             continue
         between = (edge, *topology.above(edge.above))
-        told_apart = all(passes_on(topology, passed) for passed in between)
+        told_apart = all(map(ledger.sent.passes_on, between))
         if not told_apart or divides(topology, edge) or len(_owner(ledger, edge.above).tops) == 1:
             yield edge
         elif edge.above not in replaced:

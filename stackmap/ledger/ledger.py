@@ -155,7 +155,7 @@ class Ledger:
         self.topology = topology
         self.loads = with_pools(topology, loads)
         self.seconds = seconds
-        self.sent = Sent(topology, self.loads)
+        self.sent = Sent(topology, self.loads, seconds)
 
     @cached_property
     def tops(self) -> list[str]:
@@ -199,7 +199,8 @@ class Ledger:
 
         ``UNKNOWN`` if a device above makes requests of its own: they have no counter. Also
         ``UNKNOWN`` if a device above uses devices outside *names* too: its requests to *names*
-        are then estimated from the arrivals, so they cannot confirm them.
+        are then estimated from the arrivals, so they cannot confirm them. So with a device of
+        which only counters tell what it passes on.
         """
         accounts = [self._account_of(name, direction) for name in names]
         arrived = sum((account.arrived for account in accounts), start=ZERO)
@@ -220,7 +221,7 @@ class Ledger:
         divisions = {}
         for edge in edges:
             sent = self.sent.down(edge, direction)
-            if sent is None:
+            if sent is None or edge.above in self.sent.unknown_targets:
                 return UNKNOWN
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:

@@ -115,6 +115,7 @@ class Ownership:
         reasons = {edge.above: self.shares[edge.above].reason for edge in edges}
         reason = next(filter(None, reasons.values()), "")
         divided = any(self.shares[edge.above].divided for edge in edges)
+        divided |= self.sent.is_estimate(name)
         load = self.sent.load(name)
         parts: dict[str, Traffic] = {}
         for direction in DIRECTIONS:

@@ -3,7 +3,8 @@ What each device sent to the devices below it.
 
 The own counters of a device that passes requests on (``model.dm_targets``) are
 what it sent. A device without counters passes on what the devices above it
-sent. A device that makes requests of its own (RAID, thin, cache) is unknown.
+sent. A device that makes requests of its own (RAID, thin, cache) is unknown. Counters may tell, as an
+estimate, that one with an unknown target passes requests on, too (``unknown_targets``).
 
 No counter tells how a device that maps onto several devices divides its traffic among them. The
 estimate follows the lengths of the segments, within bounds: a device below cannot have received more
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
+from stackmap.ledger.unknown_targets import unknown_targets
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import passes_on
 from stackmap.model.load import Flow, Load, ratio
@@ -203,11 +205,16 @@ class Sent:
 
     What every volume on a shared device needs is worked out once: what can have arrived
     from tables that divide, how these divided it, and what is known of all devices above.
+
+    ``unknown_targets``: what counters tell of those devices over the *seconds*.
     """
 
-    def __init__(self, topology: Topology, loads: Mapping[str, Load]) -> None:
+    def __init__(
+        self, topology: Topology, loads: Mapping[str, Load], seconds: float | None = None
+    ) -> None:
         self.topology = topology
         self.loads = loads
+        self.unknown_targets = unknown_targets(topology, loads, seconds)
         self._limits_begun: set[tuple[str, str]] = set()
         self._limits_in_circles: set[tuple[str, str]] = set()
 
@@ -235,9 +242,24 @@ class Sent:
         whole = self._all_sent(edge, direction) if divides(self.topology, edge) else None
         return self._part(edge, direction, passed, whole)
 
+    def passes_on(self, edge: Edge) -> bool:
+        """Whether the device above *edge* passes its requests on down it, by its target or by its counters."""
+        return passes_on(self.topology, edge) or self._seems_to_pass_on(edge.above)
+
     def only_from_passthrough(self, name: str) -> bool:
         """Whether all devices above *name* pass requests on to it one by one."""
-        return _only_from_passthrough(self.topology, name)
+        return _only_from_passthrough(self.topology, name) or (
+            bool(self.unknown_targets) and all(map(self.passes_on, self.topology.above(name)))
+        )
+
+    @computed_once
+    def is_estimate(self, name: str) -> bool:
+        """Whether *name* is below a device of which only counters tell that it passes requests on."""
+        above = {edge.above for edge in self.topology.above(name)} if self.unknown_targets else ()
+        return any(self._seems_to_pass_on(each) or self.is_estimate(each) for each in above)
+
+    def _seems_to_pass_on(self, name: str) -> bool:
+        return name in self.unknown_targets and self.unknown_targets[name].passes_on
 
     @computed_once
     def busy_above(self, name: str) -> tuple[str, ...]:
@@ -326,8 +348,7 @@ class Sent:
 
     def _all_sent(self, edge: Edge, direction: str) -> Traffic | None:
         """Return all that the device above *edge* sent; None where it makes requests of its own or no counter shows them."""
-        known = passes_on(self.topology, edge)
-        return self._all_sent_by(edge.above, direction) if known else None
+        return self._all_sent_by(edge.above, direction) if self.passes_on(edge) else None
 
     @computed_once
     def _all_sent_by(self, name: str, direction: str) -> Traffic | None:

@@ -14,6 +14,7 @@ from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
+from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
 from stackmap.model.device import Device
 from stackmap.model.dm_targets import Expected
@@ -58,7 +59,21 @@ def _stack(stack: StackFigures) -> dict[str, object]:
         "causes": {str(cause): each for cause, each in stack.cost.causes.items()},
         "estimated": stack.cost.estimated,
         "disk_requests_per_write": stack.cost.all_requests_per_write,
+        "unknown_targets": [_unknown_target(each) for each in stack.unknown_targets],
         "findings": sentences(stack),
+    }
+
+
+def _unknown_target(found: UnknownTarget) -> dict[str, object]:
+    return {
+        "device": found.device.name,
+        "label": found.device.title,
+        "target": found.device.target,
+        "below": found.below.name,
+        "passes_on": found.passes_on,
+        "requests_per_request": found.requests,
+        "bytes_per_byte": found.bytes,
+        "estimated": True,
     }
 
 
