@@ -41,7 +41,15 @@ def keys(out):
     assert all(key in lines[name] for name, planted in KEYS.items() for key in planted)
     assert ":logon:cryptsetup:" in lines["ring"]
     assert "inline" not in lines or INLINE in lines["inline"]
-    return [INLINE, luks, authentic, authentic[:128], authentic[128:], *KEYS["raw"], *KEYS["signed"]]
+    return [
+        INLINE,
+        luks,
+        authentic,
+        authentic[:128],
+        authentic[128:],
+        *KEYS["raw"],
+        *KEYS["signed"],
+    ]
 
 
 def test_no_key_is_written(out, keys):
