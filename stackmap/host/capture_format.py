@@ -13,6 +13,7 @@ from stackmap.errors import (
     SourceMissing,
     SourceTimeout,
 )
+from stackmap.host.budget import READ_LINE_BYTES, json_size, refuse_large
 
 LISTING = ".names"  # the file with the names in its directory
 REFUSALS: dict[str, type[SourceError]] = {
@@ -93,9 +94,6 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-# What Python needs for a text may be 25 times its bytes.
-MAX_LINES = 400_000  # of an answer; a table of 20,000 devices has as many lines as segments
-MAX_JSON_VALUES = 1_500_000  # the report of 20,000 LVs has 700,000
 END_OF_TIME = 253402300800  # the beginning of the year 10,000; later instants cannot be shown
 
 
@@ -106,16 +104,14 @@ def is_instant(time: float) -> bool:
 
 def recorded_text(content: bytes, path: str) -> str:
     """Return an answer as text; ``CaptureError`` naming *path* if it has too many lines."""
-    if len(content) > MAX_LINES < content.count(b"\n"):
-        raise CaptureError(f"{path}: refused: more than {MAX_LINES} lines in one answer")
+    refuse_large(path, READ_LINE_BYTES * content.count(b"\n"))
     return decoded(content)
 
 
 def parse_json(content: bytes | str, what: str) -> Any:
     """Return the value of JSON text; ``CaptureError`` naming *what* if it is damaged or too large."""
     text = content if isinstance(content, str) else decoded(content)
-    if sum(map(text.count, ",[{")) > MAX_JSON_VALUES:
-        raise CaptureError(f"{what} is refused: more than {MAX_JSON_VALUES} values")
+    refuse_large(what, json_size(text))
     import json  # 2 ms; a live tree needs none
 
     try:

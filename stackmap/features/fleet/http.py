@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 from stackmap.errors import (
+    CaptureError,
     ParseError,
     SourceDenied,
     SourceError,
@@ -25,21 +27,23 @@ from stackmap.features.fleet.http_config import (
     tls_reason,
 )
 from stackmap.host.background import ThreadedAnswer
+from stackmap.host.budget import Budget, json_size, refuse_large
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
-MOST = (
-    1 << 27
-)  # bytes of an answer, whose series take nine times as much; the counters of 9,000 devices
+# Bytes of all answers of a run; 40,000 volumes take 110 MB and 6 s.
+MOST = 112 << 20
+# Bytes that are made of one answer, at least: of a vector, of 16,000 volumes, of which four are kept at a time;
+# of a matrix, the counters of 1,600 devices. The answer itself has at most half as many.
+OF_VECTOR, OF_MATRIX = 16 << 20, 160 << 20
+ADVICE = "use --host or --limit, or a shorter --window"
 PIECE = 1 << 18
 # Nothing compressed is asked for. What a server compresses all the same is unpacked to so many bytes.
 IDENTITY = "identity"
 ENCODINGS = ("gzip", "x-gzip", "deflate")
 MOST_UNPACKED = 1 << 24
 WINDOW = 47  # zlib's wbits: the largest window, the heading of gzip or of zlib
-# Bytes of an answer for each object and each list in it: the shortest that servers send have more.
-OBJECT, LIST, SLACK = 24, 12, 4096
 REDIRECTS = 5
 KEEPING = (307, 308)  # statuses of redirects with which a request stays a POST
 PORTS = {"http": 80, "https": 443}
@@ -62,7 +66,7 @@ class Series(NamedTuple):
 
 class Prometheus:
     """
-    A server. ``warnings``: its own, on incomplete answers.
+    A server. ``warnings``: its own, on incomplete answers. ``budget``: what its answers may take.
 
     Each request takes at most *timeout* seconds; errors are ``SourceError``.
     """
@@ -79,6 +83,8 @@ class Prometheus:
             basic = unquote(parts.username), unquote(parts.password or "")
         self.url = self._base
         self.warnings: dict[str, None] = {}
+        self.budget = Budget(self._base, MOST, ADVICE)
+        self._parsing = threading.Lock()  # queries are asked a few at a time
         self._timeout = timeout
         self._session = requests.Session()
         self._session.headers.update({**config.headers, "Accept-Encoding": IDENTITY})
@@ -102,7 +108,9 @@ class Prometheus:
     def query(self, expression: str, at: float | None = None) -> list[Series]:
         """Return the vector that *expression* is at an instant, by default now."""
         data = self._ask(
-            "query", {"query": expression, **({} if at is None else {"time": f"{at:.3f}"})}
+            "query",
+            {"query": expression, **({} if at is None else {"time": f"{at:.3f}"})},
+            OF_VECTOR,
         )
         if data.get("resultType") != "vector":
             raise ParseError(f"{self.url}: not a vector: {expression[:QUOTED]}")
@@ -112,19 +120,21 @@ class Prometheus:
     def query_range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
         """Return the values of *expression* from *start* to *end*, one per *step* seconds."""
         given = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
-        data = self._ask("query_range", {"query": expression, **given})
+        data = self._ask("query_range", {"query": expression, **given}, OF_MATRIX)
         if data.get("resultType") != "matrix":
             raise ParseError(f"{self.url}: not a matrix: {expression[:QUOTED]}")
         return [Series(_labels(each), _figures(each.get("values"))) for each in data["result"]]
 
-    def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
-        """Return the data of an answer."""
+    def _ask(self, path: str, form: Mapping[str, str], most: int) -> dict[str, Any]:
+        """Return the data of an answer, of which at most *most* bytes are made."""
         import requests
         import urllib3
 
         slow = f"{self.url}: no answer in {self._timeout:g} s; try a shorter --window, --host, or --timeout"
         try:
-            return self._data(*self._in_time(path, form))
+            status, content = self._in_time(path, form, most // 2)
+            with self._parsing:
+                return self._data(status, content, most)
         except requests.exceptions.SSLError as error:
             reason = tls_reason(_innermost(error), _reason(error))
             raise SourceError(f"{self.url}: TLS failed: {reason}") from error
@@ -143,21 +153,21 @@ class Prometheus:
         except OSError as error:  # a CA file or certificate that cannot be read
             raise SourceMissing(f"{self.url}: {_reason(error)}") from error
 
-    def _in_time(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+    def _in_time(self, path: str, form: Mapping[str, str], most: int) -> tuple[int, bytearray]:
         """Return the status and the body; a socket's own timeout starts again with each byte."""
-        answer = ThreadedAnswer(lambda: self._post(path, form))
+        answer = ThreadedAnswer(lambda: self._post(path, form, most))
         if not answer.ready(self._timeout + GRACE):
             raise TimeoutError
         return answer.result()
 
-    def _post(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+    def _post(self, path: str, form: Mapping[str, str], most: int) -> tuple[int, bytearray]:
         deadline = time.monotonic() + self._timeout
         address = f"{self._base}/api/v1/{path}"
         for _ in range(REDIRECTS):
             with self._sent(address, form) as response:
                 location = response.headers.get("Location")
                 if response.status_code // 100 != 3 or location is None or not self._redirects:
-                    return response.status_code, _content(response, deadline)
+                    return response.status_code, _content(response, deadline, most)
                 address = self._redirected(address, location, response.status_code)
         raise SourceError(f"{self.url}: more than {REDIRECTS} redirects")
 
@@ -199,17 +209,19 @@ class Prometheus:
             raise SourceError(f"{self.url}: the server redirects to {shown}; give that as --url")
         return target
 
-    def _data(self, status: int, content: bytes) -> dict[str, Any]:
+    def _data(self, status: int, content: bytearray, most: int) -> dict[str, Any]:
+        self.budget.step(len(content))
         if status in (401, 403):
             said = content[:QUOTED].decode(errors="replace").strip()
             said = f" ({said})" if said.isprintable() and said and "<" not in said else ""
             raise SourceDenied(
                 f"{self.url}: HTTP {status}: wrong or missing credentials{said}; see --http-config"
             )
-        if OBJECT * content.count(b"{") + LIST * content.count(b"[") > len(content) + SLACK:
-            raise ParseError(f"{self.url}: HTTP {status} with more objects than an answer has")
+        refuse_large(self.url, len(content) * (1 if content.isascii() else 4), most)
         try:
-            answer = json.loads(content)
+            text = content.decode()
+            refuse_large(self.url, 2 * len(text) + json_size(text), most)
+            answer = json.loads(text)
         except (ValueError, RecursionError) as error:
             hint = (
                 "; is this the address of the API? Mimir's ends in /prometheus"
@@ -244,24 +256,22 @@ def _with_header(value: str) -> Callable[[PreparedRequest], PreparedRequest]:
     return authorize
 
 
-def _content(response: Response, deadline: float) -> bytes:
+def _content(response: Response, deadline: float, most: int) -> bytearray:
     """Return the body, within time and size."""
     encoding = response.headers.get("Content-Encoding", IDENTITY).strip().lower() or IDENTITY
     if encoding not in (IDENTITY, *ENCODINGS):
         raise SourceError(
             f"the server's answer has the encoding {encoding[:QUOTED]!r}; {IDENTITY} was asked for"
         )
-    most = MOST if encoding == IDENTITY else MOST_UNPACKED
-    pieces: list[bytes] = []
-    size = 0
+    most = most if encoding == IDENTITY else min(most, MOST_UNPACKED)
+    content = bytearray()
     for piece in _pieces(response, encoding):
-        pieces.append(piece)
-        size += len(piece)
-        if size > most:
-            raise SourceError("the server's answer is too large; use --host or --limit")
+        content += piece
+        if len(content) > most:
+            raise CaptureError(f"the server's answer is too large; {ADVICE}")
         if time.monotonic() > deadline:
             raise TimeoutError
-    return b"".join(pieces)
+    return content
 
 
 def _pieces(response: Response, encoding: str) -> Iterator[bytes]:

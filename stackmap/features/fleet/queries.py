@@ -7,8 +7,9 @@ to show, for a page of hosts per query: ``FleetReader`` makes a ``Fleet`` of the
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from re import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -33,7 +34,9 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 LONG = 6 * 3600  # seconds: longer windows use means of an hour
-PAGE = 250  # hosts per query
+PAGE, PAGE_VOLUMES = 250, 5000  # hosts per query, and about so many volumes
+VOLUME_BYTES = 3000  # that a volume takes, with its row of the table or object of JSON
+TROUBLE_BYTES = 1000
 AT_ONCE = 4  # queries
 NAMED = 5  # hosts in a sentence
 NO_ANSWER = SourceError, ParseError
@@ -265,7 +268,10 @@ class FleetReader:
         hosts = [each.labels.get("instance", "") for each in per_host]
         wanted = round(sum(each.volumes for each in levels))
         chosen = self._worst() if 0 < asked.limit < wanted else None
-        found = self._volumes(hosts if chosen is None else [key.host for key in chosen], chosen)
+        per_page = min(PAGE, round(PAGE_VOLUMES * len(hosts) / (wanted or 1)) or 1)
+        found = self._volumes(
+            hosts if chosen is None else [key.host for key in chosen], chosen, per_page
+        )
         shown = wanted if chosen is None else len(chosen)
         if len(found) < shown:
             self._partial.append(NO_INFO.format(lacking=shown - len(found), shown=shown))
@@ -289,9 +295,15 @@ class FleetReader:
     def _together(
         self, ask: Callable[[Asked], Answer], several: Iterable[Asked]
     ) -> Iterator[Answer]:
-        """Yield the answers to *several*, asked a few at a time."""
+        """Yield the answers to *several*, asked a few at a time; no more than these are kept."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            yield from pool.map(ask, several)
+            waiting: deque[Future[Answer]] = deque()
+            for each in several:
+                waiting.append(pool.submit(ask, each))
+                if len(waiting) == AT_ONCE:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
     def _explain_nothing(self) -> NoReturn:
         """Raise ``InputError``: the volumes are missing, or the rules."""
@@ -332,17 +344,23 @@ class FleetReader:
             _key(series.labels) for series in self._query(self._all.worst(asked.sort, asked.limit))
         }
 
-    def _volumes(self, hosts: Iterable[str], chosen: set[Key] | None) -> list[Volume]:
-        """Return the volumes of *hosts*; *chosen*: only these."""
+    def _volumes(
+        self, hosts: Iterable[str], chosen: set[Key] | None, per_page: int
+    ) -> list[Volume]:
+        """Return the volumes of *hosts*, asked for so many *per_page*; *chosen*: only these."""
         names = sorted(dict.fromkeys(hosts))
-        pages = [names[start : start + PAGE] for start in range(0, len(names), PAGE)]
+        pages = [names[start : start + per_page] for start in range(0, len(names), per_page)]
         tops = any_of({key.top for key in chosen}) if chosen else ""
         asked = [self._all._replace(host=any_of(page), top=tops) for page in pages]
         tasks = [(page, part) for page in asked for part in PARTS]
         figures_by_volume: dict[Key, dict[str, Any]] = {}
         for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
             for series in answer:
-                figures_by_volume.setdefault(_key(series.labels), {})[part] = _figure(part, series)
+                key = _key(series.labels)
+                if key not in figures_by_volume:
+                    self._server.budget.charge(VOLUME_BYTES)
+                    figures_by_volume[key] = {}
+                figures_by_volume[key][part] = _figure(part, series)
         return [
             Volume(key, state=_state(figures), **figures)
             for key, figures in figures_by_volume.items()
@@ -366,6 +384,7 @@ class FleetReader:
             except NO_ANSWER as error:
                 self._partial.append(f"hosts with a {what} device: not known: {error}")
                 continue
+            self._server.budget.charge(TROUBLE_BYTES * len(answer))
             troubles = [_trouble(what, each) for each in answer]
             yield from sorted(troubles, key=lambda each: (each.host, each.name, each.device))
 

@@ -108,7 +108,7 @@ def test_another_server():
 
 def test_an_answer_that_is_too_large(monkeypatch):
     """It is read no further than its limit."""
-    monkeypatch.setattr("stackmap.features.fleet.http.MOST", 2000)
+    monkeypatch.setattr("stackmap.features.fleet.http.OF_VECTOR", 4000)
     with serving(lambda _: (200, vector(*[({"instance": "h1"}, 1)] * 1000))) as (url, asked):
         assert "answer is too large" in failure(url)
     assert len(asked) == 1
