@@ -13,7 +13,6 @@ import os
 import re
 import signal
 import sys
-from types import FrameType
 from typing import NoReturn
 
 import click
@@ -23,6 +22,7 @@ from stackmap.cli.output import STDOUT, discard_output, one_line, tell
 from stackmap.cli.session import Session
 from stackmap.commands import COMMANDS
 from stackmap.errors import NameNotFound, StackmapError
+from stackmap.host.signals import end, raise_again
 
 
 def load(name: str) -> click.Command:
@@ -155,7 +155,8 @@ def main() -> None:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names are any bytes
     for ending in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(ending) is not signal.SIG_IGN:  # nohup
-            signal.signal(ending, _end)
+            signal.signal(ending, end)
+    raise_again()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _run()
@@ -163,11 +164,6 @@ def main() -> None:
         sys.exit(0)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to be completed
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    """End the program on a signal, with what is to be done at its end: commands are killed."""
-    sys.exit(128 + number)
 
 
 def _run() -> None:

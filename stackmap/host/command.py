@@ -34,11 +34,12 @@ _starting = allocate_lock()  # held from the start of a command until it is in `
 
 
 def kill_all() -> None:
-    """Kill all commands that are running; no other can be started, not even by a thread."""
-    _starting.acquire()
-    for group in [*_running]:
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            os.killpg(group, signal.SIGKILL)
+    """Kill all commands that are running, at the end; no other can be started, not even by a thread."""
+    with delayed(ENDING_SIGNALS):
+        _starting.acquire()
+        for group in [*_running]:
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                os.killpg(group, signal.SIGKILL)
 
 
 atexit.register(kill_all)

@@ -1,18 +1,23 @@
 """
 Signals that end the program: what must not be left half done delays, ignores or handles them.
 
+A handler ends the program by an exception. Python only reports one that is raised in a finalizer or in a callback of
+an import: ``raise_again`` has it raised again.
+
 While probes are installed, whichever ends the program, nothing of the trace may stay.
 """
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import FrameType
 
+RETRY_SECONDS = 0.01  # a finalizer has ended by then, or it is tried again
 # Signals that do not end a program, that Python ignores, or after which no Python can run.
 NOT_ENDING = frozenset({
     signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT, signal.SIGCHLD, signal.SIGURG,
@@ -31,7 +36,7 @@ def handle_all() -> None:
     """Let every signal that would end or stop the program raise an exception, so that contexts are left."""
     for number in _ending():
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
+            signal.signal(number, end)
     # A stopped process would leave its probes in place beyond the time limit.
     signal.signal(signal.SIGTSTP, _interrupt)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -74,5 +79,26 @@ def _interrupt(*_: object) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def _end(number: int, _: FrameType | None) -> None:
+def end(number: int, _: FrameType | None) -> None:
+    """Handle a signal: end the program, with what is to be done at its end."""
     sys.exit(128 + number)
+
+
+def raise_again() -> None:
+    """Raise what a handler raised once more, a moment later, where Python would lose it."""
+    report = sys.unraisablehook
+
+    def hook(lost: sys.UnraisableHookArgs) -> None:
+        if not isinstance(lost.exc_value, SystemExit | KeyboardInterrupt):
+            report(lost)
+        elif "atexit" not in (lost.err_msg or ""):  # else it ends anyway
+            signal.signal(signal.SIGALRM, partial(_raise, lost.exc_value))
+            signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
+
+    sys.unraisablehook = hook
+    # Python resets the handler before it ends: the signal itself would end it then.
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
+
+
+def _raise(error: BaseException, *_: object) -> None:
+    raise error
