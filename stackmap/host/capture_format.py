@@ -98,8 +98,8 @@ END_OF_TIME = 253402300800  # the beginning of the year 10,000; later instants c
 
 
 def is_instant(time: float) -> bool:
-    """Whether *time* is from 1970 on and before the year 10,000; False for NaN."""
-    return 0 <= time < END_OF_TIME
+    """Whether *time* is before the year 10,000; a clock may stand before 1970. False for NaN."""
+    return -END_OF_TIME < time < END_OF_TIME
 
 
 def recorded_text(content: bytes, path: str) -> str:

@@ -93,7 +93,7 @@ def segment_path(time: float) -> str:
     return f"{FOLDER}/{time:.6f}{ENDING}"
 
 
-_SEGMENT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\.gz", re.ASCII)
+_SEGMENT = re.compile(r"(-?[0-9]{1,12}(?:\.[0-9]{1,9})?)\.gz", re.ASCII)
 
 
 def segment_start(name: str) -> float | None:

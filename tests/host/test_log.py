@@ -394,3 +394,19 @@ def test_padded_attributes_are_read_up_to_their_nul(tmp_path):
     assert (disk.size, disk.number) == (2048 * 512, "8:0")
     assert len(told) == 1
     assert "padded with NULs" in told[0]
+
+
+@pytest.mark.parametrize("start", [-1000.25, -3.0, 0.0])
+def test_a_clock_before_1970(tmp_path, monkeypatch, start):
+    """A clock without a battery may stand anywhere; segments are read in the order of their names' times."""
+    monkeypatch.setattr("tests.long.START", start)
+    with RecordingHost(Repeated(7, 2), str(tmp_path / "c"), Limits(segment=2.0)) as host:
+        for _ in samples(host, 1.0, 5):
+            pass
+    host = CapturedHost(str(tmp_path / "c"))
+
+    assert [*host.ticks(0, None)] == [start + n for n in range(6)]
+    assert host.span() == (start, start + 5)
+    for command in (["iostat"], ["tree"], ["iostat", "-l", "--report", "all", "-J"]):
+        result = CliRunner().invoke(stackmap, ["--from", str(tmp_path / "c"), *command])
+        assert result.exit_code == 0, result.output
