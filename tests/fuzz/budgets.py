@@ -1,4 +1,9 @@
-"""Small archives and logs that would take much: each stays within 300 MiB and 10 s (``running.MAX_MEMORY``, ``MAX_CPU``)."""
+"""
+Small archives, answers and logs that would take much: each stays within 300 MiB and 10 s.
+
+The limits are ``running.MAX_MEMORY`` and ``MAX_CPU``. Of 200 generated ones:
+``python -m tests.fuzz.campaign --cases 200 budgets``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import random
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from stackmap.host import log
@@ -14,6 +20,15 @@ from tests.fuzz.running import Tally
 
 TIME = 1763732400.0
 COUNTERS = b" 8 0 sda 1 0 8 1 1 0 8 1 0 1 1\n"
+COMMANDS = (
+    ("tree", "-J"),
+    ("tree", "--svg"),
+    ("iostat", "-l"),
+    ("explain",),
+    ("check",),
+    ("blame",),
+    ("report", "-o", "-"),
+)
 Member = tuple[str, bytes, str]  # path, content, and the target of a link
 
 
@@ -29,12 +44,13 @@ def _tar(path: Path, members: Iterable[Member], form: int = 1) -> str:
     return str(path)
 
 
-def _log(path: Path, frames: Iterable[list[bytes]]) -> str:
+def _log(path: Path, frames: Iterable[list[bytes]], members: Iterable[Member] = ()) -> str:
     packing = zlib.compressobj(9, zlib.DEFLATED, log.GZIP)
     parts = [
         packing.compress(log.encode_frame(TIME + n / 1000, each)) for n, each in enumerate(frames)
     ]
-    return _tar(path, [(f"log/{TIME:.6f}.gz", b"".join([*parts, packing.flush()]), "")], form=2)
+    segment = f"log/{TIME:.6f}.gz", b"".join([*parts, packing.flush()]), ""
+    return _tar(path, chain([segment], members), form=2)
 
 
 def _counted(number: int, *more: bytes) -> list[bytes]:
@@ -85,24 +101,69 @@ def logs(scale: float) -> dict[str, Callable[[], Iterator[list[bytes]]]]:
     }  # fmt: skip
 
 
+def answers(scale: float) -> dict[str, Callable[[], Iterator[Member]]]:
+    """Return archives with an answer of which much would be made; *scale* is 1 for 10 MB and more."""
+    many = range(int(1_400_000 * scale))
+
+    def one(path: str, lines: Iterable[str]) -> Iterator[Member]:
+        yield path, "".join(lines).encode(), ""
+
+    report = "cmd/lvm-fullreport.json"
+    return {
+        "tables": lambda: one("cmd/dmsetup-table.txt", (f"v{n}: 0 8 linear 8:0 {n}\n" for n in many[::4])),
+        "segments": lambda: one("cmd/dmsetup-table.txt", (f"v: {n} 1 linear 8:0 {n}\n" for n in many[::4])),
+        "short lines": lambda: one("cmd/dmsetup-table.txt", ("a\n" for _ in many)),
+        "mounts": lambda: one(
+            "proc/self/mountinfo", (f"{n} 1 8:0 / /{n} rw - ext4 /dev/sda rw\n" for n in many[::4])
+        ),
+        "arrays": lambda: one("proc/mdstat", (f"md{n} : active raid1 sda[0] sdb[1]\n 8 blocks\n\n" for n in many[::8])),
+        "partitions listed": lambda: one("proc/partitions", (f"8 {n} 8 sda{n}\n" for n in many[::4])),
+        "lists": lambda: one("volumes.json", ("[", "[]," * len(many), "[]]")),
+        "objects": lambda: one("volumes.json", ("[", '{"a":{}},' * (len(many) // 2), "{}]")),
+        "LVs": lambda: one(
+            report,
+            ('{"report":[{"lv":[', *(f'{{"lv_name":"l{n}","vg_name":"g"}},' for n in many[::4]), "{}]}]}"),
+        ),
+        "links in the manifest": lambda: one(
+            "capture.json", ('{"format":1,"links":{', *(f'"/sys/block/s{n}":"x",' for n in many[::3]), '"a":"b"}}')
+        ),
+        "refusals": lambda: one(
+            "capture.json",
+            ('{"format":1,"refused":{', *(f'"read /{n}":["denied",""],' for n in many[::6]), '"read /":["denied",""]}}'),
+        ),
+        "times": lambda: one("capture.json", ('{"format":1,"times":[', *(f"{n}," for n in many), "9999999]}")),
+        "users": lambda: one("etc/passwd", (f"u{n}:x:{n}:{n}::/:/\n" for n in many[::4])),
+    }  # fmt: skip
+
+
 def named(tally: Tally, folder: Path) -> None:
-    """Each archive and each log, whole."""
-    for what, members in archives(1).items():
+    """Each archive, answer and log, whole."""
+    for what, members in (archives(1) | answers(1)).items():
         _measured(tally, what, _tar(folder / "attack.tar.gz", members()))
     for what, frames in logs(1).items():
         _measured(tally, what, _log(folder / "attack.tar.gz", frames()))
 
 
 def generated(tally: Tally, chance: random.Random, folder: Path) -> None:
-    """One case: an attack of random size."""
-    scale = chance.choice((0.001, 0.01, 0.03, 0.1))
-    shapes = archives(scale)
-    what = chance.choice([*shapes, *logs(scale)])
+    """One case: up to three attacks of random sizes in one archive, beside one in its log."""
+    scales = (0.001, 0.01, 0.03, 0.1, 0.3)
+    chosen = {}
+    for _ in range(chance.randint(0, 3)):
+        scale = chance.choice(scales)
+        what, members = chance.choice([*(archives(scale) | answers(scale)).items()])
+        chosen[what] = members
     path = folder / "attack.tar.gz"
-    made = _tar(path, shapes[what]()) if what in shapes else _log(path, logs(scale)[what]())
-    _measured(tally, f"{what} * {scale}", made)
+    scale = chance.choice(scales)
+    if chosen and chance.random() < 0.5:
+        made = _tar(path, chain.from_iterable(members() for members in chosen.values()))
+    else:
+        what, frames = chance.choice([*logs(scale).items()])
+        more = chain.from_iterable(members() for members in chosen.values())
+        made = _log(path, frames(), more)
+        chosen[what] = frames  # type: ignore[assignment]  # for its name
+    _measured(tally, " + ".join(chosen), made, chance.choice(COMMANDS))
 
 
-def _measured(tally: Tally, what: str, path: str) -> None:
-    for command in ("tree", "iostat"):
-        tally.run(what, ("--from", path, command))
+def _measured(tally: Tally, what: str, path: str, *more: tuple[str, ...]) -> None:
+    for command in dict.fromkeys((("tree",), ("iostat",), *more)):
+        tally.attack(what, ("--from", path, *command))

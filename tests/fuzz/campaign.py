@@ -39,6 +39,8 @@ from tests.fuzz.running import Tally, prepare
 Case = Callable[[Tally, random.Random, Path], None]
 Whole = Callable[[Tally, Path], None]
 
+ATTACKS, GENERATED = "attacks", "budgets"
+SHOWN = 40  # attacks in the table
 # Parts of many random cases, each with its share of the time.
 RANDOM: Mapping[str, tuple[Case, float]] = {
     "files": (hostile_captures.damaged_files, 4),
@@ -54,7 +56,7 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
     "machines": (machines.known_machines, 2),
     "stubs": (processes.stubs, 3),
     "signals": (processes.signals, 2),
-    "budgets": (budgets.generated, 2),
+    GENERATED: (budgets.generated, 2),
     "answers": (hostile_servers.answers, 1),
     "planted": (outputs.planted, 3),
     "full disks": (outputs.full, 2),
@@ -64,7 +66,7 @@ WHOLE: Mapping[str, Whole] = {
     "bombs": large.bombs,
     "large texts": large.texts,
     "servers": hostile_servers.named,
-    "attacks": budgets.named,
+    ATTACKS: budgets.named,
     **{f"growth {shape.__name__}": partial(large.growth, shape=shape) for shape in large.SHAPES},
 }
 GROWTH = "growth"  # all parts that begin so
@@ -174,6 +176,20 @@ def report(tallies: list[Tally], *, heading: bool = True) -> None:
         )
 
 
+def _report_worst(tallies: list[Tally]) -> None:
+    """Print the attacks that took most, with their memory and time."""
+    rows = [
+        (memory, cpu, what)
+        for tally in tallies
+        if tally.part in (ATTACKS, GENERATED)
+        for what, (memory, cpu) in tally.worst.items()
+    ]
+    if rows:
+        print(f"\n{'attack':50} {'MiB':>5} {'CPU s':>6}")
+    for memory, cpu, what in sorted(rows, reverse=True)[:SHOWN]:
+        print(f"{what[:50]:50} {memory:5} {cpu:6.1f}")
+
+
 def main() -> int:
     """Run the campaign; return 1 if a case failed."""
     parser = argparse.ArgumentParser()
@@ -208,6 +224,7 @@ def main() -> int:
             )
     finally:
         shutil.rmtree(folder)
+    _report_worst(tallies)
     failures = [failure for tally in tallies for failure in tally.failures]
     for failure in failures:
         print(failure, file=sys.stderr)

@@ -94,6 +94,9 @@ class Tally:
     memory: int = 0
     cpu: float = 0.0
     statuses: dict[int, int] = field(default_factory=dict)
+    worst: dict[str, tuple[int, float]] = field(
+        default_factory=dict
+    )  # MiB and seconds of CPU by attack
 
     def case(self, what: str, faults: Sequence[str] = (), outcome: Outcome | None = None) -> None:
         """Count a case; *what* identifies it."""
@@ -109,6 +112,13 @@ class Tally:
         outcome = run(arguments, **more)
         self.case(f"{what}: {' '.join(arguments)}", outcome.faults(), outcome)
         return outcome
+
+    def attack(self, what: str, arguments: Sequence[str]) -> None:
+        """Run the command line alone, count it as a case, and keep what the attack took."""
+        outcome = run_alone(arguments)
+        self.case(f"{what}: {' '.join(arguments)}", outcome.faults(), outcome)
+        memory, cpu = self.worst.get(what, (0, 0.0))
+        self.worst[what] = max(memory, outcome.memory), max(cpu, outcome.cpu)
 
 
 def prepare() -> None:
@@ -233,3 +243,17 @@ def finish(arguments: Sequence[str], started: tuple[int, int, int], limit: float
 def run(arguments: Sequence[str], limit: float = 90, **more: object) -> Outcome:
     """Run the command line in a child."""
     return finish(arguments, start(arguments, **more), limit)
+
+
+def run_alone(arguments: Sequence[str], limit: float = 90, **more: object) -> Outcome:
+    """
+    Run the command line in a process of its own, as its users do.
+
+    A forked child has what the campaign holds: it counts as the child's memory, and its garbage collector scans it.
+    """
+
+    def alone() -> None:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the first run compiles, no other does
+        os.execv(sys.executable, (sys.executable, "-m", "stackmap", *arguments))  # noqa: S606 - no shell is wanted
+
+    return run(arguments, limit, setup=alone, **more)
