@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from stackmap.cli.options import exit_code_option, json_option, markdown_option, status_of
+from stackmap.cli.options import (
+    exit_code_option,
+    json_option,
+    markdown_option,
+    status_of,
+    text_option,
+)
 from stackmap.cli.output import print_blocks
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
 from stackmap.document.findings import check_document
+from stackmap.errors import InputError
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @markdown_option
 @json_option
+@text_option
 @click.option("-a", "--all", "everything", is_flag=True, help="Also show each passed check.")
 @click.option("-p", "--problems", is_flag=True, help="Show problems only; the default.")
 @exit_code_option
@@ -40,6 +48,7 @@ def command(
     session: Session,
     /,
     names: tuple[str, ...],
+    text: BinaryIO | None,
     as_json: bool,
     everything: bool,
     problems: bool,
@@ -50,6 +59,12 @@ def command(
 
     No device is opened: sysfs, device-mapper tables and mount options are read.
     """
+    if text is not None:
+        session.take(text)
+        if not session.tells:
+            from stackmap.measurement.ticket import NO_STACK
+
+            raise InputError(f"{text.name}: {NO_STACK}")
     topology = discover(session.host, geometry=True)
     chosen = topology.select(find_all(topology, names)) if names else topology
     session.tell_missing(topology, names)

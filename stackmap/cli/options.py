@@ -101,14 +101,15 @@ def _words(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]
     return tuple(filter(None, value.split(",")))
 
 
+text_option = click.option(
+    "--input",
+    "text",
+    metavar="FILE",
+    type=click.File("rb"),
+    help="Read a text with lsblk, mdstat, LVM, iostat …; - for stdin.",
+)
 OPTIONS = (
-    click.option(
-        "--input",
-        "text",
-        metavar="FILE",
-        type=click.File("rb"),
-        help="Read iostat, sar or /proc/diskstats text; - for stdin.",
-    ),
+    text_option,
     click.option(
         "--report",
         metavar="N|last|average|all",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from stackmap.cli.output import tell
 from stackmap.errors import UsageError
@@ -29,11 +29,12 @@ class Session:
     """
     The options before COMMAND: *capture*, None for this machine, and which part of it.
 
-    ``status``: the exit status of the command, if it ends without an error.
+    ``tells``: the machine is that of a text. ``status``: the exit status of the command, if it ends without an error.
     """
 
     def __init__(self, capture: str | None, part: Mapping[str, str | None]) -> None:
         self._capture = capture
+        self.tells = False
         self._part = part  # since, until, every: of the text if there is one, else of the capture
         self.status = 0
 
@@ -41,6 +42,23 @@ class Session:
     def live(self) -> bool:
         """Whether the host is this machine, now."""
         return self._capture is None
+
+    def take(self, text: BinaryIO) -> BinaryIO:
+        """
+        Take the machine that commands in *text* tell of, instead of the capture or this machine.
+
+        Return the text, which can be read again. ``tells`` is then whether it told of one.
+        """
+        from stackmap.host.sar_file import readable
+        from stackmap.measurement.ticket import told_machine
+
+        text = readable(text, rewindable=True)
+        told = told_machine(text, tell)
+        if told is not None:
+            self._capture, self.tells = text.name, True
+            self._part = dict.fromkeys(self._part)
+            self._captured = told  # a cached_property
+        return text
 
     @cached_property
     def host(self) -> Host:
@@ -101,6 +119,8 @@ class Session:
         selection, text = options.selection, options.text
         part = self._part
         if text is not None:
+            if text.seekable() or selection.resolved(recorded=True) == "average":
+                text = self.take(text)
             self._part = dict.fromkeys(part)
         if each is not None:
             selection = selection.every(each, live=self.live and text is None)

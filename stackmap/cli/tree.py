@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from stackmap.cli.options import no_heading_option
+from stackmap.cli.options import no_heading_option, text_option
 from stackmap.cli.output import coloured, one_form, tell, width
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _form(*names: str, help: str) -> Callable[[Command], Command]:
 @_form("--svg", help="Print a diagram as SVG.")
 @_form("--graphml", help="Print the graph as GraphML.")
 @click.option("--diff", "earlier", metavar="CAPTURE", help="Show what changed since CAPTURE.")
+@text_option
 @click.option("-i", "--ascii", "plain", is_flag=True, help="Draw in ASCII.")
 @no_heading_option
 @click.option("-b", "--bytes", "exact", is_flag=True, help="Print sizes in bytes.")
@@ -92,6 +94,7 @@ def command(
     columns: list[Column],
     everything: bool,
     earlier: str | None,
+    text: BinaryIO | None,
     plain: bool,
     form: str | None = None,
     **looks: bool,
@@ -104,27 +107,35 @@ def command(
     """
     if earlier is not None and form not in (None, "json"):
         raise click.UsageError(f"choose one form of output: --diff or --{form}")
-    _ahead(session)
+    if text is not None:
+        text = session.take(text)
+    else:
+        _ahead(session)
     from stackmap.discover import discover
     from stackmap.discover.find import find_all
     from stackmap.render.columns import choose
 
     columns = choose("", everything=True) if everything else columns
-    whole = discover(
-        session.host,
-        geometry=any(column.geometry for column in columns),
-        counters=any(column.counters for column in columns),
-    )
+    if text is not None and not session.tells:
+        from stackmap.measurement.text import TextSource
+
+        whole = TextSource(text, None, tell).topology()
+    else:
+        whole = discover(
+            session.host,
+            geometry=any(column.geometry for column in columns),
+            counters=any(column.counters for column in columns),
+        )
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
     look = _look(plain=plain)
     if earlier is not None:
-        text = look.text(_changes(earlier, names, topology, as_json=form == "json"))
+        shown = look.text(_changes(earlier, names, topology, as_json=form == "json"))
     elif form:
-        text = _formatted(form, topology, columns, looks)
+        shown = _formatted(form, topology, columns, looks)
     else:
-        text = _drawn(topology, look, columns, looks)
-    click.echo(text, nl=False)
+        shown = _drawn(topology, look, columns, looks)
+    click.echo(shown, nl=False)
     session.tell_missing(whole, names)
 
 
@@ -151,7 +162,11 @@ def _drawn(topology: Topology, look: Look, columns: list[Column], looks: Looks) 
         heading=not looks["no_heading"],
         exact=looks["exact"],
     )
-    notes = (f"not known: {safe(sentence)}\n" for sentence in topology.unknown)
+    notes = [f"not known: {safe(sentence)}\n" for sentence in topology.unknown]
+    sources = Counter(edge.source for edge in topology.edges if edge.source)
+    if sources:
+        counted = ", ".join(f"{safe(source)} ({count})" for source, count in sources.most_common())
+        notes.insert(0, f"Edges are known from: {counted}\n")
     return text + look.text("".join(notes))
 
 

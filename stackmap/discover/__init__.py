@@ -68,9 +68,19 @@ def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
         for each in found
     ]
     unknown = [*scan.unknown, *device_mapper.unknown(found), *_unknown_sizes(found)]
-    edges, doubts = sound_edges(edge for each in found for edge in each.edges)
+    edges, doubts = sound_edges(_with_sources(scan, [e for each in found for e in each.edges]))
     unknown += doubts
     return TopologyParts(devices, edges, machine(scan.host), unknown)
+
+
+def _with_sources(scan: Scan, edges: list[Edge]) -> list[Edge]:
+    """Return *edges*, each with the texts that tell of it, where the input is a text."""
+    if not scan.partial:
+        return edges
+    from stackmap.sources.printed.merge import read_origins  # few inputs are texts
+
+    known = read_origins(scan.host)
+    return [e._replace(source=known.get(f"{e.above} {e.below}", "")) for e in edges]
 
 
 def machine(host: Host) -> Machine:

@@ -52,9 +52,15 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
     names = sysfs.slaves(scan.host, block)
     below = [scan.mapped[name] for name in names if name in scan.mapped]
     inferred = dm.infer_target(mapped, below)
+    images = sum(_ending(other) in ("rimage", "mimage") for other in below)
+    told = _told_layout(scan, block, images) if scan.partial else None
+    if told is not None and not inferred.target:
+        inferred = inferred._replace(target="raid" if told.level.startswith("raid") else told.level)
     spread = inferred.target in ("raid", "mirror") or (not inferred.target and len(names) > 1)
     base = base_device(scan, block, inferred.kind, geometry=spread, read_only=mapped.read_only)
-    shape = _infer_layout(scan, inferred.target, base, names) if spread else InferredLayout()
+    shape = InferredLayout(told)
+    if spread and told is None:
+        shape = _infer_layout(scan, inferred.target, base, names)
     target = _inferred_target(mapped, inferred.target, names, shape)
     record = DM_TARGETS.get(target, UNKNOWN)
     device = base._replace(
@@ -72,6 +78,18 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
     return Discovered(
         device, tuple(inferred_edges(scan, mapped, target)), uncertainties=uncertainties
     )
+
+
+def _told_layout(scan: Scan, block: Block, images: int) -> Layout | None:
+    """Return the layout in LVM's report of a volume with *images* below; None without one, or if it spreads no data."""
+    place = f"{block.path}/lv"
+    segtype = sysfs.attribute(scan.host, f"{place}/segtype")
+    level, _, variant = segtype.partition("_")
+    stripes = sysfs.parse_int(sysfs.attribute(scan.host, f"{place}/stripes")) or images
+    if stripes < 2 or not segtype.startswith(("raid", "striped", "mirror")):
+        return None
+    chunk = sysfs.parse_int(sysfs.attribute(scan.host, f"{place}/stripe_size"))
+    return layout(level, stripes, chunk or None, variant=variant)
 
 
 def inferred_edges(scan: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:

@@ -109,8 +109,9 @@ def scan_host(
     """
     numbers = {} if counters else device_lists.read_numbers(host)
     listed = sysfs.read(host, numbers, known)
-    partial = _is_partial(listed)
-    if partial:
+    printed = any(sysfs.PRINTED in block.entries for block in listed)
+    partial = printed or _is_partial(listed)
+    if partial and not printed:
         from stackmap.discover.partial_tree import completed  # few hosts are partial trees
 
         listed = completed(host, listed)

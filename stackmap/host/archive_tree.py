@@ -11,7 +11,7 @@ import io
 import os
 import zlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, auto
 from typing import BinaryIO, NamedTuple
 
@@ -236,6 +236,16 @@ class ArchiveTree:
             tree._take(io.BytesIO(content), bool)
         except OSError as error:  # damaged
             raise CaptureError(f"{path}: {error}") from error
+        return tree
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, str], path: str, budget: Budget) -> ArchiveTree:
+        """Return the tree of these *files* by absolute path, which were read from the text at *path*."""
+        tree = cls(path, budget)
+        for name, content in files.items():
+            budget.charge(ENTRY_BYTES + len(name) + len(content))
+            tree._files[name] = content.encode(errors="replace")
+        tree._paths = sorted(tree._files)
         return tree
 
     def read(self, path: str) -> bytes:

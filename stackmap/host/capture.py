@@ -18,7 +18,7 @@ extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -46,7 +46,7 @@ from stackmap.host.capture_format import (
     recorded_text,
     udev_file,
 )
-from stackmap.host.file_tree import open_tree
+from stackmap.host.file_tree import open_tree, tree_of
 from stackmap.host.table_keys import masked
 from stackmap.host.timeline import (
     SKIPPED,
@@ -69,15 +69,17 @@ class CapturedHost:
     A host that answers from a capture; time moves from frame to frame.
 
     Before ``ticks`` it gives the first answers or, after ``select``, those of the
-    first frame in the window. *warn* takes a line for each damaged part, which is
+    first frame in the window. *files*: those of the tree by path, where *path* is a text that told them. *warn* takes a line for each damaged part, which is
     left out; without *warn* damage is a ``CaptureError``.
     """
 
-    def __init__(self, path: str, warn: Warn | None = None) -> None:
+    def __init__(
+        self, path: str, warn: Warn | None = None, files: Mapping[str, str] | None = None
+    ) -> None:
         self.path = path
         self._warn = warn
         budget = Budget(path)
-        self._tree = open_tree(path, budget)
+        self._tree = open_tree(path, budget) if files is None else tree_of(files, path, budget)
         manifest = read_manifest(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
 
 from stackmap.errors import CaptureError, SourceDenied, SourceError, SourceMissing
@@ -147,6 +147,11 @@ def open_tree(path: str, budget: Budget) -> FileTree:
     except SourceMissing:
         return tree
     return RecordingTree(_archive().of(packed, f"{path}{FIRST_ANSWERS}", budget), tree)
+
+
+def tree_of(files: Mapping[str, str], path: str, budget: Budget) -> FileTree:
+    """Return a tree of *files* by path, charged to *budget*."""
+    return _archive().of_files(files, path, budget)
 
 
 def is_capture(path: str) -> bool:

@@ -14,6 +14,14 @@ SADF = "`sadf -j FILE -- -d`"
 SECONDS = 60.0  # for sadf; a day of 50 disks takes 2
 
 
+class Held(BytesIO):
+    """A text in memory, with the name of the file that it comes from."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+
 def is_sar_file(begin: bytes) -> bool:
     """Whether sadc wrote a file that begins so."""
     return begin[:2] in SADC
@@ -27,8 +35,8 @@ def readable(text: BinaryIO, *, rewindable: bool) -> BinaryIO:
             begin = os.pread(text.fileno(), 2, 0)
         except OSError:
             return text  # the reader of the text reports the error
-        return BytesIO(_by_sadf(text.name)) if is_sar_file(begin) else text
-    return BytesIO(text.read()) if rewindable else text
+        return Held(_by_sadf(text.name), text.name) if is_sar_file(begin) else text
+    return Held(text.read(), text.name) if rewindable else text
 
 
 def _by_sadf(path: str) -> bytes:

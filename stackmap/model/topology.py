@@ -56,7 +56,8 @@ class Edge(NamedTuple):
     """
     *above* uses *below* as its ``role``.
 
-    ``start``: the first byte used on *below*, ``length``: the bytes used; None if unknown.
+    ``start``: the first byte used on *below*, ``length``: the bytes used; None if unknown. ``source``: the texts
+    that tell of it ("lsblk, /proc/mdstat"), "" on a machine.
     """
 
     above: str
@@ -64,6 +65,7 @@ class Edge(NamedTuple):
     role: Role
     start: int | None = None
     length: int | None = None
+    source: str = ""
 
 
 # The walks are written out: networkx takes 100 ms to import, and its walks do not keep natural order.

@@ -92,6 +92,7 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         (edge.below, WRITE_MOSTLY if edge.below in mostly else str(edge.role))
         for edge in topology.below(device.name)
     )
+    sources = {edge.below: edge.source for edge in topology.below(device.name)}
     return {
         "name": device.name,
         "label": device.title,
@@ -104,7 +105,14 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         "progress": progress,
         "mounts": list(device.mounts),
         "uses": [{"how": u.kind, "who": u.name, "source": u.source} for u in device.uses],
-        "below": [{"name": name, "role": role} for name, role in below],
+        "below": [
+            {
+                "name": name,
+                "role": role,
+                **({"source": known} if (known := sources.get(name)) else {}),
+            }
+            for name, role in below
+        ],
         "uuid": device.uuid or None,
         "model": device.model or None,
         "serial": device.serial or None,

@@ -120,7 +120,7 @@ class ReportBuilder:
     """
     The ``current`` report (None before its heading), and the complete ones (``done``).
 
-    ``since_boot``: whether the next report of iostat is since boot.
+    ``since_boot``: whether the next report of iostat is since boot; ``skips_first``: its command had -y.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class ReportBuilder:
         self._tables: set[tuple[str, ...]] = set()  # the headings this report has had
         self._before: tuple[str, ...] = ()  # sar's time in the last row
         self._stamp = ""
-        self.since_boot = False
+        self.since_boot = self.skips_first = False
         self._events: list[str] = []
         self._machine = UNKNOWN_MACHINE
         self._clock = PrintedClock()
@@ -175,7 +175,8 @@ class ReportBuilder:
         self.end()
         self._clock.date(date)
         self._machine = machine
-        self.since_boot, self._stamp = True, ""
+        self.since_boot, self._stamp = not self.skips_first, ""
+        self.skips_first = False
 
     def event(self, event: str) -> None:
         """Take an event before the next report."""

@@ -208,9 +208,9 @@ class TableReader:
             reports.event(" ".join(words))
         elif line.lstrip().startswith(text_lines.OSWATCHER):
             reports.stamp(line.strip().removeprefix(text_lines.OSWATCHER))
-        elif text_lines.ELISION.match(line) or (
-            "iostat" in line and text_lines.SKIPS_FIRST.search(line)
-        ):
+        elif "iostat" in line and text_lines.SKIPS_FIRST.search(line):
+            reports.since_boot, reports.skips_first = False, True  # the banner is yet to come
+        elif text_lines.ELISION.match(line):
             reports.since_boot = False
         else:
             if text_lines.is_other_heading(words):

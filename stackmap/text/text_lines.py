@@ -196,7 +196,7 @@ def _line(raw: bytes) -> str:
 BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+(\S*\d)")
 
 # A command line without the report since boot: "iostat -xy 5".
-SKIPS_FIRST = re.compile(r"\biostat\b[^|;]{0,99}\s-[a-zA-Z]{0,20}y")
+SKIPS_FIRST = re.compile(r"\biostat\b(?=[^|;]{0,99}\s\d)[^|;]{0,99}\s-[a-zA-Z]{0,20}y")
 
 # Reports that the author left out: "[...]".
 ELISION = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*$")

@@ -206,7 +206,8 @@ def test_first_report_after_the_banner_is_since_boot():
     banner = "Linux 6.1.0 (lab) \t11/21/26 \t_x86_64_\t(2 CPU)\n\n"
     table = printed(["r/s", "w/s"], {"sda": [2, 3]})
     assert [i.since_boot for i in read(banner + table + "\n" + table)] == [True, False]
-    assert [i.since_boot for i in read("$ iostat -xy 5\n" + banner + table)] == [True]
+    assert [i.since_boot for i in read("$ iostat -xy 5\n" + banner + table)] == [False]
+    assert [i.since_boot for i in read("$ iostat -xy\n" + banner + table)] == [True]
     assert [i.since_boot for i in read(banner + "...\n" + table)] == [False]
     assert [i.since_boot for i in read(table + table)] == [False, False]
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from stackmap.cli.options import MeasuringOptions, json_option, layout_option, onto_option
+from stackmap.cli.options import (
+    MeasuringOptions,
+    json_option,
+    layout_option,
+    onto_option,
+    text_option,
+)
 from stackmap.cli.output import print_blocks
 from stackmap.discover import discover
 from stackmap.discover.find import find_one_name
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
 
 
 COUNT = 10  # intervals of a second on a live machine
+OF_TEXT = "a plan needs the machine or a capture of it: a text does not show all that a safe plan depends on"
 
 
 def _judged(measured: Measurement) -> Judged | None:
@@ -48,6 +55,7 @@ def _judged(measured: Measurement) -> Judged | None:
 @click.option(
     "--way", type=click.Choice(list(STRATEGIES)), help="Use this method [default: the safest]."
 )
+@text_option
 @json_option
 @click.pass_obj
 def command(
@@ -57,6 +65,7 @@ def command(
     layout: str,
     onto: tuple[str, ...],
     way: str | None,
+    text: BinaryIO | None,
     as_json: bool,
 ) -> None:
     """
@@ -66,6 +75,8 @@ def command(
     it. A method that is not known to be safe for this stack is refused, with the
     reason. The disks are judged by ten seconds of their I/O, or by CAPTURE.
     """
+    if text is not None:
+        raise PlanRefused(OF_TEXT)
     request = parse(layout)
     find_one_name(discover(session.host), name)  # a wrong name needs no ten seconds
     measuring = MeasuringOptions((), IntervalSelection(), None)

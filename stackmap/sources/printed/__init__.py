@@ -1,0 +1,186 @@
+"""
+What commands printed and people pasted: lsblk, /proc/mdstat, LVM's reports, dmsetup, mdadm, multipath, mounts.
+
+A text holds them after each other, quoted and damaged. ``Reader`` takes its lines, recognises each by its content
+(``FORMATS``), and returns them as one machine: files as a capture has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from stackmap.sources.printed import lsblk, lvm, mapper, md, users
+from stackmap.sources.printed.columns import PROMPT, clean
+from stackmap.sources.printed.facts import Fact
+from stackmap.sources.printed.merge import Machine, Merged
+
+MAX_LINES = 200_000  # of one part
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+class Format(NamedTuple):
+    """
+    What a command prints: its ``name``, how it ``begins``, who reads its lines.
+
+    ``rows``: each of its lines may be its first.
+    """
+
+    name: str
+    begins: str
+    read: Callable[[list[str]], Iterator[Fact]]
+    rows: bool = False
+
+
+def _tree_or_list(lines: list[str]) -> Iterator[Fact]:
+    drawn = any(line.strip()[:1] in lsblk.BRANCHES for line in lines if line.strip())
+    return (mapper.read_tree if drawn else mapper.read_list)(lines)
+
+
+_LSBLK_ROW = rf"{lsblk.TREE}\S+\s+\d{{1,7}}:\d{{1,7}}\s+[01]\s+[\d.,]+[BKMGTPE]?\s+[01]\s+(?:{lsblk.TYPE.pattern})(?:\s.*)?"
+_TABLE_ROW = rf"\s*\S.{{0,250}}?: \d{{1,19}} \d{{1,19}} (?:{mapper.TARGETS})(?: .*)?"
+
+FORMATS = (
+    Format("lsblk", _LSBLK_ROW, lsblk.read, rows=True),
+    Format("lsblk -P", r'\s*(?:K?NAME|PATH|PKNAME)="[^"]*"(?: [A-Z][A-Z0-9_:%-]*="[^"]*")+', lsblk.read_pairs, rows=True),
+    Format("dmsetup table", _TABLE_ROW, mapper.read_table, rows=True),
+    Format("dmsetup info", r"\s*Name\s+Maj\s+Min\s+Stat\s.*", mapper.read_info_columns),
+    Format("dmsetup info", r"\s*Name:\s+\S+", mapper.read_info),
+    Format("dmsetup deps", mapper.DEPS_ROW.pattern, mapper.read_deps, rows=True),
+    Format("dmsetup ls --tree", r"[\s│├└─|`-]*\S{1,128} (?:<[^<>]*> )?\(\d{1,4}:\d{1,7}\)", _tree_or_list, rows=True),
+    Format("dmsetup ls", mapper.LS_ROW.pattern, mapper.read_list, rows=True),
+    Format("multipath -ll", mapper.MAP.pattern, mapper.read_maps),
+    Format("/proc/mdstat", r"\s*Personalities :.*|\s*md\S{0,60} : (?:active|inactive)\b.*", md.read_mdstat, rows=True),
+    Format("mdadm --detail", md.DETAIL.pattern, md.read_detail),
+    Format("mdadm --examine", md.EXAMINED.pattern, md.read_examined),
+    Format("lvdisplay", lvm.DISPLAY.pattern, lvm.read_display),
+    Format("mount", rf"{users.MOUNTED.pattern}.*|{users.MOUNTS_ROW.pattern}", users.read_mounted, rows=True),
+    Format("df", users.DF_HEADING.pattern, users.read_df),
+    Format("findmnt", users.FINDMNT_HEADING.pattern, users.read_findmnt),
+    Format("blkid", users.BLKID_ROW.pattern, users.read_blkid, rows=True),
+    Format("/proc/swaps", users.SWAPS.pattern, users.read_swaps),
+    Format("zpool status", users.POOL.pattern, users.read_pool),
+    Format("btrfs filesystem show", users.BTRFS.pattern, users.read_btrfs),
+    Format("nvme list", users.NVME.pattern, users.read_nvme),
+    Format("/proc/partitions", users.PARTITIONS.pattern, users.read_partitions),
+    Format("/proc/diskstats", users.DISKSTATS.pattern, users.read_diskstats, rows=True),
+    Format("sysfs", rf"{users.ATTRIBUTE.pattern}|{users.ATTRIBUTE_HEAD.pattern}", users.read_attributes, rows=True),
+)  # fmt: skip
+LSBLK = Format("lsblk", "", lsblk.read)
+LVS = Format("lvs", "", lvm.read)
+# What a JSON object holds, by a key of it.
+JSON_FORMATS: tuple[tuple[str, str, Callable[[str], Iterator[Fact]]], ...] = (
+    ('"blockdevices"', "lsblk", lsblk.read_json),
+    ('"report"', "lvs", lvm.read_json),
+    ('"filesystems"', "findmnt", users.read_findmnt_json),
+)
+_BEGINNINGS = re.compile(
+    "|".join(
+        f"(?P<f{i}>{re.sub(r'[(][?]P<[a-z]+>', '(?:', f.begins)})" for i, f in enumerate(FORMATS)
+    )
+)
+# What ends any part: another table, a banner of sysstat.
+_END = re.compile(
+    r"\s*(?:avg-cpu|Device\b|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
+)
+_BANNER = re.compile(r"\s*Linux \d\S* \((?P<host>[^()\s]{1,64})\)")
+
+
+class Part(NamedTuple):
+    """The lines of one output, and the host that stood before them, "" if none did."""
+
+    format: Format
+    lines: list[str]
+    host: str
+
+
+class Reader:
+    """Takes the lines of a text; ``merged`` is what it told."""
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+        self._json: list[str] = []
+        self._depth = 0
+        self._host = ""
+        self._kept = 0
+        self.hosts: dict[str, None] = {}
+
+    def take(self, line: str) -> None:
+        """Take the next line."""
+        line = clean(line)
+        if self._json or line.lstrip()[:1] == "{":
+            self._take_json(line)
+            return
+        found = self._format_of(line)
+        current = self._parts[-1] if self._parts and self._parts[-1].lines else None
+        if found is not None:
+            goes_on = current is not None and found.rows and current.format.name == found.name
+            if current is None or not goes_on:
+                self._end()
+                self._parts.append(Part(found, [], self._host))
+            self._keep(line)
+        elif current is not None:
+            prompt = PROMPT.match(line)
+            if prompt or _END.match(line):
+                self._end()
+            elif len(current.lines) < MAX_LINES:
+                self._keep(line)
+        if found is None and (said := PROMPT.match(line) or _BANNER.match(line)) and said["host"]:
+            self._host = said["host"].partition(".")[0]
+            self.hosts[self._host] = None
+
+    def _keep(self, line: str) -> None:
+        self._parts[-1].lines.append(line)
+
+    def _end(self) -> None:
+        """End the last part: no further line belongs to it."""
+        if self._parts and self._parts[-1].lines:
+            self._parts.append(Part(LSBLK, [], self._host))
+
+    def _format_of(self, line: str) -> Format | None:
+        if not line:
+            return None
+        if "NAME" in line and lsblk.is_heading(line):
+            return LSBLK
+        if ("LV" in line or "PV" in line or "VG" in line) and lvm.is_heading(line):
+            return LVS
+        found = _BEGINNINGS.fullmatch(line)
+        return None if found is None else FORMATS[int((found.lastgroup or "f0")[1:])]
+
+    def _take_json(self, line: str) -> None:
+        self._json.append(line)
+        self._depth += line.count("{") - line.count("}")
+        if self._depth <= 0 or len(self._json) > MAX_LINES:
+            text = "\n".join(self._json)
+            for key, name, read in JSON_FORMATS:
+                if key in text[:400]:
+                    self._end()
+                    whole = Format(name, "", lambda lines, read=read: read(lines[0]))  # type: ignore[misc]  # a default binds it
+                    self._parts.append(Part(whole, [text], self._host))
+                    self._end()
+                    break
+            self._json, self._depth = [], 0
+
+    def merged(self, host: str = "") -> Merged:
+        """Return the machine that the text tells of; of several hosts *host*, or the first."""
+        parts = [part for part in self._parts if part.lines]
+        hosts = list(dict.fromkeys(part.host for part in parts if part.host))
+        chosen = host if host in hosts else (hosts or [""])[0]
+        machine = Machine()
+        if len(hosts) > 1:
+            machine.notes[
+                f"the text is from {' and '.join(hosts[:5])}: only {chosen} is used; give one text per host"
+            ] = None
+        for part in parts:
+            if part.host in ("", chosen):
+                try:
+                    machine.take(part.format.name, list(part.format.read(part.lines)))
+                except DAMAGE as error:
+                    machine.notes[
+                        f"{part.format.name}: not understood ({type(error).__name__})"
+                    ] = None
+        merged = machine.merged()
+        if chosen and merged.files:
+            merged.files["/proc/sys/kernel/hostname"] = chosen
+        return merged

@@ -1,0 +1,137 @@
+"""Lines as people paste them, and tables with empty cells: what every reader of a command's output needs."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+QUOTES = re.compile(r"^\s{0,16}>(?:\s?>)* ?")  # of a mail or of Markdown
+# Tags and fences that trackers put around a text, and HTML's.
+TAGS = re.compile(r"</?(?:pre|code|br|p|tt|div|span|blockquote)\b[^<>]{0,200}>", re.IGNORECASE)
+FENCE = re.compile(
+    r"\s*(?:```\w*|~~~|\{(?:noformat|code)[^{}]{0,40}\}|\[/?code\]|\{\{\{|\}\}\})\s*$"
+)
+# A command that was typed: "[root@host ~]# lsblk", "user@host:~$ cat /proc/mdstat", "# pvs".
+PROMPT = re.compile(
+    r"^\s{0,8}(?:\[?[\w.-]{1,32}@(?P<host>[\w.-]{1,64})[^#$%>]{0,80}[#$%>]|(?:bash|sh)-\d\.\d+[#$]|[#$%])\s*(?P<command>[a-z/.].*)$"
+)
+MAX_WORDS = 100  # of a row that is read
+UNITS = "BKMGTPE"
+_SIZE = re.compile(r"<?(\d{1,20})([.,]\d{1,4})?\s?([bBsSkKmMgGtTpPeE]?)(?:i?[bB])?")
+
+
+def clean(line: str) -> str:
+    """
+    Return *line* without colours, quote marks, entities and tags.
+
+    >>> clean("> > sda&nbsp;   8:0    0   1G  0 disk<br>")
+    'sda    8:0    0   1G  0 disk'
+    """
+    if "\x1b" in line:
+        line = ESCAPES.sub("", line)
+    if "&" in line:
+        line = html.unescape(html.unescape(line))  # a quoted page may escape twice
+    if "<" in line:
+        line = TAGS.sub("", line)
+    if line.lstrip()[:1] == ">":
+        line = QUOTES.sub("", line)
+    line = line.replace("\xa0", " ").expandtabs().rstrip()
+    return "" if FENCE.match(line) else line
+
+
+def size_of(text: str) -> str:
+    """
+    Return a size in bytes, after "~" if it was rounded; "" if *text* is none.
+
+    >>> size_of("10737418240"), size_of("931.5G"), size_of("<7.28t"), size_of("100,00m"), size_of("disk")
+    ('10737418240', '~1000190509056', '~8004444185886', '~104857600', '')
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return ""
+    digits, decimals, unit = match.groups()
+    if unit in "sS" and unit:
+        return str(int(digits) * 512)
+    if not decimals and unit.upper() in ("", "B"):
+        return digits
+    power = UNITS.index(unit.upper()) if unit else 0
+    return f"~{int(float(digits + (decimals or '').replace(',', '.')) * 1024**power)}"
+
+
+class Word(NamedTuple):
+    """A word and its place in its line."""
+
+    text: str
+    start: int
+    end: int
+
+
+def words_of(line: str) -> list[Word]:
+    """Return the words of *line* with their places."""
+    found = re.finditer(r"\S+", line[: 1 << 14])
+    return [Word(m[0], m.start(), m.end()) for m, _ in zip(found, range(MAX_WORDS), strict=False)]
+
+
+def cells(
+    heading: Sequence[Word], line: str, forms: Mapping[str, re.Pattern[str]]
+) -> dict[str, str] | None:
+    """
+    Return the cells of a row by heading, without empty ones; None if a cell has another form than *forms*.
+
+    Words stand under their headings, left or right aligned. Where a paste lost its spaces, the forms tell
+    which column a word is of; a row that fits in several ways then is none.
+    """
+    words = words_of(line)
+    if not words or len(words) > 4 * len(heading):
+        return None
+    placed = _by_place(heading, words)
+    if placed is not None and _fits(placed, forms):
+        return placed
+    if len(words) == len(heading):
+        ordered = {h.text: w.text for h, w in zip(heading, words, strict=True)}
+        return ordered if _fits(ordered, forms) else None
+    ways = list(_by_form([h.text for h in heading], [w.text for w in words], forms))
+    return ways[0] if len(ways) == 1 else None
+
+
+def _by_place(heading: Sequence[Word], words: Sequence[Word]) -> dict[str, str] | None:
+    """Return the words by the heading that each overlaps or is next to; None if a place is not clear."""
+    row: dict[str, str] = {}
+    last = -1
+    for word in words:
+        over = [i for i, h in enumerate(heading) if word.start < h.end and h.start < word.end]
+        if not over:
+            gaps = [max(h.start - word.end, word.start - h.end) for h in heading]
+            over = [gaps.index(min(gaps))]
+        at = over[0]
+        if len(over) > 1 or at < last:
+            return None
+        name = heading[at].text
+        row[name] = f"{row[name]} {word.text}" if name in row else word.text
+        last = at
+    return row
+
+
+def _fits(row: Mapping[str, str], forms: Mapping[str, re.Pattern[str]]) -> bool:
+    return all(name not in forms or forms[name].fullmatch(cell) for name, cell in row.items())
+
+
+def _by_form(
+    heading: Sequence[str], words: Sequence[str], forms: Mapping[str, re.Pattern[str]]
+) -> Iterator[dict[str, str]]:
+    """Yield the ways, two at most, to give the *words* to columns in order, each to one of its own form."""
+    ways: list[tuple[int, dict[str, str]]] = [(0, {})]
+    for word in words:
+        further = []
+        for begin, row in ways:
+            for at in range(begin, len(heading)):
+                form = forms.get(heading[at])
+                if form is not None and form.fullmatch(word):
+                    further.append((at + 1, {**row, heading[at]: word}))
+                if at == 0:
+                    break  # the first column is the name, never empty
+        ways = further[:64]
+    yield from (row for _, row in ways[:2])

@@ -1,0 +1,71 @@
+"""What a line of a pasted text tells: a device, a key and a value; how texts refer to devices."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from stackmap.sources.lvm_names import unmangle
+
+DEV = "/dev/"
+KERNEL_NAME = re.compile(
+    r"(?:[shv]d[a-z]{1,4}\d{0,3}|xvd[a-z]{1,3}\d{0,3}|nvme\d+(?:c\d+)?n\d+(?:p\d+)?|mmcblk\d+(?:p\d+|boot\d|rpmb)?|dm-\d+|md\d+(?:p\d+)?"
+    r"|md_\w+|loop\d+(?:p\d+)?|sr\d+|zram\d+|nbd\d+(?:p\d+)?|rbd\d+(?:p\d+)?|ram\d+|bcache\d+(?:p\d+)?|drbd\d+|pmem\d\S*|fd\d"
+    r"|dasd[a-z]+\d*|cciss[!/]c\d+d\d+(?:p\d+)?|zd\d+(?:p\d+)?|fio[a-z]\d*|emcpower[a-z]+\d*|vx\S+|ida[!/]c\d+d\d+(?:p\d+)?)"
+)
+NUMBER = re.compile(r"\d{1,7}:\d{1,7}")
+MAPPER, ALIAS = "mapper/", "md/"
+
+
+class Fact(NamedTuple):
+    """
+    What a text tells of the device *ref*.
+
+    ``ref``: a kernel name, a number ("8:0"), ``mapper/NAME``, ``md/NAME`` or another path in /dev. ``key``: "is" (``value``:
+    another ref of the same device), "on" (a ref of the device below it), "size" (bytes, after "~" if rounded), "mount" ("POINT,
+    type and options", by tabs), "swap", "udev:PROPERTY", or a file in its directory of sysfs. Without a ref, ``key`` is an answer's path.
+    """
+
+    ref: str
+    key: str
+    value: str
+
+
+def is_kernel_name(name: str) -> bool:
+    """Whether *name* has the form of the kernel's names."""
+    return KERNEL_NAME.fullmatch(name) is not None
+
+
+def mapper(name: str) -> str:
+    """Return the ref of a device by device-mapper's *name*."""
+    return MAPPER + unmangle(name)
+
+
+def volume(group: str, name: str) -> str:
+    """
+    Return the ref of an LV.
+
+    >>> volume("vg-md", "[home-dirs_rimage_0]")
+    'mapper/vg--md-home--dirs_rimage_0'
+    """
+    parts = (part.strip("[]").replace("-", "--") for part in (group, name))
+    return MAPPER + "-".join(parts)
+
+
+def of_path(path: str) -> str:
+    """
+    Return the ref of the device at *path*, which may lack /dev.
+
+    >>> of_path("/dev/sda1"), of_path("/dev/vg/home-dirs"), of_path("/dev/mapper/vg-lv"), of_path("/dev/md/0")
+    ('sda1', 'mapper/vg-home--dirs', 'mapper/vg-lv', 'md/0')
+    """
+    name = unmangle(path.strip().removeprefix(DEV)).replace("!", "/")
+    group, slash, lv = name.partition("/")
+    if (
+        is_kernel_name(name)
+        or not slash
+        or group in ("mapper", "md", "disk", "block", "zvol")
+        or "/" in lv
+    ):
+        return name
+    return volume(group, lv)

@@ -1,0 +1,252 @@
+r"""
+``lsblk``, in every form: tree (-f, -t, -m, -o …, -O, -s, -i, -p), list (-l, -r), pairs (-P) and JSON (-J).
+
+In the tree a name stands two characters right of that of the device it is drawn under; that is the device
+below it, with -s the one above it. Of a device-mapper device the name is device-mapper's, and the column TYPE
+(or the form of the name) tells that it is one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stackmap.sources.printed.columns import Word, size_of, words_of
+from stackmap.sources.printed.columns import cells as cells_of
+from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
+
+COLUMNS = frozenset(
+    "NAME KNAME PATH PKNAME MAJ:MIN MAJ MIN FSAVAIL FSSIZE FSTYPE FSUSED FSUSE% FSROOTS FSVER MOUNTPOINT MOUNTPOINTS LABEL UUID"  # noqa: SIM905 - a table of words
+    " PTUUID PTTYPE PARTN PARTTYPE PARTTYPENAME PARTLABEL PARTUUID PARTFLAGS RA RO RM HOTPLUG MODEL SERIAL SIZE"
+    " STATE OWNER GROUP MODE ALIGNMENT MIN-IO OPT-IO PHY-SEC LOG-SEC ROTA SCHED RQ-SIZE TYPE DISC-ALN DISC-GRAN"
+    " DISC-MAX DISC-ZERO WSAME WWN RAND HCTL TRAN SUBSYSTEMS REV VENDOR ZONED DAX START ZONE-SZ ZONE-WGRAN"
+    " ZONE-APP ZONE-NR ZONE-OMAX ZONE-AMAX MQ DISK-SEQ ID ID-LINK".split()
+)
+DEFAULT = words_of("NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINT")
+TREE = r"[\s│├└─|`-]*"
+_NUMBER, _FLAG = re.compile(r"\d{1,7}:\d{1,7}"), re.compile(r"[01]")
+_AMOUNT = re.compile(r"\d{1,20}(?:[.,]\d+)?[BKMGTPE]?")
+_WHOLE = re.compile(r"-?\d{1,20}")
+_ANY = re.compile(r".+")
+TYPE = re.compile(
+    r"disk|part|lvm|crypt|mpath|loop|rom|dm|md|raid\d+|linear|dmraid|thin|swap|faulty|container|multipath|stripe\w*|mirror"
+)
+FSTYPE = re.compile(
+    r"ext[234]|xfs|btrfs|vfat|swap|ntfs|exfat|iso9660|squashfs|zfs_member|LVM2_member|linux_raid_member|crypto_LUKS|"
+    r"[a-zA-Z][\w]*_(?:member|raid|raid_member|cache|log)|ceph_bluestore|bcache|bcachefs|drbd|f2fs|jfs|reiserfs|gfs2|ocfs2|udf|apfs|ufs|minix|BitLocker|mpath_member"
+)
+_MOUNT = re.compile(r"/.*|\[SWAP\]|<?none>?")
+FORMS = {
+    "NAME": re.compile(rf"{TREE}\S+"), "KNAME": re.compile(r"\S+"), "PKNAME": re.compile(r"\S+"), "MAJ:MIN": _NUMBER,
+    "RM": _FLAG, "RO": _FLAG, "ROTA": _FLAG, "RAND": _FLAG, "SIZE": _AMOUNT, "TYPE": TYPE, "FSTYPE": FSTYPE,
+    "MOUNTPOINT": _MOUNT, "MOUNTPOINTS": _MOUNT, "UUID": re.compile(r"[0-9A-Fa-f]{4,}(?:-[0-9A-Za-z]+)*|[0-9A-Za-z]{6}(?:-[0-9A-Za-z]{4,6}){6}"),
+    "FSVER": re.compile(r"[\d.]+|LVM2 \d+|FAT\d+|NTFS"), "FSAVAIL": _AMOUNT, "FSUSED": _AMOUNT, "FSSIZE": _AMOUNT,
+    "FSUSE%": re.compile(r"\d+%"), "SCHED": re.compile(r"[a-z][a-z-]*"), "LABEL": _ANY, "MODEL": _ANY, "SERIAL": _ANY,
+    "VENDOR": _ANY, "STATE": re.compile(r"[a-z-]+"), "TRAN": re.compile(r"[a-z0-9]+"), "PATH": re.compile(r"/dev/\S+"),
+    **dict.fromkeys(("ALIGNMENT", "MIN-IO", "OPT-IO", "PHY-SEC", "LOG-SEC", "RQ-SIZE", "RA", "START"), _WHOLE),
+    "WSAME": _AMOUNT,
+}  # fmt: skip
+
+# What a column tells: the file in a device's directory of sysfs, or udev's property.
+FILES = {
+    "RO": "ro", "RM": "removable", "ROTA": "queue/rotational", "MIN-IO": "queue/minimum_io_size",
+    "OPT-IO": "queue/optimal_io_size", "PHY-SEC": "queue/physical_block_size", "LOG-SEC": "queue/logical_block_size",
+    "RQ-SIZE": "queue/nr_requests", "RA": "queue/read_ahead_kb", "ALIGNMENT": "alignment_offset",
+    "MODEL": "device/model", "SERIAL": "device/serial", "VENDOR": "device/vendor", "WWN": "wwid",
+    "STATE": "device/state", "START": "start", "DISK-SEQ": "diskseq",
+    "FSTYPE": "udev:ID_FS_TYPE", "LABEL": "udev:ID_FS_LABEL", "UUID": "udev:ID_FS_UUID",
+}  # fmt: skip
+# The beginning of a device-mapper uuid, from which lsblk made the type.
+MADE = {"lvm": "LVM-", "crypt": "CRYPT-", "mpath": "mpath-"}
+BOOLEANS = {"true": "1", "false": "0"}
+BRANCHES = "│├└|`"
+FILL = "─"  # in place of what is drawn before a name
+MAX_MISSED = 3  # lines in a row that are no rows end a table
+_POINT = re.compile(rf"{TREE}(/(?!dev/)\S*(?: \S+)*|\[SWAP\])")
+
+
+def is_heading(line: str) -> bool:
+    """Whether *line* heads a table of lsblk."""
+    words = line.split(None, 100)
+    return len(words) > 1 and ("NAME" in words or "KNAME" in words) and COLUMNS.issuperset(words)
+
+
+def read(lines: list[str]) -> Iterator[Fact]:
+    """Yield the facts of a table with or without its heading."""
+    heading = words_of(lines[0]) if is_heading(lines[0]) else []
+    rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines))
+    drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
+    inverse = any(depth and _is_disk(row) for depth, row in rows)
+    way: list[str] = []
+    for depth, row in rows:
+        ref = _ref(row)
+        yield from row_facts(row)
+        del way[depth:]
+        if depth and depth == len(way) and drawn:
+            above, below = (way[-1], ref) if inverse else (ref, way[-1])
+            yield Fact(above, "on", below)
+        way += [""] * (depth - len(way)) + [ref]
+
+
+def _rows(heading: list[Word], lines: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the depth and the cells of each row; mount points on lines of their own belong to the row before."""
+    column = next((h.text for h in heading if h.text.startswith("MOUNTPOINT")), "")
+    begin = next((h.start for h in heading if h.text == "NAME"), 0)
+    waiting: tuple[int, dict[str, str]] | None = None
+    cut, missed = "", 0  # the beginning of a row that a mail cut; lines in a row that are none
+    for line in lines:
+        depth, row = _row(heading, line, begin)
+        if row is None and cut:
+            depth, row = _row(heading, f"{cut} {line.strip()}", begin)
+        if row is None and waiting and column and (point := _POINT.fullmatch(line.strip())):
+            waiting[1][column] = f"{waiting[1].get(column, '')} {point[1]}".strip()
+        elif row is None:
+            cut, missed = line, missed + 1
+            if missed > MAX_MISSED:
+                break
+        else:
+            if waiting:
+                yield waiting
+            if any(mark in row.get("NAME", "") for mark in "┈▶┬┌"):
+                return  # lsblk -M draws devices once, by another tree
+            waiting, cut, missed = (depth, row), "", 0
+    if waiting:
+        yield waiting
+
+
+def _row(heading: list[Word], line: str, begin: int) -> tuple[int, dict[str, str] | None]:
+    """Return the depth and the cells of a line; no cells if it is no row."""
+    indent = begin if line[:begin].strip() else min(begin, len(line) - len(line.lstrip()))
+    drawn = re.match(TREE, line[indent:])
+    width = drawn.end() if drawn else 0
+    if width and indent == begin:  # the name stands under its heading, however deep it is
+        line = f"{line[:indent]}{FILL * width}{line[indent + width :]}"
+    plain = line.split(" ")
+    if len(plain) == len(heading) and "" in plain and not line.startswith(" "):  # lsblk -r
+        row: dict[str, str] | None = {h.text: w for h, w in zip(heading, plain, strict=True) if w}
+        row = (
+            row
+            if row and all(c not in FORMS or FORMS[c].fullmatch(w) for c, w in row.items())
+            else None
+        )
+    else:
+        row = cells_of(heading, line, FORMS)
+    if row is None or not _is_whole(heading, row):
+        return 0, None
+    if "NAME" in row:
+        row["NAME"] = row["NAME"].lstrip(FILL)
+    return width // 2, row
+
+
+def _is_whole(heading: list[Word], row: Mapping[str, str]) -> bool:
+    """Whether a row has the columns that are never empty."""
+    known = {"NAME", "KNAME", "MAJ:MIN", "SIZE", "TYPE", "RO"} & {h.text for h in heading}
+    name = row.get("NAME", row.get("KNAME", ""))
+    proven = len(known) > 2 or is_kernel_name(name.removeprefix("/dev/"))
+    return known <= row.keys() and (proven or name.startswith(FILL))
+
+
+def _is_disk(row: Mapping[str, str]) -> bool:
+    return (
+        re.fullmatch(
+            r"(?:/dev/)?(?:[shv]d[a-z]+|nvme\d+n\d+|mmcblk\d+|xvd[a-z]+)",
+            row.get("KNAME") or row.get("NAME", ""),
+        )
+        is not None
+    )
+
+
+def _ref(row: Mapping[str, str]) -> str:
+    """Return what names the device of a row best."""
+    if kernel := row.get("KNAME", ""):
+        return of_path(kernel)
+    name = row.get("NAME", "") or row.get("PATH", "")
+    if name.startswith("/dev/"):
+        return of_path(name)
+    kind = row.get("TYPE", "")
+    mapped = kind in MADE or kind in ("dm", "dmraid") or not is_kernel_name(name)
+    return mapper(name) if mapped and not name.startswith("dm-") else name
+
+
+def row_facts(row: Mapping[str, str]) -> Iterator[Fact]:
+    """Yield what the cells of one device tell."""
+    ref = _ref(row)
+    name = row.get("NAME", "").removeprefix("/dev/mapper/").removeprefix("/dev/")
+    yield Fact(ref, "listed", row.get("TYPE", ""))
+    if "KNAME" in row and name and name != of_path(row["KNAME"]):
+        yield Fact(ref, "is", mapper(name))
+    if _NUMBER.fullmatch(row.get("MAJ:MIN", "").strip()):
+        yield Fact(ref, "is", row["MAJ:MIN"].strip())
+    if row.get("PKNAME"):
+        yield Fact(ref, "on", of_path(row["PKNAME"]))
+    if size := size_of(row.get("SIZE", "")):
+        yield Fact(ref, "size", size)
+    if kind := MADE.get(row.get("TYPE", ""), ""):
+        yield Fact(ref, "dm/uuid", kind)
+    if scheduler := row.get("SCHED", ""):
+        yield Fact(ref, "queue/scheduler", f"[{scheduler}]")
+    for column, key in FILES.items():
+        if value := row.get(column, "").strip():
+            yield Fact(ref, key, value)
+    for point in re.split(r"\s+(?=[/\[])", row.get("MOUNTPOINTS", "") or row.get("MOUNTPOINT", "")):
+        if point == "[SWAP]":
+            yield Fact(ref, "swap", point)
+        elif point.startswith("/"):
+            yield Fact(ref, "mount", f"{point}\t{row.get('FSTYPE') or '-'}\trw")
+
+
+PAIR = re.compile(r'([A-Z][A-Z0-9_:%-]{1,14})="((?:[^"\\]|\\.){0,4000})"')
+
+
+def read_pairs(lines: list[str]) -> Iterator[Fact]:
+    """Yield the facts of ``lsblk -P``."""
+    for line in lines:
+        found = dict(PAIR.findall(line))
+        row = {
+            {"MAJ_MIN": "MAJ:MIN"}.get(k, k.replace("_", "-")): v.replace("\\x0a", " ")
+            for k, v in found.items()
+        }
+        if "NAME" in row or "KNAME" in row:
+            yield from row_facts({key: value for key, value in row.items() if value})
+
+
+def read_json(text: str) -> Iterator[Fact]:
+    """Yield the facts of ``lsblk -J``."""
+    devices = json.loads(text).get("blockdevices", ())
+    todo: list[tuple[Any, str]] = [(device, "") for device in devices]
+    nodes = 0
+    inverse = any(
+        _is_disk(_json_row(child))
+        for device in devices
+        for child in _walk(device.get("children", ()))
+    )
+    while todo:
+        device, below = todo.pop()
+        nodes += 1
+        row = _json_row(device)
+        yield from row_facts(row)
+        if below:
+            yield Fact(below, "on", _ref(row)) if inverse else Fact(_ref(row), "on", below)
+        todo += [(child, _ref(row)) for child in device.get("children", ())]
+
+
+def _walk(devices: Any) -> Iterator[Any]:
+    todo = list(devices)
+    while todo:
+        device = todo.pop()
+        yield device
+        todo += device.get("children", ())
+
+
+def _json_row(device: Mapping[str, Any]) -> dict[str, str]:
+    row = {}
+    for key, value in device.items():
+        if isinstance(value, list):
+            if key == "mountpoints":
+                row["MOUNTPOINTS"] = " ".join(str(point) for point in value if point)
+        elif value is not None and not isinstance(value, dict):
+            text = str(value)
+            row[key.upper()] = BOOLEANS.get(text.lower(), text)
+    return row

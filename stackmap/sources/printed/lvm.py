@@ -1,0 +1,189 @@
+"""
+LVM's reports: pvs, vgs and lvs with any columns, as tables, with a separator or as JSON; pvdisplay, vgdisplay, lvdisplay.
+
+An LV stands on the devices of the column Devices, ``/dev/sda1(0),/dev/sdb1(0)``; sub-LVs have the same form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stackmap.sources.printed.columns import cells, size_of, words_of
+from stackmap.sources.printed.facts import Fact, of_path, volume
+
+COLUMNS = frozenset(
+    "LV VG PV Attr LSize PSize VSize VFree PFree Pool Origin Data% Meta% Snap% Move Log Cpy%Sync Copy% Convert Devices #PV #LV #SN #Str #Seg Type Stripe"  # noqa: SIM905 - a table of words
+    " Stripes Start SSize Start# PE Ranges LE Fmt DevSize Used PV_UUID Ext #Ext VG_UUID LV_UUID Region Chunk KMaj KMin Path DMPath PE Alloc Free"
+    " Layout Role CacheMode Health Metadata% UUID VPrefixUUID Tags".split()
+)
+_SIZE = re.compile(r"<?\d{1,20}(?:[.,]\d+)?[bBsSkKmMgGtTpPeE]?|0 ?")
+_LV = re.compile(r"\[?[\w+.][\w+.-]*\]?")
+SEGTYPE = re.compile(
+    r"linear|striped|raid\d+(?:_[a-z0-9_]+)?|mirror|thin(?:-pool)?|cache(?:-pool|\+\w+)?|writecache(?:\+\w+)?|snapshot|error|zero|free|vdo(?:-pool)?|integrity"
+)
+_DEVICES = re.compile(r"\S+\(\d+\)(?:, ?\S+\(\d+\))*")
+_PERCENT, _WHOLE = re.compile(r"\d{1,3}[.,]\d+"), re.compile(r"\d{1,15}")
+FORMS = {
+    "LV": _LV, "VG": _LV, "PV": re.compile(r"/dev/\S+|\[?unknown(?: device)?\]?|\S+"), "Attr": re.compile(r"[a-zA-Z0-9-]{3,10}"), "Fmt": re.compile(r"lvm\d"),
+    "Pool": _LV, "Origin": _LV, "Type": SEGTYPE, "Devices": _DEVICES,
+    "Data%": _PERCENT, "Meta%": _PERCENT, "Cpy%Sync": _PERCENT, "Snap%": _PERCENT, "Copy%": _PERCENT,
+    **dict.fromkeys(("LSize", "PSize", "VSize", "VFree", "PFree", "SSize", "Stripe", "Region", "DevSize", "Used"), _SIZE),
+    **dict.fromkeys(("#PV", "#LV", "#SN", "#Str", "#Seg", "Stripes", "KMaj", "KMin"), re.compile(r"-?\d{1,9}")),
+    "Start": re.compile(r"\d{1,15}[a-zA-Z]?"),
+}  # fmt: skip
+# By the name of a field in JSON and in -o.
+FIELDS = {
+    "lv_name": "LV", "vg_name": "VG", "pv_name": "PV", "lv_size": "LSize", "segtype": "Type", "stripes": "#Str",
+    "stripe_size": "Stripe", "stripesize": "Stripe", "devices": "Devices", "pool_lv": "Pool", "origin": "Origin",
+    "lv_attr": "Attr", "pv_size": "PSize", "lv_kernel_major": "KMaj", "lv_kernel_minor": "KMin", "lv_dm_path": "DMPath",
+}  # fmt: skip
+
+
+def is_heading(line: str) -> bool:
+    """Whether *line* heads a report of lvs, pvs or vgs."""
+    words = re.split(r"\s*\|\s*|\s+", line.strip())
+    return (
+        len(words) > 2 and bool({"LV", "PV", "VG"} & set(words[:3])) and COLUMNS.issuperset(words)
+    )
+
+
+def read(lines: list[str]) -> Iterator[Fact]:
+    """Yield the facts of a table."""
+    heading = words_of(lines[0])
+    parted = "|" in lines[0]
+    names = [name.strip() for name in lines[0].split("|")] if parted else []
+    rows: list[Mapping[str, str]] = []
+    for line in lines[1:]:
+        if not line.strip():
+            continue
+        if parted:
+            row: Mapping[str, str] | None = dict(
+                zip(names, (cell.strip() for cell in line.split("|")), strict=False)
+            )
+        else:
+            row = cells(heading, line, FORMS)
+        if row is None or not _is_row(row):
+            if rows:
+                break
+            continue
+        rows.append(row)
+    yield from report(rows)
+
+
+def _is_row(row: Mapping[str, str]) -> bool:
+    """Whether the row has what each row of such a report has."""
+    attributes = re.fullmatch(r"[a-zA-Z0-9-]{3,10}", row.get("Attr", "---"))
+    sized = any(_SIZE.fullmatch(row.get(name, "")) for name in ("LSize", "PSize", "VSize", "SSize"))
+    return bool(attributes) and (sized or "Devices" in row or "Type" in row)
+
+
+def read_json(text: str) -> Iterator[Fact]:
+    """Yield the facts of ``--reportformat json``, of lvs, pvs, vgs or lvm fullreport."""
+    for each in json.loads(text).get("report", ()):
+        group = next(
+            (row.get("vg_name", "") for row in each.get("vg", ()) if row.get("vg_name")), ""
+        )
+        for kind in ("pv", "lv", "seg"):
+            rows = [
+                {FIELDS[key]: str(value) for key, value in row.items() if key in FIELDS and value}
+                for row in each.get(kind, ())
+            ]
+            yield from report([{"VG": group, **row} if group else row for row in rows])
+
+
+def report(rows: list[Any]) -> Iterator[Fact]:
+    """Yield what *rows* tell, by the headings of LVM."""
+    for row in rows:
+        if pv := row.get("PV", ""):
+            if pv.startswith("/dev/"):
+                yield Fact(of_path(pv), "udev:ID_FS_TYPE", "LVM2_member")
+                yield Fact(of_path(pv), "pv of", row.get("VG", ""))
+            continue
+        name, group = row.get("LV", ""), row.get("VG", "")
+        if name and group and "/" not in name:
+            yield from _volume(volume(group, name), group, row)
+
+
+def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
+    attributes, kind = row.get("Attr", ""), row.get("Type", "")
+    if len(attributes) > STATE and attributes[STATE] != "a":
+        return  # not active: no device
+    if kind == "thin-pool" or attributes.startswith("t"):
+        ref += POOL  # which is the device that thin volumes stand on
+    yield Fact(ref, "dm/uuid", "LVM-")
+    yield Fact(ref, "lv of", group)
+    size = size_of(row.get("LSize", ""))
+    if size and not attributes.startswith(
+        ("s", "S")
+    ):  # of a snapshot it is what it may hold of changes
+        yield Fact(
+            ref, "size", size if row["LSize"][-1:] in "bBsS" or size[:1] == "~" else f"~{size}"
+        )
+    if row.get("KMaj", "-1").isdecimal() and row.get("KMin", "").isdecimal():
+        yield Fact(ref, "is", f"{row['KMaj']}:{row['KMin']}")
+    if kind:
+        yield Fact(ref, "lv/segtype", kind)
+    for column, key in (("#Str", "lv/stripes"), ("Stripe", "lv/stripe_size")):
+        if value := size_of(row.get(column, "")).removeprefix("~"):
+            yield Fact(ref, key, value)
+    is_thin = kind == "thin" or (not kind and attributes.startswith("V"))
+    if is_thin and row.get("Pool"):
+        yield Fact(ref, "thin in", volume(group, row["Pool"]) + POOL)
+    for word in row.get("Devices", "").split(","):
+        if match := re.fullmatch(r"(\S+)\(\d+\)", word.strip()):
+            below = match[1]
+            if below.startswith("/dev/"):
+                yield Fact(ref, "on", of_path(below))
+            elif re.fullmatch(r"\[?[\w+.][\w+.-]*\]?", below) and below != "unknown":
+                yield Fact(ref, "on", volume(group, below))
+
+
+POOL = "-tpool"  # after the name of a thin pool
+STATE = 4  # the letter of lv_attr that tells whether an LV is active
+_FIELD = re.compile(
+    r"\s{0,40}((?:LV|VG|PV) (?:Name|Path|Size)|Block device|Type|Stripes|Stripe size|Physical volume|Logical volume|Thin pool name|LV Pool name)\s{1,40}(\S.*)"
+)
+DISPLAY = re.compile(
+    r"\s*--- (?:(NEW )?[Pp]hysical|[Ll]ogical|[Vv]olume) (?:volume|group)s? ---|\s*---\s+(?:Physical|Logical|Volume)\s+(?:volume|group)s?\s+---"
+)
+
+
+def read_display(lines: list[str]) -> Iterator[Fact]:
+    """Yield the facts of one block of pvdisplay, lvdisplay or vgdisplay -v."""
+    fields: dict[str, str] = {}
+    below: list[str] = []
+    for line in lines[1:]:
+        if match := _FIELD.fullmatch(line):
+            key, value = match[1], match[2].strip()
+            if key == "Physical volume":
+                below.append(of_path(value))
+            fields.setdefault(key, value)
+    group = fields.get("VG Name", "")
+    if "PV Name" in fields and "LV Name" not in fields and "LV Path" not in fields:
+        if fields["PV Name"].startswith("/dev/"):
+            yield Fact(of_path(fields["PV Name"]), "udev:ID_FS_TYPE", "LVM2_member")
+            yield Fact(of_path(fields["PV Name"]), "pv of", group)
+        return
+    name = (fields.get("LV Name") or fields.get("LV Path", "")).rpartition("/")[2]
+    if not name or not group or "LV Size" not in fields:
+        return
+    ref = volume(group, name)
+    size = size_of(fields["LV Size"])
+    yield Fact(ref, "dm/uuid", "LVM-")
+    yield Fact(ref, "lv of", group)
+    if size:
+        yield Fact(ref, "size", f"~{size.removeprefix('~')}")
+    if re.fullmatch(r"\d{1,4}:\d{1,7}", fields.get("Block device", "")):
+        yield Fact(ref, "is", fields["Block device"])
+    if SEGTYPE.fullmatch(fields.get("Type", "")):
+        yield Fact(ref, "lv/segtype", fields["Type"])
+    for key, name in (("Stripes", "lv/stripes"), ("Stripe size", "lv/stripe_size")):
+        if value := size_of(fields.get(key, "")).removeprefix("~"):
+            yield Fact(ref, name, value)
+    if "LV Pool name" in fields:
+        yield Fact(ref, "thin in", volume(group, fields["LV Pool name"]) + POOL)
+    for each in below:
+        yield Fact(ref, "on", each)

@@ -1,0 +1,192 @@
+"""``dmsetup`` (table, info, ls, ls --tree, deps) and ``multipath -ll``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper
+
+TABLE_LINE = re.compile(r"(\S.{0,250}?): (\d{1,19}) (\d{1,19}) ([a-z][a-z0-9-]+)((?: .*)?)")
+TARGETS = (
+    "linear|striped|raid|mirror|crypt|thin-pool|thin|snapshot-origin|snapshot-merge|snapshot|cache|writecache|multipath|"
+    "integrity|verity|vdo|era|delay|flakey|error|zero|clone|ebs|dust|switch|unstriped|zoned"
+)
+_MORE = re.compile(r"[\w:/.,=+-]+(?: [\w:/.,=+-]+)*")
+
+
+def read_table(lines: list[str]) -> Iterator[Fact]:
+    """Yield the lines of ``dmsetup table``; one that a mail cut is joined."""
+    found: list[str] = []
+    for line in lines:
+        text = line.strip()
+        if TABLE_LINE.fullmatch(text):
+            found.append(text)
+        elif found and _MORE.fullmatch(text) and text[:1].isdigit():
+            found[-1] += f" {text}"
+        elif text:
+            break
+    for line in found:
+        match = TABLE_LINE.fullmatch(line)
+        if match is None:
+            continue
+        yield Fact(mapper(match[1]), "listed", "dm")
+        if _is_status(match[4], match[5].split()):
+            yield Fact(mapper(match[1]), "status", line)
+            continue
+        yield Fact(mapper(match[1]), "table", line)
+        for number in re.findall(r" (\d{1,4}:\d{1,7})(?= |$)", match[5]):
+            yield Fact(number, "listed", "")
+        for path in re.findall(r" /dev/(\S+)", match[5]):
+            if is_kernel_name(path):
+                yield Fact(path, "listed", "")
+
+
+_DEVICE = re.compile(r"\d{1,4}:\d{1,7}|/dev/\S+")
+NO_DEVICE = frozenset({"error", "zero"})
+# The place of the first device in a table's words.
+FIRST = {
+    "linear": 0,
+    "striped": 2,
+    "thin": 0,
+    "thin-pool": 0,
+    "cache": 0,
+    "snapshot": 0,
+    "snapshot-origin": 0,
+    "snapshot-merge": 0,
+    "crypt": 3,
+    "writecache": 1,
+}
+
+
+def _is_status(target: str, words: list[str]) -> bool:
+    """Whether *words* after a *target* are those of ``dmsetup status``, whose lines look like those of the table."""
+    if target in FIRST:
+        return _DEVICE.fullmatch("".join(words[FIRST[target] : FIRST[target] + 1])) is None
+    if target in ("raid", "mirror"):
+        return any(re.fullmatch(r"\d+/\d+", word) for word in words)
+    if target == "multipath":
+        return any(word in ("A", "E", "D", "F") for word in words)
+    return target not in NO_DEVICE and not any(map(_DEVICE.fullmatch, words))
+
+
+_INFO_ROW = re.compile(r"\s*(\S+)\s+(\d{1,4})\s+(\d{1,7})\s+([L-][I-][s-][rw])\s.*?(\S+)?$")
+
+
+def read_info_columns(lines: list[str]) -> Iterator[Fact]:
+    """Yield names, numbers and uuids of ``dmsetup info -c``."""
+    for line in lines:
+        if match := _INFO_ROW.match(line):
+            ref = mapper(match[1])
+            yield Fact(ref, "is", f"{match[2]}:{match[3]}")
+            yield from _uuid(ref, match[5] or "")
+            yield Fact(ref, "dm/suspended", "1" if match[4][2] == "s" else "0")
+
+
+def _uuid(ref: str, uuid: str) -> Iterator[Fact]:
+    if re.match(r"(?:LVM-|CRYPT-|mpath-|part\d|VDO-|DMRAID-|stratis)", uuid):
+        yield Fact(ref, "dm/uuid", uuid)
+
+
+_FIELD = re.compile(r"\s*(Name|State|Major, minor|UUID):\s+(.*)")
+
+
+def read_info(lines: list[str]) -> Iterator[Fact]:
+    """Yield the same of ``dmsetup info``."""
+    ref = ""
+    for line in lines:
+        key, value = match.groups() if (match := _FIELD.fullmatch(line)) else ("", "")
+        if key == "Name":
+            ref = mapper(value)
+            yield Fact(ref, "listed", "dm")
+        elif key == "State" and ref:
+            yield Fact(ref, "dm/suspended", "1" if value.startswith("SUSPENDED") else "0")
+        elif key == "Major, minor" and ref:
+            yield Fact(ref, "is", value.replace(", ", ":"))
+        elif key == "UUID" and ref:
+            yield from _uuid(ref, value)
+
+
+LS_ROW = re.compile(r"\s*(\S+)\s+\((\d{1,4})(?::|, )(\d{1,7})\)")
+
+
+def read_list(lines: list[str]) -> Iterator[Fact]:
+    """Yield names and numbers of ``dmsetup ls``."""
+    for line in lines:
+        if match := LS_ROW.fullmatch(line):
+            yield Fact(mapper(match[1]), "is", f"{match[2]}:{match[3]}")
+        elif line.strip():
+            return
+
+
+TREE_ROW = re.compile(r"^([\s│├└─|`-]*)(?:([^\s(<>]+) )?(?:<[^<>]*> )?\((\d{1,4}:\d{1,7})\)$")
+
+
+def read_tree(lines: list[str]) -> Iterator[Fact]:
+    """Yield the edges of ``dmsetup ls --tree``: each device stands right of the one above it."""
+    way: list[tuple[int, str]] = []
+    for line in lines:
+        match = TREE_ROW.match(line)
+        if match is None:
+            if line.strip():
+                return
+            continue
+        indent, name, number = len(match[1]), match[2], match[3]
+        if name and not is_kernel_name(name):
+            yield Fact(number, "is", mapper(name))
+        yield Fact(number, "listed", "")
+        while way and way[-1][0] >= indent:
+            way.pop()
+        if way:
+            yield Fact(way[-1][1], "on", number)
+        way.append((indent, number))
+
+
+DEPS_ROW = re.compile(r"\s*(\S+): (\d{1,5}) dependencies\s*:((?: ?\([^()]{1,200}\))+)")
+
+
+def read_deps(lines: list[str]) -> Iterator[Fact]:
+    """Yield the edges of ``dmsetup deps``: below are numbers, or names with -o."""
+    for line in lines:
+        match = DEPS_ROW.fullmatch(line)
+        if match is None:
+            if line.strip():
+                return
+            continue
+        below = re.findall(r"\(([^()]+)\)", match[3])
+        for word in below if len(below) == int(match[2]) else ():
+            number = re.fullmatch(r"(\d{1,4}), (\d{1,7})", word)
+            ref = (
+                f"{number[1]}:{number[2]}"
+                if number
+                else word
+                if is_kernel_name(word)
+                else mapper(word)
+            )
+            yield Fact(mapper(match[1]), "on", ref)
+
+
+MAP = re.compile(r"(?:\w+: )?(\S+) (?:\(([\w.:-]{4,80})\) )?(dm-\d+) ([^\s,][^,]{0,40},.{0,40})")
+_PATH = re.compile(r"[\s|`+_\\-]*(\d+:\d+:\d+:\d+|#:#:#:#)\s+([a-z]\w+)\s+(\d+:\d+)\s+(.*)")
+_MAP_SIZE = re.compile(r"\s*\[?size=([\d.]+[KMGTP])")
+
+
+def read_maps(lines: list[str]) -> Iterator[Fact]:
+    """Yield the maps and the paths of ``multipath -ll``."""
+    ref = ""
+    for line in lines:
+        if match := MAP.fullmatch(line.strip()):
+            ref = match[3]
+            yield Fact(ref, "is", mapper(match[1]))
+            yield Fact(ref, "dm/uuid", f"mpath-{match[2] or match[1]}")
+        elif ref and (match := _PATH.fullmatch(line)):
+            yield Fact(match[2], "is", match[3])
+            yield Fact(ref, "on", match[2])
+        elif ref and (match := _MAP_SIZE.match(line)) and (size := _binary(match[1])):
+            yield Fact(ref, "size", size)
+
+
+def _binary(text: str) -> str:
+    from stackmap.sources.printed.columns import size_of
+
+    return "~" + size_of(text).removeprefix("~")

@@ -1,0 +1,204 @@
+"""Who uses the devices, and what lies on them: df, mount, findmnt, /proc/mounts, swaps, blkid, zpool, btrfs; what disks are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from stackmap.sources.mountinfo import unescape
+from stackmap.sources.printed.facts import Fact, is_kernel_name, of_path
+
+
+def _mount(source: str, point: str, kind: str = "-", options: str = "rw") -> Iterator[Fact]:
+    source = source.partition("[")[0]  # findmnt's subvolume
+    if source.startswith("/dev/") and point.startswith("/"):
+        yield Fact(of_path(source), "mount", f"{point}\t{kind or '-'}\t{options}")
+        if kind not in ("-", "auto"):
+            yield Fact(of_path(source), "udev:ID_FS_TYPE", kind)
+
+
+MOUNTED = re.compile(r"\s*(/dev/\S+) on (/.*?) type ([a-z][\w.]*) \(([^()]*)\)")
+MOUNTS_ROW = re.compile(r"\s*(/dev/\S+) (/\S*) ([a-z][\w.]*) ((?:rw|ro)\S*) \d \d")
+DF_HEADING = re.compile(
+    r"\s*Filesystem\s+(?:Type\s+)?(?:\S*[Bb]locks|Size|1[KMG]\S*|Inodes)\s.*Mounted on\s*"
+)
+_DF_ROW = re.compile(
+    r"\s*(/dev/\S+)\s+(?:([a-z]\w*)\s+)?[\d.,]+\w?\s+[\d.,]+\w?\s+-?[\d.,]+\w?\s+(?:\d+%|-)\s+(/.*)"
+)
+FINDMNT_HEADING = re.compile(
+    r"\s*(?:TARGET\s+SOURCE\s+FSTYPE\s+OPTIONS|SOURCE\s+FSTYPE\s+SIZE\s.*TARGET)\s*"
+)
+_FINDMNT_ROW = re.compile(r"[\s│├└─|`-]*(/\S*)\s+(/dev/\S+)\s+([a-z][\w.]*)\s+(\S+)\s*")
+_FINDMNT_DF = re.compile(r"\s*(/dev/\S+)\s+([a-z]\w*)\s.*\s(/\S*)\s*")
+
+
+def read_mounted(lines: list[str]) -> Iterator[Fact]:
+    """Yield the mounts of ``mount`` and of /proc/mounts."""
+    for line in lines:
+        if match := MOUNTED.match(line):
+            yield from _mount(match[1], match[2], match[3], match[4] or "rw")
+        elif match := MOUNTS_ROW.match(line):
+            yield from _mount(match[1], unescape(match[2]), match[3], match[4])
+
+
+def read_df(lines: list[str]) -> Iterator[Fact]:
+    """Yield the mounts of ``df``; a long name may stand on a line of its own."""
+    name = ""
+    for line in lines[1:]:
+        joined = f"{name} {line}" if name else line
+        name = line.strip() if re.fullmatch(r"\s*/dev/\S+", line) else ""
+        if match := _DF_ROW.fullmatch(joined):
+            yield from _mount(match[1], match[3], match[2] or "-")
+
+
+def read_findmnt(lines: list[str]) -> Iterator[Fact]:
+    """Yield the mounts of ``findmnt``, as a tree, a list or -D."""
+    for line in lines[1:]:
+        if match := _FINDMNT_ROW.fullmatch(line):
+            yield from _mount(match[2], match[1], match[3], match[4])
+        elif match := _FINDMNT_DF.fullmatch(line):
+            yield from _mount(match[1], match[3], match[2])
+
+
+def read_findmnt_json(text: str) -> Iterator[Fact]:
+    """Yield the mounts of ``findmnt -J``."""
+    todo: list[Any] = list(json.loads(text).get("filesystems", ()))
+    while todo:
+        each = todo.pop()
+        todo += each.get("children", ())
+        yield from _mount(
+            *(str(each.get(key) or "") for key in ("source", "target", "fstype", "options"))
+        )
+
+
+BLKID_ROW = re.compile(r'\s*(/dev/[^\s:]+): (?=.*\b(?:TYPE|UUID|PTTYPE|PARTUUID)=")(.*)')
+_TAG = re.compile(r'\b(TYPE|UUID|LABEL)="([^"]{0,200})"')
+
+
+def read_blkid(lines: list[str]) -> Iterator[Fact]:
+    """Yield the signatures of ``blkid``."""
+    for line in lines:
+        if match := BLKID_ROW.fullmatch(line):
+            ref = of_path(match[1])
+            tags = dict(_TAG.findall(match[2]))
+            yield Fact(ref, "listed", "")
+            for tag, value in tags.items():
+                yield Fact(ref, f"udev:ID_FS_{tag}", value)
+
+
+SWAPS = re.compile(
+    r"\s*Filename\s+Type\s+Size\s+Used\s+Priority|\s*NAME\s+TYPE\s+SIZE\s+USED\s+PRIO"
+)
+
+
+def read_swaps(lines: list[str]) -> Iterator[Fact]:
+    """Yield the swap devices."""
+    for line in lines[1:]:
+        words = line.split()
+        if len(words) > 1 and words[1] == "partition" and words[0].startswith("/dev/"):
+            yield Fact(of_path(words[0]), "swap", "[SWAP]")
+
+
+POOL = re.compile(r"\s*pool: (\S+)\s*")
+_VDEV = re.compile(r"\s+(\S+)\s+(?:ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|AVAIL)\b.*")
+
+
+def read_pool(lines: list[str]) -> Iterator[Fact]:
+    """Yield the devices of a pool in ``zpool status``."""
+    match = POOL.fullmatch(lines[0])
+    for line in lines[1:]:
+        row = _VDEV.fullmatch(line)
+        if match and row and (row[1].startswith("/dev/") or is_kernel_name(row[1])):
+            yield Fact(of_path(row[1]), "udev:ID_FS_TYPE", "zfs_member")
+            yield Fact(of_path(row[1]), "udev:ID_FS_LABEL", match[1])
+
+
+BTRFS = re.compile(r"\s*Label: (?:none|'[^']*')\s+uuid: [0-9a-f-]{36}\s*")
+_DEVID = re.compile(r"\s*devid\s+\d+ size \S+ used \S+ path (/dev/\S+)\s*")
+
+
+def read_btrfs(lines: list[str]) -> Iterator[Fact]:
+    """Yield the devices of ``btrfs filesystem show``."""
+    for line in lines:
+        if match := _DEVID.fullmatch(line):
+            yield Fact(of_path(match[1]), "udev:ID_FS_TYPE", "btrfs")
+
+
+NVME = re.compile(r"\s*Node\s+(?:Generic\s+)?SN\s+Model\s+Namespace\s.*")
+_NVME_ROW = re.compile(
+    r"\s*/dev/(nvme\d+n\d+)\s+(?:/dev/ng\d+n\d+\s+)?(\S+)\s+(\S.*?)\s+(?:0x)?\d+\s+[\d.]+\s+[kKMGT]?B\s+/.*"
+)
+
+
+def read_nvme(lines: list[str]) -> Iterator[Fact]:
+    """Yield the disks of ``nvme list``."""
+    for line in lines[1:]:
+        if match := _NVME_ROW.fullmatch(line):
+            yield Fact(match[1], "listed", "disk")
+            yield Fact(match[1], "device/serial", match[2])
+            yield Fact(match[1], "device/model", match[3])
+
+
+PARTITIONS = re.compile(r"\s*major\s+minor\s+#blocks\s+name\s*")
+
+
+def read_partitions(lines: list[str]) -> Iterator[Fact]:
+    """Yield the names, numbers and sizes of /proc/partitions."""
+    for line in lines[1:]:
+        words = line.split()
+        if (
+            len(words) == 4
+            and "".join(words[:3]).isdecimal()
+            and is_kernel_name(words[3])
+            and max(map(len, words[:3])) < 16
+        ):
+            ref = words[3].replace("!", "/")
+            yield Fact(ref, "is", f"{int(words[0])}:{int(words[1])}")
+            yield Fact(ref, "size", str(int(words[2]) * 1024))
+        elif words:
+            return
+
+
+DISKSTATS = re.compile(r"\s{0,8}\d{1,4}\s{1,8}\d{1,7}\s[a-z][\w!/-]{1,31}(?:\s\d+){11,}\s*")
+
+
+def read_diskstats(lines: list[str]) -> Iterator[Fact]:
+    """Yield the names and numbers of /proc/diskstats."""
+    for line in lines:
+        words = line.split()
+        if len(words) > 13 and is_kernel_name(words[2]) and any(word != "0" for word in words[3:]):
+            yield Fact(words[2].replace("!", "/"), "is", f"{int(words[0])}:{int(words[1])}")
+
+
+# "/sys/block/sda/queue/scheduler:noop [cfq]", "sda/queue/nr_requests:128"; "==> file <==" of head, and its line.
+ATTRIBUTE = re.compile(
+    r"\s*(?:/sys/(?:class/)?block/)?([a-z][\w!-]{1,31})/((?:queue|device)/[a-z_]{3,30}|size|ro):\s?(.{0,200})"
+)
+ATTRIBUTE_HEAD = re.compile(
+    r"\s*==> /sys/(?:class/)?block/([a-z][\w!-]{1,31})/((?:queue|device)/[a-z_]{3,30}|size|ro) <==\s*"
+)
+
+
+def read_attributes(lines: list[str]) -> Iterator[Fact]:
+    """Yield attributes of sysfs that were printed with their names."""
+    asked: re.Match[str] | None = None
+    for line in lines:
+        if head := ATTRIBUTE_HEAD.fullmatch(line):
+            asked = head
+        elif asked and line.strip():
+            yield from _attribute(asked[1], asked[2], line)
+            asked = None
+        elif match := ATTRIBUTE.fullmatch(line):
+            yield from _attribute(match[1], match[2], match[3])
+
+
+def _attribute(name: str, attribute: str, value: str) -> Iterator[Fact]:
+    name = name.replace("!", "/")
+    if is_kernel_name(name):
+        value = value.strip()
+        if attribute != "size":
+            yield Fact(name, attribute, value)
+        elif value.isdecimal():
+            yield Fact(name, "size", str(int(value[:18]) * 512))

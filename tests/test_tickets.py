@@ -1,0 +1,180 @@
+"""Tickets: texts with the output of several commands become one machine, however they were pasted."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.discover import discover
+from stackmap.errors import PlanRefused
+from stackmap.host.capture import CapturedHost
+from stackmap.sources.printed import Reader
+
+TICKETS = Path(__file__).parent / "tickets"
+MD_LVM = (TICKETS / "md-lvm.txt").read_text()
+LVM_RAID = (TICKETS / "lvm-raid.txt").read_text()
+MD_EDGES = {
+    ("dm-0", "md0"), ("dm-1", "md0"), ("md0", "sda1"), ("md0", "sdb1"), ("md0", "sdc1"), ("md0", "sdd1"),
+    ("md1", "sda2"), ("md1", "sdd2"), ("sda1", "sda"), ("sda2", "sda"), ("sdb1", "sdb"), ("sdc1", "sdc"),
+    ("sdd1", "sdd"), ("sdd2", "sdd"),
+}  # fmt: skip
+
+
+def read(text):
+    """Return the topology that *text* tells of, and what is said about it."""
+    reader = Reader()
+    for line in text.splitlines():
+        reader.take(line)
+    told = reader.merged()
+    assert told.files, "no device"
+    return discover(CapturedHost("ticket", files=told.files)), told.notes
+
+
+def edges(topology):
+    return {(edge.above, edge.below) for edge in topology.edges}
+
+
+def parts(text):
+    """Return the commands of a ticket with their output, each by its prompt."""
+    found = re.split(r"(?m)^(?=\[root@)", text)
+    return [part for part in found if part]
+
+
+def colour(line, _):
+    return re.sub(r"\b(sd[a-d]\d?)\b", "\x1b[1;34m\\1\x1b[0m", line)
+
+
+DAMAGES = {
+    "mail": lambda line, _: f"> {line}",
+    "mail twice": lambda line, _: f"> > {line}",
+    "html": lambda line, _: f"{html.escape(line)}<br>",
+    "spaces of html": lambda line, _: line.replace("  ", "&nbsp; "),
+    "code block": lambda line, _: f"    {line}",
+    "crlf": lambda line, _: f"{line}\r",
+    "colour": colour,
+    "trailing": lambda line, chance: line + " " * chance.randrange(4),
+    "ascii": lambda line, _: line.replace("├─", "|-").replace("└─", "`-").replace("│", "|"),
+}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_ticket_is_the_same_however_it_was_pasted(seed):
+    """The order of its parts, quoting, colours and line ends do not matter."""
+    chance = random.Random(seed)
+    given = parts(MD_LVM)
+    chance.shuffle(given)
+    lines = "".join(given).splitlines()
+    for name in chance.sample(sorted(DAMAGES), 3):
+        lines = [DAMAGES[name](line, chance) for line in lines]
+    topology, notes = read("```\n" + "\n".join(lines) + "\n```\n")
+    assert edges(topology) == MD_EDGES
+    assert not notes
+    assert (topology["md0"].layout.level, topology["md0"].layout.chunk) == ("raid5", 65536)
+    assert topology["md0"].size == 3997696 * 1024
+    assert topology["dm-1"].label == "vg-md/home-dirs"
+    assert set(topology["dm-0"].mounts) == {"/srv/data", "/export"}
+    assert [str(e.role) for e in topology.below("md0") if e.below == "sdd1"] == ["spare"]
+
+
+def test_each_edge_tells_where_it_is_known_from():
+    topology, _ = read(MD_LVM)
+    known = {(edge.above, edge.below): edge.source for edge in topology.edges}
+    assert known["md0", "sda1"] == "/proc/mdstat, lsblk"
+    assert known["dm-0", "md0"] == "lsblk, lvs"
+    assert known["sda1", "sda"] == "its name"
+
+
+def test_a_report_of_lvm_alone_shows_the_volume():
+    """Inactive LVs are no devices; kernel names come from dmsetup where it has them."""
+    topology, notes = read(LVM_RAID)
+    assert not notes
+    assert topology["dm-8"].label == "hdd/db"
+    layout = topology["dm-8"].layout
+    assert (layout.level, layout.members, layout.data) == ("raid5", 4, 3)
+    assert ("dm-8", "dm-1") in edges(topology)
+    assert ("dm-1", "sda") in edges(topology)
+    assert ("hdd-db_rmeta_3", "sdd") in edges(topology)
+    assert not any("old" in device.title for device in topology)
+
+
+def test_texts_that_contradict_each_other_are_named():
+    other = MD_LVM.replace("md0 : active raid5 sdd1[4](S)", "md0 : active raid5 sde1[4](S)")
+    topology, notes = read(other)
+    assert notes == ["md0: on sdd1 in lsblk, not in /proc/mdstat"]
+    assert ("md0", "sde1") in edges(topology)
+
+
+def test_of_two_copies_the_later_one_counts():
+    later = parts(MD_LVM)[0].replace("sdd1[4](S) ", "")
+    topology, notes = read(parts(MD_LVM)[0] + later)
+    assert notes == ["md0: two copies of /proc/mdstat differ; the later one is used"]
+    assert ("md0", "sdd1") not in edges(topology)
+
+
+def test_of_two_hosts_one_is_used():
+    topology, notes = read(MD_LVM + parts(MD_LVM)[1].replace("nas1", "web7").replace("sdb", "sdx"))
+    assert notes == ["the text is from nas1 and web7: only nas1 is used; give one text per host"]
+    assert edges(topology) == MD_EDGES
+
+
+def test_prose_is_no_device():
+    reader = Reader()
+    for line in (
+        "Hi, my disk sda is slow.",
+        "NAME and SIZE do not help",
+        "- sda: 10G",
+        "md0 is full",
+    ):
+        reader.take(line)
+    assert reader.merged().files == {}
+
+
+@pytest.fixture
+def ticket(tmp_path):
+    path = tmp_path / "ticket.txt"
+    path.write_text(MD_LVM)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tree"], "raid5 2+1, 64 KiB"),
+        (["iostat", "-l"], "vg-md/data"),
+        (["explain"], "Overload and slow disks: no warning"),
+        (["blame", "sda"], "vg-md/data"),
+        (["whatif", "md0", "--to", "raid10"], "raid10"),
+    ],
+)
+def test_commands_read_a_ticket(ticket, words, said):
+    done = CliRunner().invoke(stackmap, [words[0], "--input", ticket, *words[1:]])
+    assert done.exit_code == 0, done.output
+    assert said in done.stdout
+
+
+def test_a_pipe_is_read_too():
+    words = [sys.executable, "-m", "stackmap", "explain", "--input", "-"]
+    done = subprocess.run(words, input=MD_LVM, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Overload and slow disks: no warning (3 disks)" in done.stdout
+
+
+def test_json_tells_the_sources(ticket):
+    done = CliRunner().invoke(stackmap, ["tree", "--input", ticket, "-J"])
+    devices = {each["name"]: each for each in json.loads(done.stdout)["devices"]}
+    assert devices["dm-0"]["below"] == [{"name": "md0", "role": "data", "source": "lsblk, lvs"}]
+
+
+def test_a_plan_refuses_a_text(ticket):
+    done = CliRunner().invoke(stackmap, ["plan", "md0", "--to", "raid10", "--input", ticket])
+    assert isinstance(done.exception, PlanRefused)
+    assert done.exception.exit_code == 3
