@@ -47,7 +47,7 @@ class Session:
         """
         Take the machine that commands in *text* tell of, instead of the capture or this machine.
 
-        Return the text, which can be read again. ``tells`` is then whether it told of one.
+        Return the text, which can be read again. ``tells`` is then whether there is one.
         """
         from stackmap.host.sar_file import readable
         from stackmap.measurement.ticket import told_machine

@@ -19,7 +19,7 @@ from stackmap.model.units import SECTOR
 Listing = TypeVar("Listing", bound=Sized)
 
 ROOT = "/sys/block"
-PRINTED = "printed"  # in the directory of a device that commands printed told of
+PRINTED = "printed"  # in the directory of a device that is known from printed texts
 
 DM_ENTRIES = frozenset({"dm", "slaves", "queue"})
 

@@ -1,7 +1,7 @@
 """
 LVM's reports: pvs, vgs and lvs with any columns, as tables, with a separator or as JSON; pvdisplay, vgdisplay, lvdisplay.
 
-An LV stands on the devices of the column Devices, ``/dev/sda1(0),/dev/sdb1(0)``; sub-LVs have the same form.
+An LV uses the devices of the column Devices, ``/dev/sda1(0),/dev/sdb1(0)``; sub-LVs have the same form.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
     if len(attributes) > STATE and attributes[STATE] != "a":
         return  # not active: no device
     if kind == "thin-pool" or attributes.startswith("t"):
-        ref += POOL  # which is the device that thin volumes stand on
+        ref += POOL  # which is the device below thin volumes
     yield Fact(ref, "dm/uuid", "LVM-")
     yield Fact(ref, "lv of", group)
     size = size_of(row.get("LSize", ""))

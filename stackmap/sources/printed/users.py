@@ -44,7 +44,7 @@ def read_mounted(lines: list[str]) -> Iterator[Fact]:
 
 
 def read_df(lines: list[str]) -> Iterator[Fact]:
-    """Yield the mounts of ``df``; a long name may stand on a line of its own."""
+    """Yield the mounts of ``df``; a long name may be alone on its line."""
     name = ""
     for line in lines[1:]:
         joined = f"{name} {line}" if name else line
