@@ -101,7 +101,8 @@ KERNEL_FACTS = (
         "md has a bitmap without locks (llbitmap)",
         "6.18",
         "",
-        dict.fromkeys(BOOTED, "not built by Debian"),
+        dict.fromkeys(BOOTED, "not built by Debian")
+        | {"7.3": "built from its source: 300 writes on clean bits of RAID10 wrote 104 blocks of 512 bytes more, again: none"},
         "the fact bitmap is md/bitmap_type",
     ),
 )  # fmt: skip

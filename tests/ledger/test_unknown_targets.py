@@ -138,8 +138,10 @@ def test_what_was_inferred_from_arrivals_does_not_confirm_them():
         (BOTH, "x passes requests through (estimated from counters): its target vendor is unknown"),
         (
             BOTH + BOTH,
-            "x makes requests of its own (estimated from counters): its target vendor is unknown, and "
-            + "2.00 requests per request and 2.00 bytes per byte arrive at sda",
+            (
+                "x makes requests of its own (estimated from counters): its target vendor is unknown, "
+                "and 2.00 requests per request and 2.00 bytes per byte arrive at sda"
+            ),
         ),
     ],
 )
