@@ -70,7 +70,6 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
         uuid=mapped.uuid,
         layout=shape.layout,
         state="suspended" if mapped.suspended else None,
-        counted=record.counted,
         merges=record.merges,
     )
     doubts = (shape.uncertainty, NOTHING_BELOW if scan.partial and not names else "")
@@ -204,7 +203,6 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         uuid=mapped.uuid,
         layout=layouts.pop() if len(layouts) == 1 else None,
         state="suspended" if mapped.suspended else status.state,
-        counted=all(target.counted for target in targets),
         merges=any(target.merges for target in targets) and queues_requests(scan, mapped.block),
         facts={**_facts(readers, segments), **status.facts},
         counts=status.counts,

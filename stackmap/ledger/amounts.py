@@ -46,10 +46,14 @@ class Traffic(NamedTuple):
     high: Amount | None = None
 
     @property
+    def amount(self) -> Amount:
+        """Requests sent and bytes moved, without the bounds."""
+        return Amount(self.arrivals, self.bytes)
+
+    @property
     def bounds(self) -> tuple[Amount, Amount]:
         """The lower and upper bound; both equal the value where it is exact."""
-        exact = Amount(self.arrivals, self.bytes)
-        return self.low or exact, self.high or exact
+        return self.low or self.amount, self.high or self.amount
 
     @property
     def is_range(self) -> bool:

@@ -27,6 +27,7 @@ from stackmap.ledger.disk_cost import DiskCost, disk_cost
 from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import Layer, layers, spreading
 from stackmap.ledger.ledger import Account, Ledger, diagnosis, mismatches
+from stackmap.ledger.ownership import is_pool
 from stackmap.ledger.parity import Parity, parity_device, parity_of, parity_reads
 from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.model.device import Device, Kind
@@ -191,7 +192,14 @@ class StackFigures:
             if share.undivided
             for edge in topology.above(n)
         )
-        known = (n for n in above if n in owned and not owned[n].undivided and not owned[n].reason)
+        known = (
+            n
+            for n in above
+            if n in owned
+            and n != self.top.name
+            and not owned[n].reason
+            and (is_pool(topology[n]) or not owned[n].undivided)
+        )
         return tuple(topology[name] for name in dict.fromkeys(known))
 
     @cached_property

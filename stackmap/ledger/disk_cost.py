@@ -84,7 +84,7 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
         ratio(high.bytes, head.total.bytes),
         _by_cause(by_cause, head.total.bytes),
         _by_cause(for_writes, head.write.bytes),
-        shared or degraded or at_disks.total.is_range,
+        shared or degraded or at_disks.total.is_range or ledger.has_estimated_causes(top),
         _requests(by_cause, head.write.ios),
         ratio(least.bytes, head.write.bytes),
         ratio(most.bytes, head.write.bytes),
@@ -95,7 +95,8 @@ def _by_cause(by_cause: ByCause, moved: float | None) -> dict[Cause, float | Non
     """Return the bytes of each cause per byte *moved* at the top; {} where that is 0 or unknown."""
     causes: dict[Cause, float | None] = {}
     for (cause, direction), traffic in by_cause.items():
-        if moved and (traffic.bytes != 0 or traffic.is_range):
+        seen = traffic.bytes != 0 or traffic.is_range or (cause is Cause.FLUSH and traffic.arrivals)
+        if moved and seen:
             part = None if _untold(direction, traffic) else ratio(traffic.bytes, moved)
             causes[cause] = plus(causes.get(cause, 0.0), part)
     return {cause: causes[cause] for cause in Cause if cause in causes}

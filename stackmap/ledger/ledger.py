@@ -24,7 +24,7 @@ from typing import NamedTuple
 from stackmap.ledger.amounts import Amount, Share, Traffic, join_divisions
 from stackmap.ledger.corrections import LABEL_SCAN
 from stackmap.ledger.layers import counted_tops
-from stackmap.ledger.ownership import shares, together, with_pools
+from stackmap.ledger.ownership import shares, together
 from stackmap.ledger.rows import Cause, Row, StackRows
 from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_flows, total_of
@@ -153,7 +153,7 @@ class Ledger:
         self, topology: Topology, loads: Mapping[str, Load], seconds: float | None = None
     ) -> None:
         self.topology = topology
-        self.loads = with_pools(topology, loads)
+        self.loads = loads
         self.seconds = seconds
         self.sent = Sent(topology, self.loads, seconds)
 
@@ -245,9 +245,16 @@ class Ledger:
 
     def rows(self, top: str) -> list[Row]:
         """Return the rows of the stack of *top*, from the top down."""
-        return StackRows(self.sent, top, self.shares(top)).rows
+        return self._stack_rows(top).rows
 
-    @computed_once
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
         """Return the completions of the disks for *top*, by cause and direction; unknown where a part is."""
-        return StackRows(self.sent, top, self.shares(top)).completed()
+        return self._stack_rows(top).completed()
+
+    def has_estimated_causes(self, top: str) -> bool:
+        """Whether no counter tells one cause from another, so that the traffic of each is an estimate."""
+        return self._stack_rows(top).estimated
+
+    @computed_once
+    def _stack_rows(self, top: str) -> StackRows:
+        return StackRows(self.sent, top, self.shares(top))

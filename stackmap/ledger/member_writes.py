@@ -5,7 +5,7 @@ md keeps an internal bitmap on its members, without a device of its own (LVM
 has one: rmeta), and no counter tells its writes apart. A bitmap write goes to
 every member alike, and the array's own writes need at least so many writes:
 
-    mirrors        copies × writes: the rest are bitmap, superblock and empty flushes
+    mirrors        copies × writes: of the rest, bitmap and superblock have bytes, empty flushes none
     parity levels  ideal bytes ÷ a page; data is written in whole pages there,
                    so writes smaller than a page are something else
 
@@ -26,10 +26,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stackmap.ledger.amounts import Amount, Share, Traffic, share_of_all
-from stackmap.model.device import Device, Role
-from stackmap.model.load import Flow, Load, ratio, sum_flows
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.dm_targets import POOL
+from stackmap.model.load import Flow, Load, ratio, sum_flows, total_of
 from stackmap.model.raid import PAGE, Layout
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Edge, Topology
 
 SUPERBLOCK = 256  # bytes of the bitmap's superblock, before its first bit
 
@@ -73,6 +74,11 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
     if needed is not None:
         most = min(most, max(0.0, (sum(arrived) - needed) / len(arrived)))
     size = bitmap_write_size(topology, array)
+    moved = total_of(flow.bytes for flow in flows)
+    if not array.layout.parity and moved is not None and own.write.bytes is not None:
+        # Of the writes beyond the copies, those with bytes: the others are empty flushes.
+        beyond = moved - array.layout.copies * own.write.bytes
+        most = min(most, max(0.0, beyond / len(flows) / size))
     if array.layout.parity and size < PAGE:
         # Writes beyond those whose bytes fill whole pages.
         smaller = min(
@@ -80,6 +86,40 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
         )
         most = min(most, smaller / (1 - size / PAGE))
     return most
+
+
+def flushes_below(topology: Topology, loads: Mapping[str, Load], edge: Edge) -> float:
+    """Return the empty flushes per second that came down *edge*; 0 where counters do not show them."""
+    above, below = topology[edge.above], loads.get(edge.below, Load()).write
+    if below.arrivals is None or below.bytes is None:
+        return 0.0
+    if edge.role is Role.METADATA:
+        known = above.layout is None or above.fact_number("region")
+        size = bitmap_write_size(topology, above) if above.layout is not None else PAGE
+        block = size if known and (above.layout or above.target in (POOL, "cache")) else 0
+        return max(0.0, below.arrivals - below.bytes / block) if block else 0.0
+    if edge.role is not Role.DATA:
+        return 0.0
+    if above.target == POOL:  # with each commit of its metadata, beside those that its volumes sent
+        sent = loads.get(edge.above, Load()).write.ios
+        return 0.0 if sent is None else max(0.0, below.arrivals - sent)
+    return member_flushes(topology, loads, above) if above.layout is not None else 0.0
+
+
+def member_flushes(topology: Topology, loads: Mapping[str, Load], array: Device) -> float:
+    """Return the empty flushes per second to each data member of *array*; 0 where counters do not show them."""
+    if array.layout is None or array.name not in loads or array.state != "active":
+        return 0.0
+    bitmap = has_bitmap(array)
+    if bitmap and array.layout.parity:  # a page of the bitmap looks the same
+        return 0.0
+    flushes = flushes_sent(
+        array.layout,
+        loads[array.name].write,
+        _written(topology, loads, array),
+        counted=array.kind is not Kind.ARRAY,
+    )
+    return max(0.0, flushes - (max_bitmap_writes(topology, loads, array) if bitmap else 0.0))
 
 
 def bitmap_write_size(topology: Topology, array: Device) -> int:

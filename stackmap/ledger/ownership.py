@@ -8,10 +8,10 @@ merging are divided in proportion to arrivals, an estimate. Where a device
 above makes requests of its own for several tops (two volumes on one array),
 the answer is None with the reason.
 
-A bio of a thin volume goes straight to the pool's data device, past the pool's
-own counters. So a pool's load is the sum of what was sent to it. Below, the
-pool adds zeroing, copies and metadata, and no counter tells for which volume.
-What a volume sent itself bounds its part:
+A thin pool counts what its volumes sent and what it zeroed and copied for them;
+its metadata goes to a device of its own. No counter tells for which volume. Reads
+of blocks that were never written end in the volume. What a volume sent itself
+bounds its part:
 
     writes      at least its own, at most all that the others did not send
     reads       the same, but copies read chunks too, for volumes that write: as much
@@ -41,7 +41,7 @@ from stackmap.ledger.layers import carriers
 from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
 from stackmap.ledger.sent import TOLERANCE, Sent, divides, is_all
 from stackmap.model.device import Device, Role
-from stackmap.model.dm_targets import POOL
+from stackmap.model.dm_targets import POOL, is_passthrough
 from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_loads
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology, computed_once
@@ -70,10 +70,6 @@ class Ownership:
         if load is None:
             return Share(
                 reason=Reason("no-counters", f"{device.title}: no counters in this interval")
-                if device.counted
-                else Reason(
-                    "uncounted", f"{device.title}: I/O passes it without touching its counters"
-                )
             )
         if name == self.top:
             return share_of_all(load)
@@ -89,18 +85,28 @@ class Ownership:
         """Return the share of a device below one that makes requests for several tops."""
         edge, *others = self.topology.above(name)
         reason = self.sent.indivisible(name)
+        if is_pool(self.topology[name]):
+            asked = sum_loads([self.sent.load(each) for each in self.sent.busy_above(name)])
+            mine = sum_shares([self.shares[each.above] for each in self.above[name]])
+            return part_of_pool(load, asked, mine, reason)
         if others or not is_pool(self.topology[edge.above]):
             return Share(reason=reason, undivided=True)
-        pool = self.sent.load(edge.above)
-        return part_of_pool(load, pool, self.shares[edge.above], edge, reason)
+        pool, mine = self.sent.load(edge.above), self.shares[edge.above]
+        if mine.reason:
+            return Share(reason=mine.reason, undivided=True)
+        if edge.role is Role.METADATA:
+            weight = ratio(mine.write.bytes, pool.write.bytes)
+            return _sum_of({d: _weighted(load.flow(d), weight) for d in DIRECTIONS})
+        return _sum_of(
+            {d: _in_proportion(load.flow(d), pool.flow(d), mine.part(d)) for d in DIRECTIONS}
+        )
 
     def senders(self, name: str) -> list[Edge]:
-        """Return the edges from this stack to *name*; a metadata device's traffic is not part of the data below it."""
-        return [
-            edge
-            for edge in self.above.get(name, ())
-            if edge.above in self.data or name not in self.data
-        ]
+        """Return the edges from this stack to *name*; those of metadata devices only where it joins them with the data."""
+        edges = self.above.get(name, ())
+        if name not in self.data or joins(self.topology, name):
+            return list(edges)
+        return [edge for edge in edges if edge.above in self.data]
 
     @computed_once
     def _alone(self, name: str) -> bool:
@@ -209,20 +215,6 @@ def _covered(name: str, share: Share) -> frozenset[str]:
     return frozenset() if is_range and not share.divisions else frozenset({name})
 
 
-def with_pools(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, Load]:
-    """Return *loads* where a device whose counters do not move has what was sent to it, or none."""
-    bypassed = [device for device in topology.devices.values() if not device.counted]
-    if not bypassed:
-        return loads
-    changed = dict(loads)
-    for device in bypassed:
-        changed.pop(device.name, None)
-        above = dict.fromkeys(edge.above for edge in topology.above(device.name))
-        if device.target == POOL and above and changed.keys() >= above.keys():
-            changed[device.name] = sum_loads([changed[name] for name in above])
-    return changed
-
-
 class Copies(NamedTuple):
     """
     What a pool read to copy chunks for its volumes.
@@ -237,33 +229,60 @@ class Copies(NamedTuple):
     weight: float = 0.0
 
 
-def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) -> Share:
-    """
-    Return the share of one volume of a thin pool in the I/O of a device *below* the pool.
+@computed_once
+def joins(topology: Topology, name: str) -> bool:
+    """Whether a device at or below *name* makes requests of its own: below it, data and metadata look the same."""
+    below = topology.below(name)
+    own = bool(below) and not is_passthrough(topology[name])
+    return own or any(joins(topology, edge.below) for edge in below)
 
-    *mine*: what that volume sent to the *pool*. *reason*: that counters do not
+
+def part_of_pool(pool: Load, asked: Load, mine: Share, reason: str) -> Share:
+    """
+    Return the share of one volume in the I/O of its thin *pool*.
+
+    *asked*: the I/O of all volumes, *mine*: that of this one. *reason*: that counters do not
     tell, given where even the bounds are unknown.
     """
-    writes = ratio(mine.write.bytes, pool.write.bytes)
-    copies = Copies(_beyond(below.write, pool.write), _beyond(below.read, pool.read), writes or 0.0)
+    writes = ratio(mine.write.bytes, asked.write.bytes)
+    copies = Copies(_beyond(pool.write, asked.write), _beyond(pool.read, asked.read), writes or 0.0)
     parts: dict[str, Traffic] = {}
     for direction in DIRECTIONS:
-        whole, asked, own = below.flow(direction), pool.flow(direction), mine.part(direction)
-        if None in (own.bytes, own.arrivals, asked.bytes, whole.bytes, whole.arrivals):
+        whole, sent, own = pool.flow(direction), asked.flow(direction), mine.part(direction)
+        if None in (own.bytes, own.arrivals, sent.bytes, whole.bytes, whole.arrivals):
             return Share(reason=reason, undivided=True)
-        if edge.role is Role.METADATA or not asked.bytes:
-            part = _weighted(whole, 1.0 if writes is None else writes)
-        else:
-            part = _bounded(whole, asked, own, copies if direction == "read" else Copies())
-        parts[direction] = part
+        parts[direction] = (
+            _bounded(whole, sent, own, copies if direction == "read" else Copies())
+            if sent.bytes
+            else _weighted(whole, writes)
+        )
+    return _sum_of(parts)
+
+
+def _sum_of(parts: Mapping[str, Traffic]) -> Share:
+    """Return *parts* as the share of one of several volumes."""
     total = parts["read"] + parts["write"]
     return Share({**parts, "total": total}, divided=True, undivided=True)
 
 
-def _weighted(whole: Flow, weight: float) -> Traffic:
-    """Return *weight* of *whole* as an estimate between nothing and all."""
+def _weighted(whole: Flow, weight: float | None) -> Traffic:
+    """Return *weight* of *whole* as an estimate between nothing and all; all of it where nothing weighs."""
     high = Amount(whole.arrivals, whole.bytes)
-    return all_of(whole).times(weight)._replace(low=Amount(0.0, 0.0), high=high)
+    part = all_of(whole).times(1.0 if weight is None else weight)
+    return part._replace(low=Amount(0.0, 0.0), high=high)
+
+
+def _in_proportion(whole: Flow, pool: Flow, mine: Traffic) -> Traffic:
+    """Return the part of *whole*, below a pool that did *pool*, in proportion to *mine* of the pool."""
+    factor = ratio(whole.arrivals, pool.arrivals)
+    if factor is None:
+        return all_of(whole)
+    low, high = (
+        bound and bound._replace(arrivals=(bound.arrivals or 0.0) * factor)
+        for bound in (mine.low, mine.high)
+    )
+    part = ratio(mine.arrivals, pool.arrivals) or 0.0
+    return all_of(whole).times(part)._replace(bytes=mine.bytes, low=low, high=high)
 
 
 def _beyond(below: Flow, above: Flow) -> Amount:

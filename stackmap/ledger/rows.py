@@ -14,15 +14,20 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.ledger.amounts import NOTHING, Amount, Share, Traffic
+from stackmap.ledger.amounts import NOTHING, Amount, Share, Traffic, share_of_all, sum_shares
 from stackmap.ledger.device_state import is_degraded, is_working, missing_members
 from stackmap.ledger.layers import carries_data
-from stackmap.ledger.member_writes import has_bitmap
+from stackmap.ledger.member_writes import (
+    bitmap_write_size,
+    flushes_below,
+    has_bitmap,
+    member_flushes,
+)
 from stackmap.ledger.ownership import completed, is_pool
-from stackmap.ledger.sent import Sent
+from stackmap.ledger.sent import TOLERANCE, Sent
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.dm_targets import target_of
-from stackmap.model.load import ratio
+from stackmap.model.dm_targets import THIN, target_of
+from stackmap.model.load import plus, ratio, total_of
 from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
 
@@ -41,6 +46,7 @@ class Cause(StrEnum):
     COPY_ON_WRITE = "cow"
     ZEROING = "zeroing"  # of new blocks of a thin pool
     CACHE = "cache"  # promotions and write-back
+    FLUSH = "flush"  # empty flushes below arrays and pools: requests without bytes
     RESYNC = "resync"  # resync, check, reshape, merge; on arrays with parity, parity too
     OTHER = "other"  # more bytes than the layout explains
 
@@ -89,7 +95,12 @@ def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Ca
 SKEW = 0.02  # counters of two layers are read at different instants
 ROUNDING = 1e-12  # of a sum of floats: a smaller share is no traffic
 
+ZERO = Amount(0.0, 0.0)
+COPIED = 512 * 1024  # bytes that a pool copies or zeroes with one request, at most
+
 ByCause = dict[Cause, Traffic]
+Weights = Mapping[Cause, float]  # shares that sum to 1
+ALL_DATA: Weights = MappingProxyType({Cause.DATA: 1.0})
 
 
 class Extra(NamedTuple):
@@ -106,7 +117,10 @@ class Extra(NamedTuple):
 
 
 class StackRows:
-    """``rows``: those of the stack of *top*, higher devices first; *shares*: what belongs to it at each device."""
+    """
+    ``rows``: those of the stack of *top*, higher devices first. ``estimated``: whether no counter tells one
+    cause from another. *shares*: what belongs to the stack at each device.
+    """
 
     def __init__(self, sent: Sent, top: str, shares: Mapping[str, Share]) -> None:
         self._topology = sent.topology
@@ -115,6 +129,7 @@ class StackRows:
         self._shares = shares
         self._senders = sent.topology.edges_above(shares)  # its own edges
         self._arrived: dict[tuple[str, str], ByCause] = {}
+        self.estimated = False
         self.rows = list(self._from_the_top())
 
     def completed(self) -> dict[tuple[Cause, str], Traffic]:
@@ -140,7 +155,8 @@ class StackRows:
         share = self._shares[name]
         if name == self._top:
             edge = Edge("", name, Role.DATA)
-            yield Row(edge, direction, Cause.DATA, share.part(direction), share.reason)
+            for cause, traffic in self._at_top(name, direction, share).items():
+                yield Row(edge, direction, cause, traffic, share.reason)
             return
         ours = self._senders[name]
         if not self._sent.only_from_passthrough(name):
@@ -153,49 +169,119 @@ class StackRows:
                 traffic = self._sent.part_down(edge, direction, mine, unknown)
                 yield Row(edge, direction, cause, traffic, reason)
 
+    def _at_top(self, name: str, direction: str, share: Share) -> ByCause:
+        """Return what came to the top: data, and at a thin pool what it does for its volumes."""
+        above = [
+            edge.above for edge in self._topology.above(name) if edge.above in self._sent.loads
+        ]
+        if not is_pool(self._topology[name]) or not above:
+            return {Cause.DATA: share.part(direction)}
+        asked = sum_shares([share_of_all(self._sent.load(each)) for each in above])
+        extra = self._chunks(name, share, asked, direction)
+        return _split(share.part(direction), extra, ALL_DATA, ALL_DATA)
+
     def _made_above(self, edge: Edge, direction: str, share: Share) -> Iterator[Row]:
         """Yield the rows of a device below one that makes requests of its own."""
         above, all_of_it = self._topology[edge.above], share.part(direction)
+        flushes, rest = (
+            self._flushes(edge, all_of_it) if direction == "write" else (None, all_of_it)
+        )
         cause = cause_of_edge(above, edge)
-        if cause:
-            rows = {cause: all_of_it}
-        else:
-            extra = self._extra(edge.above, direction)
-            rows = _split(all_of_it, extra, self._weights(edge.above, direction))
+        rows = (
+            {cause: rest}
+            if cause
+            else _split(
+                rest, self._extra(edge.above, direction), *self._weights(edge.above, direction)
+            )
+        )
+        if flushes is not None:
+            rows[Cause.FLUSH] = flushes + rows.get(Cause.FLUSH, NOTHING)
         for each, traffic in rows.items():
             yield Row(edge, direction, each, traffic, share.reason)
 
-    def _weights(self, name: str, direction: str) -> dict[Cause, float]:
-        """Return the share, 0…1, of each cause in the bytes that arrived at *name*; data if unknown."""
-        known = self._arrived.get((name, direction), {})
-        moved = {cause: traffic.bytes or 0.0 for cause, traffic in known.items()}
-        total = sum(moved.values())
-        weights = {cause: part / total for cause, part in moved.items() if part} if total else {}
-        return weights or {Cause.DATA: 1.0}
+    def _flushes(self, edge: Edge, whole: Traffic) -> tuple[Traffic | None, Traffic]:
+        """Return the empty flushes among the writes down *edge*, None where no counter shows them, and the other writes."""
+        count = flushes_below(self._topology, self._sent.loads, edge)
+        if whole.arrivals is None or count < TOLERANCE * whole.arrivals:
+            return None, whole
+        count = min(count, whole.arrivals)
+        rest = whole._replace(arrivals=whole.arrivals - count)
+        if whole.low is not None:
+            low, high = whole.bounds
+            fewer = Amount(count, 0.0)
+            rest = rest._replace(low=low.beyond(fewer), high=high.beyond(fewer))
+        return NOTHING._replace(arrivals=count), rest
+
+    def _weights(self, name: str, direction: str) -> tuple[Weights, Weights]:
+        """
+        Return the share, 0…1, of each cause in the bytes that arrived at *name*, and in the requests.
+
+        Data if unknown. An array with parity makes pages of all, so there requests follow bytes.
+        """
+        known = {**self._arrived.get((name, direction), {})}
+        others = self._from_others(name, direction)
+        if others.bytes:
+            known[Cause.OTHER] = NOTHING._replace(arrivals=others.arrivals, bytes=others.bytes)
+        moved = _shares({cause: traffic.bytes for cause, traffic in known.items()})
+        layout = self._topology[name].layout
+        if layout is not None and layout.parity:
+            return moved, moved
+        sent: dict[Cause, float | None] = {
+            cause: traffic.arrivals for cause, traffic in known.items() if cause is not Cause.FLUSH
+        }
+        own, every = self._sent.load(name).flow(direction).ios, total_of(sent.values())
+        if self._topology[name].kind is Kind.ARRAY and own is not None and own < (every or 0.0):
+            # md counts no empty flush: what it counted less than was sent are those of the data.
+            sent[Cause.DATA] = max(0.0, own - (every or 0.0) + (sent.get(Cause.DATA) or 0.0))
+        return moved, _shares(sent)
 
     def _extra(self, name: str, direction: str) -> Extra:
         """Return the traffic below *name* that its layout does not need."""
         device, own = self._topology[name], self._shares[name]
         layout = device.layout
+        if device.target == THIN:
+            (pool,) = self._data_below(name)
+            return self._chunks(pool, self._shares[pool], own, direction)
         more = self._beyond(name, direction, "bytes")
         if not more:
             return Extra()
-        causes = {cause_of_extra(device, direction, reads=bool(own.read.bytes)): more}
-        if is_pool(device) and direction == "write":
-            below = self._below(name, "write").bytes or 0.0
-            copied = self._beyond(name, "read", "bytes") * (self._below(name, "read").bytes or 0.0)
-            part = min(more, copied / below if below else 0.0)
-            causes = {Cause.COPY_ON_WRITE: part, Cause.ZEROING: more - part}
-        whole = layout is None or layout.chunk is None
-        return Extra(
-            {cause: part for cause, part in causes.items() if part},
-            self._beyond(name, direction, "arrivals") if whole else None,
-            in_pages=layout is not None and layout.parity > 0,
-        )
+        cause = cause_of_extra(device, direction, reads=bool(own.read.bytes))
+        requests = None
+        if cause is Cause.BITMAP:
+            below = self._below(name, direction)
+            members = len(self._data_below(name))
+            flushes = members * member_flushes(self._topology, self._sent.loads, device)
+            pages = more * (below.bytes or 0.0) / bitmap_write_size(self._topology, device)
+            requests = min(1.0, ratio(pages, max(0.0, (below.arrivals or 0.0) - flushes)) or 0.0)
+        elif layout is None or layout.chunk is None:
+            requests = self._beyond(name, direction, "arrivals")
+        in_pages = layout is not None and layout.parity > 0
+        return Extra({cause: more}, requests, in_pages=in_pages)
+
+    def _chunks(self, pool: str, moved: Share, asked: Share, direction: str) -> Extra:
+        """Return the chunks that *pool* zeroed and copied for volumes that *asked*, of all that it *moved*."""
+        below = moved.part(direction)
+        written = moved.write.amount.beyond(asked.write.amount).bytes or 0.0
+        # A chunk is copied and zeroed in requests of at most so many bytes (dm-kcopyd.c, SUB_JOB_SIZE).
+        size = min(self._topology[pool].fact_number("block") or COPIED, COPIED)
+        low, copied, high = _copies(moved.read, asked.read, size, written)
+        self.estimated |= high - low > SKEW * written
+        parts = {Cause.COPY_ON_WRITE: copied}
+        if direction == "write":
+            parts[Cause.ZEROING] = written - copied
+        known = direction in ("read", "write") and bool(below.bytes)
+        causes = {
+            c: part / below.bytes
+            for c, part in parts.items()
+            if known and below.bytes and part > ROUNDING * below.bytes
+        }
+        sent = ratio(sum(causes.values()) * (below.bytes or 0.0) / size, below.arrivals)
+        return Extra(causes, min(1.0, sent or 0.0))
 
     def _beyond(self, name: str, direction: str, figure: str) -> float:
         """Return the share, 0…1, of *figure* below *name* that its layout does not need; 0 if unknown."""
         asked = getattr(self._shares[name].part(direction), figure)
+        asked = plus(asked, getattr(self._from_others(name, direction), figure))
         moved = getattr(self._below(name, direction), figure)
         if asked is None or not moved:
             return 0.0
@@ -207,6 +293,15 @@ class StackRows:
             needed = pages if pages > needed * (1 + SKEW) else needed
         more = float(moved - needed) / moved
         return more if more > ROUNDING else 0.0
+
+    def _from_others(self, name: str, direction: str) -> Amount:
+        """Return what arrived at *name*, whose members belong to the stack, and no device above sent."""
+        own, share = self._sent.load(name).flow(direction), self._shares[name].part(direction)
+        shared = any(self._shares[each].reason for each in self._data_below(name))
+        if name == self._top or self._topology[name].layout is None or share.is_range or shared:
+            return ZERO
+        beyond = Amount(own.arrivals, own.bytes).beyond(share.amount)
+        return beyond if (beyond.bytes or 0.0) > TOLERANCE * (own.bytes or 0.0) else ZERO
 
     def _below(self, name: str, direction: str) -> Traffic:
         """Return all traffic at the data devices below *name*."""
@@ -241,18 +336,45 @@ class StackRows:
                 cause: t._replace(ios=part.ios, wait=part.wait) for cause, t in by_cause.items()
             }
         whole = self._sent.load(name).flow(direction)
-        return {cause: completed(traffic, whole)[0] for cause, traffic in by_cause.items()}
+        flushes = by_cause.pop(Cause.FLUSH, None)
+        if flushes is None or whole.ios is None:
+            known = {} if flushes is None else {Cause.FLUSH: flushes._replace(ios=None, wait=None)}
+        else:
+            # An empty flush merges with no other request; md does not count it.
+            count = 0.0 if self._topology[name].kind is Kind.ARRAY else flushes.arrivals or 0.0
+            known = {Cause.FLUSH: flushes._replace(ios=min(count, whole.ios))}
+            whole = whole._replace(ios=max(0.0, whole.ios - count))
+        return known | {cause: completed(traffic, whole)[0] for cause, traffic in by_cause.items()}
 
 
-def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause:
+def _copies(
+    moved: Traffic, asked: Traffic, size: int, written: float
+) -> tuple[float, float, float]:
     """
-    Return *whole* by cause; *data* has the causes of what is not *extra*, as shares.
+    Return the bytes per second of the reads of a pool that are copies: at least, likely, and at most.
+
+    *moved*: all its reads. *asked*: those of its volumes, of which reads of blocks that were never
+    written do not come to the pool. It is likely that those which come have the same mean size.
+    *written*: what the pool wrote beyond its volumes' writes.
+    """
+    every = moved.bytes or 0.0
+    high = min(every, written)
+    low = min(high, max(0.0, every - (asked.bytes or 0.0)))
+    own = ratio(asked.bytes, asked.arrivals) or 0.0
+    count = (every - (moved.arrivals or 0.0) * own) / (size - own) if size > own else 0.0
+    return low, min(max(count * size, low), high), high
+
+
+def _split(whole: Traffic, extra: Extra, data: Weights, requests_of_data: Weights) -> ByCause:
+    """
+    Return *whole* by cause; *data* has the causes of the bytes that are not *extra*, as shares, and
+    *requests_of_data* those of the requests.
 
     A range is that of bitmap writes: they are among the extra ones.
     """
     share = sum(extra.causes.values())
     if not extra.causes:
-        return _spread(whole, data)
+        return _spread(whole, data, requests_of_data)
     if whole.bytes is None or whole.arrivals is None:
         return {Cause.DATA: whole, **dict.fromkeys(extra.causes, Traffic())}
     moved = whole.bytes * share
@@ -263,9 +385,9 @@ def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause
     more = whole.as_exact().times(part)._replace(bytes=moved)
     rest = whole.as_exact().times(1 - part)._replace(bytes=whole.bytes - moved)
     of_extra = {cause: each / share for cause, each in extra.causes.items()}
-    rows = _spread(rest, data)
+    rows = _spread(rest, data, requests_of_data)
     if whole.low is None or not extra.in_pages or Cause.BITMAP in extra.causes:
-        for cause, traffic in _spread(more, of_extra).items():
+        for cause, traffic in _spread(more, of_extra, of_extra).items():
             rows[cause] = rows.get(cause, NOTHING) + traffic
         return rows
     low, _ = whole.bounds
@@ -282,8 +404,34 @@ def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause
     }
 
 
-def _spread(whole: Traffic, shares: Mapping[Cause, float]) -> ByCause:
-    """Return *whole* divided by *shares*, which sum to 1."""
-    if len(shares) == 1:
-        return dict.fromkeys(shares, whole)
-    return {cause: whole.times(share) for cause, share in shares.items()}
+def _spread(whole: Traffic, moved: Weights, sent: Weights) -> ByCause:
+    """Return *whole* divided: its bytes by *moved*, its requests by *sent*; each sums to 1."""
+    if len(moved) == 1 and moved.keys() >= sent.keys():
+        return dict.fromkeys(moved, whole)
+    if moved is sent:
+        return {cause: whole.times(share) for cause, share in moved.items()}
+    found = {}
+    for cause in {**moved, **sent}:
+        by_bytes, by_requests = (
+            whole.times(moved.get(cause, 0.0)),
+            whole.times(sent.get(cause, 0.0)),
+        )
+        low, high = (
+            of_requests and of_requests._replace(bytes=of_bytes.bytes if of_bytes else None)
+            for of_requests, of_bytes in (
+                (by_requests.low, by_bytes.low),
+                (by_requests.high, by_bytes.high),
+            )
+        )
+        found[cause] = by_requests._replace(bytes=by_bytes.bytes, low=low, high=high)
+    return found
+
+
+def _shares(parts: Mapping[Cause, float | None]) -> Weights:
+    """Return *parts* as shares of their sum; data alone if that is unknown or 0."""
+    total = total_of(parts.values())
+    return (
+        {cause: (part or 0.0) / total for cause, part in parts.items() if part}
+        if total
+        else ALL_DATA
+    )

@@ -153,8 +153,7 @@ class Device(NamedTuple):
     name ("vghdd-vm--disk1"); ``target``: its dm target. ``uuid``: dm uuid, md uuid or WWN, stable
     across reboots. ``diskseq``: the kernel's sequence number of disks; it tells two devices of
     one name apart. ``state``: "active", or what is wrong or running ("degraded", "resync 12.5
-    %"); None if unknown. ``counted``: False where I/O bypasses the device's own counters (a thin
-    pool). ``merges``: whether its driver merges requests. ``facts``: what only its kind has (cipher, cache
+    %"); None if unknown. ``merges``: whether its driver merges requests. ``facts``: what only its kind has (cipher, cache
     use), for display. ``counts``: numbers of its status, see ``TargetStatus``. ``full_stripes``: the
     share of bytes written to a parity array as full stripes, and the seconds in which a trace in the
     capture counted it; None without one. ``far_side``: a key of ``FAR_SIDES`` if sysfs shows that its
@@ -178,7 +177,6 @@ class Device(NamedTuple):
     model: str = ""
     serial: str = ""
     wwn: str = ""
-    counted: bool = True
     merges: bool = False
     uses: tuple[Use, ...] = ()
     queue: Queue = NO_QUEUE

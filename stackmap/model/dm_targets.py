@@ -15,6 +15,7 @@ from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Edge, Topology
 
 POOL = "thin-pool"
+THIN = "thin"
 
 Range = tuple[float, float | None]
 
@@ -47,6 +48,8 @@ def _product(a: Range, b: Range) -> Range:
 
 
 UNCHANGED = Expected(ONE, ONE)
+# A thin volume reads nothing where nothing was written; its pool counts what it copies and zeroes, too.
+ALLOCATING = Expected((0.0, None), (1.0, None), "a first write zeroes or copies its chunk")
 
 
 class Keys(Enum):
@@ -68,7 +71,7 @@ class DmTarget(NamedTuple):
     and a disk shared by several such devices can be divided exactly. All others create requests of their own:
     ``extra`` is the ledger's cause of those that are not in the layout ("" for other), and ``expected`` their
     cost, None where it is unknown or follows from the layout. ``polled``: its status has figures that change
-    without a uevent. ``counted``: False where I/O bypasses its own counters. ``merges``: it is request-based.
+    without a uevent.  ``merges``: it is request-based.
     """
 
     name: str
@@ -78,7 +81,6 @@ class DmTarget(NamedTuple):
     extra: str = ""
     expected: Expected | None = None
     polled: bool = False
-    counted: bool = True
     merges: bool = False
     keys: Keys = Keys.ANYWHERE
 
@@ -105,12 +107,10 @@ DM_TARGETS = {
             ("thin-pool", ", data {data used}, metadata {metadata used}"),
             Kind.THIN_POOL,
             extra="cow",
-            expected=Expected((0.0, None), (1.0, None), "a first write zeroes or copies its chunk"),
+            expected=UNCHANGED,
             polled=True,
-            counted=False,  # a thin volume's I/O goes straight to the pool's data device
         ),
-        # A thin volume sends its pool exactly the requests that it received.
-        DmTarget("thin", ("thin", ", {mapped} mapped"), Kind.THIN, extra="cow", expected=UNCHANGED),
+        DmTarget(THIN, ("thin", ", {mapped} mapped"), Kind.THIN, extra="cow", expected=ALLOCATING),
         DmTarget(
             "cache",
             ("cache", " {mode}", ", {policy}"),
@@ -187,4 +187,4 @@ def is_passthrough(device: Device) -> bool:
 
 def passes_on(topology: Topology, edge: Edge) -> bool:
     """Whether the device above *edge* passes its requests on down this edge, one by one."""
-    return topology[edge.below].target == POOL or is_passthrough(topology[edge.above])
+    return is_passthrough(topology[edge.above])

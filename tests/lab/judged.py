@@ -150,7 +150,7 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
     seconds = said["seconds"]
     for kind, direction in KINDS.items():
         above: list[str] = []
-        sent = _sent_to_top(known, counted, said["device"], kind)
+        sent = _taken(known[said["device"]], counted, kind)
         for layer in said["layers"]:
             parts = (_arrived(known, counted, above, name, kind) for name in layer["devices"])
             here = sum(parts, Sent())
@@ -171,14 +171,6 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
                 layer["estimated"],
                 layer["reason"] or "",
             )
-
-
-def _sent_to_top(known: dict[str, dict[str, Any]], counted: Truth, top: str, kind: str) -> Sent:
-    """Return the requests at *top*; at a thin pool those of the volumes above it."""
-    if known[top]["target"] != "thin-pool":
-        return _taken(known[top], counted, kind)
-    above = [name for name, d in known.items() if any(b["name"] == top for b in d["below"])]
-    return _arrived(known, counted, above, top, kind)
 
 
 def _figure(told: dict[str, Any], what: str, seconds: float, counted: float) -> Figure:
@@ -227,9 +219,8 @@ def _arrived(
         if any(below["name"] == name for below in device["below"])
     ]
     number = known[name]["dev"]
-    if known[name]["target"] == "thin-pool":
-        # Its own events have what it adds, too: zeroed and copied chunks.
-        return sum((_taken(device, counted, kind) for device in senders), Sent())
+    if any(device["target"] == "thin" for device in senders):
+        return _taken(known[name], counted, kind) + _zeroes(counted, number, kind)
     if senders and known[name]["kind"] == "partition":
         # Each event names its disk instead, but for the one that leaves the partition.
         (disk,) = known[name]["below"]
@@ -241,6 +232,11 @@ def _arrived(
     # those of its superblocks and bitmaps carry something, and are not of the data path.
     by_md = any(device["kind"] == "array" for device in senders)
     return sum(passed, Sent(counted.empty(number, kind) if by_md else 0))
+
+
+def _zeroes(counted: Truth, number: str, kind: str) -> Sent:
+    """Requests to write zeroes, by which a pool clears a chunk where the disks know how: /proc/diskstats has them as writes."""
+    return counted.arrived(number, "N") if kind == "W" else Sent()
 
 
 def _taken(device: dict[str, Any], counted: Truth, kind: str) -> Sent:

@@ -39,7 +39,7 @@ def with_blocks(parts, block):
 def test_a_mirror_needs_a_write_for_each_copy():
     """40 writes on 4 mirrors are 160; of 172 no more than 3 a member were marks."""
     seen = with_blocks(array("raid1"), 512)
-    loads = {"md0": moved(write=did(40, 8192))} | members(did(43, 7680))
+    loads = {"md0": moved(write=did(40, 8192))} | members(did(43, (40 * 8192 + 3 * 4096) / 43))
 
     assert max_bitmap_writes(seen, loads, seen["md0"]) == 3
     written = stack_figures(seen, loads, "md0").layers[1].share.write

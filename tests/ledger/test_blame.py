@@ -224,7 +224,7 @@ def test_a_pools_metadata_is_a_row_of_its_own():
     devices = [
         passing("thin1", Kind.THIN, "thin"),
         passing("thin2", Kind.THIN, "thin"),
-        passing("pool", Kind.THIN_POOL, "thin-pool", counted=False),
+        passing("pool", Kind.THIN_POOL, "thin-pool"),
         passing("tdata", Kind.MEMBER),
         passing("tmeta", Kind.MEMBER),
     ]
@@ -236,7 +236,7 @@ def test_a_pools_metadata_is_a_row_of_its_own():
         Edge("tdata", "sda", Role.DATA),
         Edge("tmeta", "sda", Role.DATA),
     ]
-    sent = {"thin1": 11, "thin2": 13, "tdata": 30, "tmeta": 7, "sda": 37}
+    sent = {"thin1": 11, "thin2": 13, "pool": 30, "tdata": 30, "tmeta": 7, "sda": 37}
     loads = {name: moved(did(requests, 512)) for name, requests in sent.items()}
     found = blame(Ledger(topology((devices, edges)), loads), "sda")
 

@@ -104,7 +104,12 @@ def pool(*volumes: str) -> Topology:
         *(Device(name, Kind.THIN, "", target="thin", label=f"vg/{name}") for name in volumes),
         Device("alias", Kind.THIN_POOL, "", target="linear", label="vg/pool"),
         Device(
-            "tpool", Kind.THIN_POOL, "", target="thin-pool", label="vg/pool-tpool", counted=False
+            "tpool",
+            Kind.THIN_POOL,
+            "",
+            target="thin-pool",
+            label="vg/pool-tpool",
+            facts={"block": str(CHUNK)},
         ),
         passing("tdata", Kind.MEMBER),
         passing("tmeta", Kind.MEMBER),
@@ -121,9 +126,10 @@ def pool(*volumes: str) -> Topology:
 
 
 def pool_loads(data, metadata, **volumes):
-    """Loads of a pool; its own counters do not move."""
-    idle = dict.fromkeys(("alias", "tpool", "sdc", "sdd"), IDLE)
-    return {**idle, **volumes, "tdata": data, "sda": data, "tmeta": metadata, "sdb": metadata}
+    """Loads of a pool; it counts what its volumes sent and what it did for them."""
+    idle = dict.fromkeys(("alias", "sdc", "sdd"), IDLE)
+    own = dict.fromkeys(("tpool", "tdata", "sda"), data)
+    return {**idle, **volumes, **own, "tmeta": metadata, "sdb": metadata}
 
 
 def test_a_first_write_zeroes_its_chunk():
@@ -151,6 +157,78 @@ def test_a_shared_chunk_is_copied():
     assert causes[Cause.COPY_ON_WRITE] == pytest.approx((5 + 5) * 16 / 19)
 
 
+def test_reads_of_unwritten_blocks_end_in_the_volume():
+    """Of 40 pages that are read 11 come to the pool, which reads 5 chunks to copy them, and zeroes 8."""
+    data = moved(did(16, (11 * PAGE + 5 * CHUNK) / 16), did(32, (19 * PAGE + 13 * CHUNK) / 32))
+    loads = pool_loads(data, IDLE, one=moved(did(40, PAGE), did(19, PAGE)))
+    cost = disk_cost(Ledger(pool("one"), loads), "one")
+
+    assert cost.bytes == pytest.approx((11 + 19) * PAGE + 18 * CHUNK)
+    assert cost.causes[Cause.DATA] == pytest.approx((11 + 19) / 59)
+    assert cost.causes[Cause.COPY_ON_WRITE] == pytest.approx((5 + 5) * 16 / 59)
+    assert cost.causes[Cause.ZEROING] == pytest.approx(8 * 16 / 59)
+    assert cost.estimated
+
+
+def test_empty_flushes_are_a_cause_without_bytes():
+    """The pool flushes its data 3 times beyond its volumes, and its metadata 5 times; 7 blocks are written there."""
+    own = moved(write=did(19, PAGE))
+    loads = pool_loads(own, moved(write=did(12, 7 * PAGE / 12)), one=own)
+    loads |= dict.fromkeys(("tdata", "sda"), moved(write=did(22, 19 * PAGE / 22)))
+    cost = disk_cost(Ledger(pool("one"), loads), "one")
+
+    assert cost.causes == pytest.approx({Cause.DATA: 1, Cause.METADATA: 7 / 19, Cause.FLUSH: 0})
+    assert cost.requests_per_write == pytest.approx(
+        {Cause.DATA: 1, Cause.METADATA: 7 / 19, Cause.FLUSH: 8 / 19}
+    )
+
+
+def mirrored_pool():
+    """A pool whose data and metadata are on one md RAID1 of two disks, which keeps its bitmap on them."""
+    below = Device(
+        "md0", Kind.ARRAY, "9:0", size=1 << 30, state="active", layout=layout("raid1", 2),
+        facts={"consistency": "bitmap", "region": str(64 << 20)},
+    )  # fmt: skip
+    drawn = pool("one")
+    edges = [Edge(name, "md0", Role.DATA) for name in ("tdata", "tmeta")]
+    edges += [Edge("md0", name, Role.DATA) for name in ("sda", "sdb")]
+    kept = [edge for edge in drawn.edges if edge.below not in DISKS]
+    disks = [drawn[name]._replace(queue=Queue(logical_block_size=512)) for name in DISKS]
+    devices = [device for device in drawn.devices.values() if device.name not in DISKS]
+    return Topology([*devices, *disks, below], kept + edges, machine=drawn.machine)
+
+
+def test_metadata_on_the_array_of_the_data_is_not_the_bitmap():
+    """19 pages of data, 7 of metadata, 2 bitmap writes and 5 flushes that md does not count."""
+    own, metadata = moved(write=did(19, PAGE)), moved(write=did(12, 7 * PAGE / 12))
+    member = moved(write=did(26 + 2 + 5, (26 * PAGE + 2 * 512) / 33))
+    loads = {"one": own, "tpool": own, "tdata": own, "tmeta": metadata, "alias": IDLE}
+    loads |= {
+        "md0": moved(write=did(26, PAGE)),
+        "sda": member,
+        "sdb": member,
+        "sdc": IDLE,
+        "sdd": IDLE,
+    }
+    figures = stack_figures(mirrored_pool(), loads, "one")
+    cost = figures.cost
+
+    assert cost.causes == pytest.approx(
+        {
+            Cause.DATA: 2,
+            Cause.METADATA: 14 / 19,
+            Cause.BITMAP: 2 * 2 * 512 / (19 * PAGE),
+            Cause.FLUSH: 0,
+        }
+    )
+    assert cost.requests_per_write == pytest.approx(
+        {Cause.DATA: 2, Cause.METADATA: 14 / 19, Cause.BITMAP: 4 / 19, Cause.FLUSH: 10 / 19}
+    )
+    array = next(each for each in figures.layers if each.layer.role == "array")
+    assert array.share.write.bytes == 26 * PAGE
+    assert array.accounted["write"] == pytest.approx(26 / (19 + 12))
+
+
 def test_two_volumes_of_a_pool_have_parts_with_bounds():
     """one writes 29 pages, two 11; the pool writes 67. At least its own, at most all but the other's."""
     tree = pool("one", "two")
@@ -169,7 +247,7 @@ def test_two_volumes_of_a_pool_have_parts_with_bounds():
     assert one.estimated
     assert one.bytes + two.bytes == pytest.approx(70 * PAGE)
     assert disk_cost(ledger, "tpool").causes == pytest.approx(
-        {Cause.DATA: 1, Cause.ZEROING: 27 / 40, Cause.METADATA: 3 / 40}
+        {Cause.DATA: 40 / 67, Cause.ZEROING: 27 / 67, Cause.METADATA: 3 / 67}
     )
     assert [each.name for each in stack_figures(tree, loads, "one").shared] == ["tpool"]
 

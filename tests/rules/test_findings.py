@@ -308,7 +308,7 @@ def test_work_on_its_own_account_is_told(work):
 
 def test_chunks_that_are_touched_first():
     """The volumes write 1 MiB/s in 4 KiB requests, the pool 17 times as much."""
-    pool = passing("pool", Kind.THIN_POOL, target="thin-pool", counted=False)
+    pool = passing("pool", Kind.THIN_POOL, target="thin-pool")
     parts = (
         [passing("lv", Kind.THIN, target="thin"), pool, passing("tdata", Kind.MEMBER)],
         [Edge("lv", "pool", Role.DATA), Edge("pool", "tdata", Role.DATA)],

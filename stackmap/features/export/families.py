@@ -249,7 +249,6 @@ def _facts(device: Device) -> dict[str, str]:
         "target": device.target,
         "state": " ".join(word for word in words if word != "%" and not word[0].isdigit()),
         "merges": "1" if device.merges else "",
-        "counted": "" if device.counted else "0",
         "iostats": "" if device.queue.iostats is None else str(int(device.queue.iostats)),
         "rotational": "" if device.rotational is None else str(int(device.rotational)),
         "size": "" if device.size is None else str(device.size),

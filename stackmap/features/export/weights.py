@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from stackmap.ledger.corrections import counted_twice, uncounted
 from stackmap.ledger.layers import Layer, carriers, layers, spreading
-from stackmap.ledger.ownership import is_pool
+from stackmap.ledger.ownership import is_pool, joins
 from stackmap.ledger.parity import parity_device
 from stackmap.ledger.sent import divides, targets_of
 from stackmap.model.device import Device, Kind, Role
@@ -190,7 +190,8 @@ class Senders:
         """Devices with known traffic. Below them several stacks share traffic, and no counter divides it."""
         unknown = (name for name in self.stack if name != self.top and not self._attributable(name))
         above = (edge.above for name in unknown for edge in self._above.get(name, ()))
-        return [name for name in dict.fromkeys(above) if name != self.top and self.of(name)]
+        known = (n for n in above if self.of(n) or is_pool(self.topology[n]))
+        return [name for name in dict.fromkeys(known) if name != self.top]
 
     def factor(self, name: str) -> float:
         """Return the factor for the counters of *name*."""
@@ -201,7 +202,7 @@ class Senders:
         return passed or self._alone(name)
 
     def _is_data(self, name: str, edge: Edge) -> bool:
-        return edge.above in self.data or name not in self.data
+        return edge.above in self.data or name not in self.data or joins(self.topology, name)
 
     @computed_once
     def _alone(self, name: str) -> bool:
@@ -214,11 +215,8 @@ class Senders:
 
     def _own(self, name: str) -> Names | None:
         device = self.topology[name]
-        if is_pool(device):  # its own counters do not move: those of its volumes count
-            found = {edge.above for edge in self.topology.above(name)}
-            return frozenset(found) or None
         unusable = uncounted(self.topology, device) or counted_twice(self.topology, device) is None
-        return None if unusable or not device.counted else frozenset({name})
+        return None if unusable else frozenset({name})
 
     def _union(self, names: Iterable[str]) -> Names | None:
         found: set[str] = set()

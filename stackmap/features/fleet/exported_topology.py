@@ -51,7 +51,6 @@ def _device(labels: Labels) -> Device | None:
         layout=_layout(labels),
         state=labels.get("state"),
         rotational=_flag(labels, "rotational"),
-        counted=labels.get("counted") != "0",
         merges=labels.get("merges") == "1",
         queue=Queue(iostats=_flag(labels, "iostats")),
     )

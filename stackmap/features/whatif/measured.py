@@ -276,7 +276,7 @@ def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]
         load = loads.get(name)
         if load is not None and load is not IDLE and ((total := load.total).ios or total.bytes):
             known.append(name)
-        elif not (topology[name].counted and is_idle(load)):
+        elif not is_idle(load):
             unknown.append(name)
     users = known or unknown
     if not users:
