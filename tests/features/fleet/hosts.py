@@ -20,7 +20,7 @@ from stackmap.sources import diskstats
 from tests.features.fleet.servers import as_file
 
 CLOCK = "clock"  # a device whose reads are the milliseconds since the host began
-INTERVAL = 5  # seconds between scrapes
+INTERVAL = 2  # seconds between scrapes
 SLOWER = 3.5  # times the await of its peers: the first member of the first RAID
 GAUGE = 8  # the field of a line that is not a counter: requests in flight
 

@@ -14,10 +14,10 @@ from stackmap.cli import stackmap
 from stackmap.features.fleet import command as cli_fleet
 from stackmap.features.fleet import host_source as reading
 from stackmap.features.fleet import queries as fleet_queries
-from tests.features.fleet.hosts import CLOCK, SLOWER
+from tests.features.fleet.hosts import CLOCK, INTERVAL, SLOWER
 
 NEAR = 0.02
-WINDOW = "30s"
+WINDOW = "12s"
 SERVERS = ("url", "victoria")
 
 
@@ -71,7 +71,7 @@ def iostat(fleet, name, first, last, tmp_path):
 def short_steps(monkeypatch):
     """A second is a minute here."""
     monkeypatch.setattr(cli_fleet, "SHORTEST", 1)
-    monkeypatch.setattr(reading, "SHORTEST", 5.0)
+    monkeypatch.setattr(reading, "SHORTEST", float(INTERVAL))
     monkeypatch.setattr(reading, "INTERVALS", 150)
 
 
