@@ -24,11 +24,13 @@ from pathlib import Path
 from stackmap.model.exported import TIMESTAMP
 from tests.fuzz.processes import DISKSTATS, machine_of
 from stackmap import cli
+from stackmap.cli import record
 from stackmap.host import live
 
 root, programs, commands = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
 machine_of(root, programs, lambda: (root / DISKSTATS[1:]).read_text())
-live.DEFAULT_TIMEOUT, live.COMMAND_TIMEOUTS = 5.0, {"lvm": 60.0, "mdadm": 60.0}
+live.DEFAULT_TIMEOUT, record.LINGER = 3.0, 1.0
+live.COMMAND_TIMEOUTS = {"lvm": 60.0, "mdadm": 60.0}
 live.LiveHost.volumes = lambda self: self.run("lvm", "lvs") and []
 live.LiveHost.arrays = lambda self: self.run("mdadm", "--detail") and []
 sys.argv = ["stackmap", *commands]

@@ -131,7 +131,8 @@ def printed(context, outcome):
     ]
     guard, *steps = outcome.plan.steps
     wanted = [line for step in steps for line in (step.line, *step.undo_lines)]
-    assert [line for line in lines if line in set(wanted)] == wanted
+    own = set(wanted)
+    assert [line for line in lines if line in own] == wanted
     assert set(guard.line.split("\n")) <= {*lines, *(f"  {line}" for line in lines),
                                            *(f"    {line}" for line in lines)}  # fmt: skip
     checks = {check for step in steps for check in (*step.guard, *step.undo_guard)}
