@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from stackmap.text.table_layout import TableLayout
+from stackmap.text.table_layout import TableLayout, refined_columns
 
 UNITS = {"rMB/s": 1 << 20, "rkB/s": 1 << 10, "rsec/s": 512}
 
@@ -72,3 +72,20 @@ def test_a_mean_of_reads_and_writes_together():
 def test_a_figure_that_no_device_can_have_is_no_error():
     """Near the largest number there is, ten times a figure is infinite."""
     assert read([1.5e308, 1.0, 1.5, 4.0]).ios == 1.5e308
+
+
+@pytest.mark.parametrize(
+    ("requests", "shown", "mean", "expected"),
+    [
+        (2.0, 8.0, None, (2.0, 8192)),
+        (None, 8.0, 4.0, (None, 8192)),
+        (2.0, None, 4.0, (2.0, 8192)),
+        (2.0, None, None, (2.0, None)),
+        (None, None, 4.0, (None, None)),
+        (2.0, 8.0, 4.0, (2.0, 8192)),
+    ],
+)
+def test_a_cut_row_has_what_follows_from_its_figures(requests, shown, mean, expected):
+    """Two requests of 4 KiB, beside a row that lacks all figures."""
+    sent, moved = refined_columns((requests, None), (shown, None), (mean, None), 1024, 1024)
+    assert ((sent[0], moved[0]), (sent[1], moved[1])) == (expected, (None, None))

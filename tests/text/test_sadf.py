@@ -222,3 +222,14 @@ def test_a_damaged_row_is_left_out(damaged):
     text = XML.replace('dev="dm-2" tps="13.00"', damaged)
 
     assert [list(report.loads) for report in read(text)] == [["sda"], ["sda"]]
+
+
+def test_a_tag_may_go_on_in_the_next_lines():
+    assert read(XML.replace(" await=", "\nawait=").replace(" rkB=", "\n  rkB=")) == read(XML)
+
+
+def test_a_tag_that_never_ends_is_dropped():
+    """Else each further line would be joined to all before it."""
+    device = XML[XML.index("<disk-device") : XML.index("/>") + 2]
+    endless = device.replace(" tps=", ' made="' + "x\n" * 4096 + '" tps=')
+    assert read(XML.replace(device, endless))[0].loads.keys() == {"dm-2"}

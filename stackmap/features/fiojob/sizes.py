@@ -186,7 +186,7 @@ def _means(rows: Iterable[Row]) -> Sizes:
         mean = size / n
         grain = PAGE if mean >= PAGE else SECTOR
         low = max(grain, math.floor(mean / grain) * grain)
-        above = min(1.0, max(0.0, (mean - low) / grain))
+        above = max(0.0, (mean - low) / grain)
         requests[low] += n * (1 - above)
         requests[low + grain] += n * above
     return Sizes(_gathered({size: n for size, n in requests.items() if n}), SizeSource.MEANS)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import time
 from dataclasses import replace
 
 import pytest
 
 from stackmap.features.plan.guard import FUNCTION, _Target
+from stackmap.features.plan.inputs import _origin
 from stackmap.features.plan.plan import Origin, path_of
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
+from stackmap.host.live import LiveHost
 from stackmap.model.command_line import words
+from stackmap.model.machine import Machine
 from stackmap.model.operand import LvmName
 from stackmap.model.topology import Topology
 from tests.features.plan.plans import (
@@ -271,3 +275,12 @@ def test_the_target_is_checked_under_the_name_that_it_has_by_then():
         "/dev/sda",
         ARRAY_UUID,
     ]
+
+
+def test_the_origin_of_a_live_plan_is_this_machine_now(monkeypatch):
+    monkeypatch.setattr(LiveHost, "machine_id", lambda _: HASH)
+    now = time.time()
+    found = _origin(LiveHost(), Topology([], [], machine=Machine(host="lab")))
+
+    assert (found.host, found.machine_id, found.source) == ("lab", HASH, "")
+    assert now - 1 <= found.time <= time.time()

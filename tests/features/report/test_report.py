@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+from stackmap.document.blocks import Paragraph
 from stackmap.features.report.figures import Measuring
+from stackmap.features.report.load_over_time import _size_chart
 from stackmap.features.report.page import page_of
 from stackmap.features.report.profiles import Hour
+from stackmap.features.report.proposals import NO_PROJECTION, projection_section
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow
@@ -98,3 +103,15 @@ def test_averages_since_boot_count_only_without_others():
     measuring.add(old)
     measuring.add(Interval(load, 1014.0, 7.0))
     assert (measuring.period.count, measuring.period.seconds) == (2, 14.0)
+
+
+def test_the_shares_of_size_classes_sum_to_one():
+    stack = SimpleNamespace(top=SimpleNamespace(name="dm-0", title="vg/lv"))
+    chart = _size_chart(stack, {"read": {4096: 3.0, 8192: 1.0}, "write": {8192: 7.0}})
+    assert [line.values for line in chart.lines] == [(0.0, 0.75, 0.25, 0.0), (0.0, 0.0, 1.0, 0.0)]
+    assert chart.words.startswith("75.0 % of the reads were 4 KiB to ")
+
+
+def test_the_projection_says_why_there_is_none():
+    (intro,) = projection_section(None, ()).blocks
+    assert intro == Paragraph(NO_PROJECTION)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from stackmap.features.trace.command import EventOptions, print_events
+from stackmap.features.trace.document import drawn
 from stackmap.features.trace.events.measure import RequestTrace
+from stackmap.features.trace.figures import Distribution
 from stackmap.features.trace.measure import TraceOptions
 from stackmap.features.trace.tracefs import INSTANCE
 from tests.features.trace.test_trace import TOPOLOGY, Machine, is_clean
@@ -92,3 +95,11 @@ def test_it_ends_above_the_limit_of_cpu_time():
         "stopped after 0.8 s: the trace took 10 % of all CPU time, more than the limit of 5 %"
     )
     assert is_clean(machine)
+
+
+@pytest.mark.parametrize(("columns", "longest"), [(1, 16), (2, 22), (4, 11), (7, 6), (12, 6)])
+def test_bars_share_the_width_of_a_line(columns, longest):
+    """And are never too short to compare."""
+    found = Distribution({(1_000_000, 1_040_000): 4, (3_000_000, 3_100_000): 1})
+    first, _, _ = [*drawn([(f"layer {n}", found) for n in range(columns)])][1:]
+    assert [len(bar) for bar in re.findall("#+", first)] == [longest] * columns

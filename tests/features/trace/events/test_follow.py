@@ -239,6 +239,22 @@ def test_every_byte_of_raid6_is_on_one_member(variant, members):
     whole(layout("raid6", members, CHUNK, variant=variant))
 
 
+@pytest.mark.parametrize(
+    ("variant", "stripes"),
+    [
+        ("ls", [[1, 2, 3], [0, 1, 2], [4, 0, 1]]),
+        ("rs", [[2, 3, 4], [3, 4, 0], [4, 0, 1]]),
+        ("nc", [[0, 1, 2], [4, 0, 1], [3, 4, 0]]),
+        ("la", [[1, 2, 3], [0, 1, 2], [0, 1, 4]]),
+        ("0", [[2, 3, 4]] * 3),
+    ],
+)
+def test_the_data_of_raid6_lie_as_md_computes_them(variant, stripes):
+    """By hand from raid5_compute_sector() in the kernel's raid5.c, for five members."""
+    shape = layout("raid6", 5, CHUNK, variant=variant)
+    assert [data_members(shape, stripe) for stripe in range(3)] == stripes
+
+
 def whole(shape):
     """Each stripe has all its data chunks in distinct slots, and their places are the array's, in order."""
     for stripe in range(3 * shape.members):
