@@ -11,7 +11,7 @@ from stackmap.document.rule_words import filled, shown, title, words_of
 from stackmap.document.wording import listed, percent, plural, rate, sentence, short, size
 from stackmap.ledger.episodes import Change, Episode, Pair
 from stackmap.ledger.interval_series import IntervalSeries
-from stackmap.ledger.unusual import LEAST, Clock
+from stackmap.ledger.unusual_spans import LEAST, Clock
 from stackmap.model.topology import Topology
 from stackmap.rules.in_episodes import JudgedEpisode, Times
 from stackmap.rules.rule import Severity

@@ -110,27 +110,26 @@ class Average:
     def _sum(self) -> Mapping[str, Load]:
         """Return the sums of the devices that every interval has; in a text, of all devices."""
         parts = [*self._held.values()]
-        tables = [
-            loads for loads, weight in parts if weight == 1 and isinstance(loads, PrintedLoads)
-        ]
+        tables = [loads for loads, _ in parts if isinstance(loads, PrintedLoads)]
+        weights = [weight for _, weight in parts]
+        if all(weight == 1.0 for weight in weights):
+            weights = []
         if (
             parts
             and len(tables) == len(parts)
             and all(map(tables[0].is_like, tables))
             and (self._total is None or [*self._total] == [*tables[0]])
         ):
-            return sum_tables(tables, self._total)
+            return sum_tables(tables, weights, self._total)
         if self._total is not None:
             parts.insert(0, (self._total, 1.0))
+            weights = weights and [1.0, *weights]
         if len(parts) == 1 and parts[0][1] == 1.0:
             return parts[0][0]
         names = dict.fromkeys(name for loads, _ in parts for name in loads)
         if not self._is_text():
             shared = set(names).intersection(*(loads for loads, _ in parts))
             names = dict.fromkeys(name for name in names if name in shared)
-        weights = [weight for _, weight in parts]
-        if all(weight == 1.0 for weight in weights):
-            weights = []
         return {
             name: _weighted([loads.get(name, IDLE) for loads, _ in parts], weights)
             for name in names

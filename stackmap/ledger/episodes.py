@@ -14,7 +14,8 @@ from statistics import median
 from typing import NamedTuple
 
 from stackmap.ledger.interval_series import Columns, IntervalSeries, Span
-from stackmap.ledger.unusual import LEAST, Figures, Run, risen, unusual
+from stackmap.ledger.unusual import Figures, Run, risen, unusual
+from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.topology import NO_TOPOLOGY, Topology
 
 SHARED = 0.5  # of the shorter of two runs, that both are one episode

@@ -10,14 +10,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import isnan, nan
 from statistics import median
 
 from stackmap.ledger.time_series import TimeSeries
-from stackmap.ledger.unusual import Clock
+from stackmap.ledger.unusual_spans import Clock
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import Flow, Load, PrintedLoads
 
 HELD = 7200  # intervals, as many as explain holds of a recording
 EXAMINED = 1800
@@ -26,6 +26,7 @@ FLOWS = ("read", "write", "discard", "flush", "whole")
 FIGURES = ("ios", "merges", "bytes", "wait")
 
 Key = tuple[str, str]  # a flow and its figure, or "" and a figure of the load
+KEYS: Sequence[Key] = [*((f, g) for f in FLOWS for g in FIGURES), ("", "aqu"), ("", "busy")]
 Span = tuple[int, int]  # the first and the last interval
 
 
@@ -53,6 +54,16 @@ class Columns:
         """Add as many intervals without the device as *count* is more than it has."""
         for _ in range(count - self.first - self._count - len(self._newest)):
             self.add(None)
+
+    def extend(self, columns: Sequence[Sequence[float | None] | None], count: int) -> None:
+        """Add the loads of *count* intervals: the columns of a ``PrintedLoads``, None for one that is unknown."""
+        self._flush()
+        for key, values in zip(KEYS, columns, strict=True):
+            if values is not None:
+                self._append(key, values)
+            elif key in self._columns:
+                self._columns[key].extend([nan] * count)
+        self._count += count
 
     def figure(self, flow: str, figure: str) -> Sequence[float]:
         """Return the values of a figure, NaN where unknown; () if it is never known."""
@@ -110,6 +121,9 @@ class IntervalSeries:
         self._held: list[Interval] | None = []
         self._stretches = TimeSeries()
         self._devices: dict[str, Columns] = {}
+        self._tables: list[
+            PrintedLoads
+        ] = []  # the newest loads, all with the same rows and columns
         self._ends = array("d")
         self._lengths = array("d")
         self.stamps: list[str] = []
@@ -119,12 +133,18 @@ class IntervalSeries:
 
     def add(self, interval: Interval) -> None:
         """Add the next interval."""
-        for name, load in interval.loads.items():
-            columns = self._devices.get(name)
-            if columns is None:
-                columns = self._devices[name] = Columns(self.count)
-            columns.pad(self.count)
-            columns.add(load)
+        loads = interval.loads
+        if self._tables and not (
+            isinstance(loads, PrintedLoads)
+            and len(self._tables) < CHUNK
+            and self._tables[0].is_like(loads)
+        ):
+            self._flush()
+        if isinstance(loads, PrintedLoads) and len({*loads.names}) == len(loads):
+            self._tables.append(loads)
+        else:
+            for name, load in loads.items():
+                self._columns_of(name, self.count).add(load)
         end = interval.time if is_real(interval) else interval.clock
         self._ends.append(nan if end is None else end)
         self._lengths.append(nan if interval.seconds is None else interval.seconds)
@@ -140,6 +160,25 @@ class IntervalSeries:
         else:
             self._stretches.add(interval, {})
 
+    def _columns_of(self, name: str, place: int) -> Columns:
+        """Return the columns of a device up to the interval *place*."""
+        columns = self._devices.get(name)
+        if columns is None:
+            columns = self._devices[name] = Columns(place)
+        columns.pad(place)
+        return columns
+
+    def _flush(self) -> None:
+        """Put the newest loads of a text into the columns, without a ``Load`` for each."""
+        if not self._tables:
+            return
+        first, count = self._tables[0], len(self._tables)
+        columns = first.convert([*chain.from_iterable(table.printed for table in self._tables)])
+        for row, name in enumerate(first.names):
+            own = [column and column[row :: len(first)] for column in columns]
+            self._columns_of(name, self.count - count).extend(own, count)
+        self._tables = []
+
     @property
     def is_utc(self) -> bool:
         """Whether the times are seconds since the epoch, not those that a text printed."""
@@ -148,6 +187,7 @@ class IntervalSeries:
     @property
     def devices(self) -> Mapping[str, Columns]:
         """The columns of each device."""
+        self._flush()
         for columns in self._devices.values():
             columns.pad(self.count)
         return self._devices
@@ -181,7 +221,7 @@ class IntervalSeries:
         """Return one interval, from the columns."""
         loads = {
             name: load
-            for name, columns in self._devices.items()
+            for name, columns in self.devices.items()
             if (load := columns.load(place)) is not None
         }
         length = self._lengths[place]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 from itertools import chain, repeat
-from operator import add
+from operator import add, mul
 from typing import Any, NamedTuple
 
 
@@ -195,10 +195,10 @@ class PrintedLoads(Mapping[str, Load]):
 
 
 def sum_tables(
-    tables: Sequence[PrintedLoads], before: Mapping[str, Load] | None
+    tables: Sequence[PrintedLoads], weights: Sequence[float], before: Mapping[str, Load] | None
 ) -> dict[str, Load]:
     """
-    Return *before* plus those of *tables*, which have the same rows and columns.
+    Return *before* plus those of *tables* times their *weights* (none: 1); all have the same rows and columns.
 
     A figure that one of them lacks is unknown. *before*: None for nothing. A log of hours has millions of
     rows: their columns are added up without a ``Load`` for each row.
@@ -210,7 +210,10 @@ def sum_tables(
     )
     return _loads_in(
         [
-            column and [_sum_or_none(column[n :: len(names)], start[n]) for n in range(len(names))]
+            column
+            and [
+                _sum_or_none(column[n :: len(names)], weights, start[n]) for n in range(len(names))
+            ]
             for column, start in zip(columns, starts, strict=True)
         ],
         names,
@@ -241,9 +244,11 @@ def _flows_in(columns: Sequence[Column | None]) -> Iterable[Flow]:
     return map(_flow, rows)
 
 
-def _sum_or_none(figures: Column, start: float | None) -> float | None:
+def _sum_or_none(figures: Column, weights: Sequence[float], start: float | None) -> float | None:
     try:
-        return None if start is None else sum_in_order(figures, start)
+        if start is None:
+            return None
+        return sum_in_order(map(mul, figures, weights) if weights else figures, start)
     except TypeError:  # one is None
         return None
 

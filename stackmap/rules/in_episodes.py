@@ -11,7 +11,7 @@ from stackmap.ledger.averages import average
 from stackmap.ledger.blame import Loader, blame
 from stackmap.ledger.episodes import Episode, episodes, outside
 from stackmap.ledger.interval_series import IntervalSeries
-from stackmap.ledger.unusual import LEAST
+from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology

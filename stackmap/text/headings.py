@@ -23,7 +23,7 @@ from stackmap.text.columns import (
     parse_numbers,
     parse_plain_numbers,
 )
-from stackmap.text.table_layout import TableLayout
+from stackmap.text.table_layout import TableLayout, layout_of_names
 
 # Words in headings.
 IOSTAT_DEVICE = frozenset({"Device", "Device:"})
@@ -135,7 +135,7 @@ def heading(words: Sequence[str]) -> Heading | None:
             if found is not None:
                 return found
     if 3 <= len(words) <= MAX_HEADING_WORDS and all(word in COLUMNS for word in words):
-        return Heading(TableLayout(words), named=False)
+        return Heading(layout_of_names(tuple(words)), named=False)
     return None
 
 
@@ -148,7 +148,7 @@ def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
     if not all(name in COLUMNS for name in names):
         return None
     return Heading(
-        TableLayout((*upper.layout.names, *names)),
+        layout_of_names((*upper.layout.names, *names)),
         sar=upper.sar,
         name_last=last or upper.name_last,
         named=last or upper.named,
@@ -164,7 +164,7 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
     after = tuple(takewhile(lambda word: not word[0].isdigit() and ":" not in word, following))
     if _are_columns(after, sar):
         return Heading(
-            TableLayout(after),
+            layout_of_names(after),
             sar=sar,
             prefix_words=min(index, MAX_PREFIX_WORDS),
             rest=tuple(words[index + 1 + len(after) :]),
@@ -175,7 +175,7 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
     names = words[before:index]
     if _are_columns(names, sar) and len(names) > 1:
         return Heading(
-            TableLayout(names),
+            layout_of_names(tuple(names)),
             sar=sar,
             name_last=True,
             prefix_words=before,

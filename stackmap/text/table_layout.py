@@ -128,6 +128,12 @@ class TableLayout:
 
 
 @lru_cache(maxsize=100)
+def layout_of_names(names: tuple[str, ...]) -> TableLayout:
+    """Return the layout of a heading: the same one for each of a log, so that their rows are added up together."""
+    return TableLayout(names)
+
+
+@lru_cache(maxsize=100)
 def layout_of_keys(keys: tuple[str, ...]) -> TableLayout:
     """Return the layout of a device's figures in JSON or XML."""
     early = "r" in keys or "kB_read_per_sec" in keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import cos, exp, pi
 from random import Random
 
@@ -13,6 +14,7 @@ from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.topology import Edge, Topology
+from stackmap.text import intervals
 from tests.drawn import disk, passing
 
 STACK = Topology(
@@ -154,3 +156,86 @@ def test_a_long_series_is_the_same_in_arrays():
     }
     assert part[3].loads["sdb"] == Load(aqu=0.5)
     assert long.clock().pace == 5.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_drift_begins_where_the_await_leaves_its_level(seed):
+    """It rises slowly: no threshold says where it began."""
+    first, last = 50, 110
+    random = Random(seed)
+    result = IntervalSeries()
+    for place in range(NIGHT):
+        share = (place - first) / (last - first) if first <= place <= last else 0.0
+        rate = 50 * random.lognormvariate(0, 0.2)
+        wait = 6 * random.lognormvariate(0, 0.15) * 12**share
+        flow = Flow(rate, 0.0, rate * 8192, rate * wait)
+        load = Load(Flow(0.0, 0.0, 0.0, 0.0), flow, aqu=rate * wait / 1000)
+        result.add(Interval({"sda": load}, time=1e9 + place * PACE, seconds=PACE))
+    (found,) = episodes(STACK, result)
+
+    assert abs(found.first - first) <= (last - first) / 8
+    assert abs(found.last - last) <= 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_short_runs_that_look_alike_and_come_all_night_are_usual(seed):
+    """A job without a fixed period. Twice is no habit, nor is one part of the night."""
+    random = Random(seed)
+    often = [(p := n * 16 + random.randrange(12), p + 1, 9.0) for n in range(9)]
+
+    assert episodes(STACK, series(seed, slower=often)) == []
+    assert len(episodes(STACK, series(seed, slower=often[3:5]))) == 2
+
+
+def test_hourly_load_is_usual_where_the_disk_is_slow_in_some_hours_only():
+    """A disk near its limit: the load says that it recurs, the await of a third of the hours does not."""
+    result = IntervalSeries()
+    random = Random(5)
+    for place in range(NIGHT):
+        job = place % 6 == 2
+        rate = (250 if job else 50) * random.lognormvariate(0, 0.1)
+        wait = 6 * random.lognormvariate(0, 0.15) * (8 if job and place % 18 == 2 else 1)
+        flow = Flow(rate, 0.0, rate * 8192, rate * wait)
+        load = Load(Flow(0.0, 0.0, 0.0, 0.0), flow, aqu=rate * wait / 1000)
+        result.add(Interval({"sda": load}, time=1e9 + place * PACE, seconds=PACE))
+    assert episodes(STACK, result) == []
+
+
+def test_a_spike_that_adds_little_to_the_day_is_none():
+    """One minute of a day, 9 times the await: 0.6 % of what the day waits. 20 minutes of it are one."""
+    minutes = IntervalSeries()
+    hour = IntervalSeries()
+    random = Random(2)
+    for place in range(1440):
+        wait, rate = 6 * random.lognormvariate(0, 0.1), 50.0
+        for result, last in ((minutes, 700), (hour, 719)):
+            ms = wait * 9 if 700 <= place <= last else wait
+            load = Load(Flow(0.0, 0.0, 0.0, 0.0), Flow(rate, 0.0, rate * 8192, rate * ms), aqu=0.3)
+            result.add(Interval({"sda": load}, time=1e9 + place * 60, seconds=60.0))
+    assert episodes(STACK, minutes) == []
+    assert [each.span for each in episodes(STACK, hour)] == [(700, 719)]
+
+
+def test_the_columns_of_a_text_are_those_of_its_loads():
+    """Tables go into the columns many at a time; rows, headings and devices change in between."""
+    head = "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util\n"
+    other = "Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn\n"
+    text = "".join(
+        (
+            other + f"sda {n} {n} 2.0 0 0\n"
+            if 20 <= n < 30
+            else head + f"sda {n} 1 {n} 8 0.{n} 2 {n} 1\n"
+        )
+        + (f"sdb 1 {n} 2 3 4 5 6 7\n" if n % 7 == 3 and n < 20 else "")
+        + "\n"
+        for n in range(1, 60)
+    )
+    read = [each for each in intervals(iter([text.encode()]), "text") if not each.since_boot]
+    printed = IntervalSeries(read)
+    loads = IntervalSeries(replace(each, loads={**each.loads}) for each in read)
+
+    assert {*loads.devices} == {"sda", "sdb"}
+    for name, columns in loads.devices.items():
+        ours = printed.devices[name]
+        for place in range(len(read)):
+            assert ours.load(place) == columns.load(place)
