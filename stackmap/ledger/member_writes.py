@@ -32,6 +32,7 @@ from stackmap.model.load import Flow, Load, ratio, sum_flows, total_of
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Edge, Topology
 
+LEAST_BLOCK = 512  # bytes that a disk writes at least
 SUPERBLOCK = 256  # bytes of the bitmap's superblock, before its first bit
 
 
@@ -78,7 +79,8 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
     if not array.layout.parity and moved is not None and own.write.bytes is not None:
         # Of the writes beyond the copies, those with bytes: the others are empty flushes.
         beyond = moved - array.layout.copies * own.write.bytes
-        most = min(most, max(0.0, beyond / len(flows) / size))
+        smallest = size if _block_size(topology, array.name) else LEAST_BLOCK
+        most = min(most, max(0.0, beyond / len(flows) / smallest))
     if array.layout.parity and size < PAGE:
         # Writes beyond those whose bytes fill whole pages.
         smaller = min(

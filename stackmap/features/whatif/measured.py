@@ -16,7 +16,7 @@ from stackmap.features.whatif.volume_context import Bitmap, VolumeContext
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.corrections import release
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.member_writes import flushes_sent, has_bitmap
+from stackmap.ledger.member_writes import flushes_sent, has_bitmap, max_bitmap_writes
 from stackmap.ledger.parity import SKEW
 from stackmap.ledger.sent import TOLERANCE, is_idle
 from stackmap.model.load import IDLE, Flow, Load, ratio
@@ -260,7 +260,8 @@ def members_of(ledger: Ledger, context: VolumeContext, disk_flushes: float | Non
     bitmap = context.bitmap
     if not has_bitmap(context.device) or not bitmap or write is None:
         return Members(read, write, extra, extra, "", metadata)
-    flushes, metadata = _separated(context, bitmap, disk_flushes, extra)
+    most = max_bitmap_writes(ledger.topology, ledger.loads, context.device)
+    flushes, metadata = _separated(context, bitmap, disk_flushes, extra, most)
     return Members(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
 
 
@@ -316,19 +317,21 @@ def _extra(ledger: Ledger, context: VolumeContext) -> float:
 
 
 def _separated(
-    context: VolumeContext, bitmap: Bitmap, disk_flushes: float | None, extra: float
+    context: VolumeContext, bitmap: Bitmap, disk_flushes: float | None, extra: float, most: float
 ) -> tuple[float, Stream]:
     """
     Return the flushes and the bitmap's writes among *extra* writes per member of an md array.
 
-    A page of the bitmap costs its disk two flushes, a flush one. So of f flushes
-    per disk, f - extra belong to pages. If disks count no flushes, all is the
-    bitmap's. On parity levels *extra* holds only the part of a page without data.
+    On mirrors, bytes beyond the copies are the bitmap's: *most* has that many pages. On parity levels
+    *extra* holds only the part of a page without data; a page costs its disk two flushes, a flush
+    one, so of f flushes per disk, f - extra belong to pages. If disks count no flushes, all is the
+    bitmap's.
     """
-    part = 1 - bitmap.page_bytes / PAGE if context.present and context.present.parity else 1.0
-    most = max(0.0, extra / part) if part else 0.0
+    parity = context.present is not None and context.present.parity > 0
+    part = 1 - bitmap.page_bytes / PAGE if parity else 1.0
+    most = min(most, max(0.0, extra / part) if part else 0.0)
     pages = most
-    if disk_flushes is not None:
+    if parity and disk_flushes is not None:
         pages = (disk_flushes / max(1, len(context.disks)) - extra) / (2 - part)
     pages = min(most, max(0.0, pages))
     written = pages * len(context.members)

@@ -329,6 +329,28 @@ def test_mds_own_bitmap_is_told_from_flushes():
     assert found.now.disks.requests.likely == pytest.approx(4 * (11 + 11 + 5 + 7))
 
 
+@pytest.mark.parametrize("done", [17.0, 12.0, None])
+def test_on_mirrors_only_writes_with_bytes_are_the_bitmaps(done):
+    """Each disk: 11 of 22 copies, 2 pages of the bitmap, 90 flushes; disks may join flushes, or not count them."""
+    array = Device(
+        "md0", Kind.ARRAY, "9:0", size=600 * MIB, layout=layout("raid10", 4, 65536), state="active",
+        facts={"consistency": "bitmap", "region": str(2 * MIB)},
+    )  # fmt: skip
+    disks = [disk(name)._replace(queue=Queue(logical_block_size=512)) for name in DISKS]
+    wrote = did(11, PAGE) + did(2, 512) + did(90, 0)
+    loads = dict.fromkeys(DISKS, moved(write=wrote)._replace(flush=Flow(ios=done)))
+    loads["md0"] = moved(write=did(22, PAGE))
+    machine = Topology(
+        [array, *disks],
+        [Edge("md0", name, Role.DATA) for name in DISKS],
+        machine=Machine(kernel="6.1.0"),
+    )
+    found = project(machine, [Interval(loads, time=1.0, seconds=SECONDS)], "md0", parse("raid5"))
+
+    assert found.now.disks.metadata.requests.likely == pytest.approx(4 * 2)
+    assert found.flushes == pytest.approx(90)
+
+
 def test_where_disks_count_no_flushes_all_is_the_bitmaps():
     """Before Linux 5.5, and then nothing is known of flushes."""
     found = md_array(None)
