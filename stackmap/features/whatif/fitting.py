@@ -76,7 +76,8 @@ class Checked(NamedTuple):
 class Subject(NamedTuple):
     """
     The measured volume. ``parts``: its load in each interval. ``requests``: its traced ones, () if they are too
-    few to represent it; ``longest``: seconds of the longest one that was traced.
+    few to represent it; ``longest``: seconds of the longest one that was traced. ``halved``: the volume's times are
+    corrected for requests that were counted twice, so an empty flush, which is counted once, has half its time.
     """
 
     ledger: Ledger
@@ -87,6 +88,7 @@ class Subject(NamedTuple):
     trace: Trace | None
     requests: Sequence[TracedRequest]
     longest: float | None = None
+    halved: bool = False
 
 
 class Fit(NamedTuple):
@@ -127,6 +129,7 @@ class Fitting:
             subject.trace,
             pages / max(1, len(subject.context.disks)),
             subject.longest,
+            measured.known_flushes,
         )
         if not ways:
             self.reason = NO_SERVICE
@@ -284,21 +287,13 @@ class Fitting:
             worst = max(worst, sum(both) / len(both))
         return worst
 
-    def counted(self, outcome: Outcome, direction: str, *, by_program: bool = False) -> list[float]:
-        """
-        Return the simulated times of what counts as *direction*: dm counts empty flushes as writes.
-
-        *by_program*: with the time that a program waits before its request is at the volume.
-        """
-        latencies = outcome.latencies if by_program else outcome.seen
-        times = latencies[direction]
-        if (
-            direction == WRITE
-            and not self._subject.requests
-            and self._subject.context.counts_flushes
-        ):
-            return times + latencies[FLUSH]
-        return times
+    def counted(self, outcome: Outcome, direction: str) -> list[float]:
+        """Return the simulated times of what counts as *direction*: dm counts empty flushes as writes."""
+        subject, times = self._subject, outcome.seen[direction]
+        if direction != WRITE or subject.requests or not subject.context.counts_flushes:
+            return times
+        share = 0.5 if subject.halved else 1.0
+        return times + [time * share for time in outcome.seen[FLUSH]]
 
     def self_check(self) -> dict[str, dict[str, Checked]]:
         """Return the present layout's statistics by direction: of the likely fit, else of the nearest."""
@@ -330,18 +325,20 @@ class Fitting:
             f"the simulated present layout differs from the measurement ({'; '.join(checked)}): {advice}",
         )
 
+    def factor(self, fit: Fit, direction: str) -> float | None:
+        """Return the measured mean of *direction* as a multiple of the simulated one; None if none was simulated."""
+        times = self.counted(fit.outcome, direction)
+        return self.measured[direction]["mean"] / figures_of(times)["mean"] if times else None
+
     def latencies(self) -> dict[str, Figures]:
-        """Return the present latencies: measured, and where only the mean is, the percentiles simulated to it."""
-        likely = self.fits[0]
-        now = {}
+        """Return the present latencies of reads and writes: measured, and what is not, simulated to the measured mean."""
+        fit, now = self.fits[0], {}
         for direction, figures in self.measured.items():
-            times = self.counted(likely.outcome, direction)
-            if times:
-                mine = figures_of(times)
-                factor = figures["mean"] / mine["mean"]
-                now[direction] = {
-                    key: figures.get(key, value * factor) for key, value in mine.items()
-                }
+            times, factor = fit.outcome.seen[direction], self.factor(fit, direction)
+            if times and factor:
+                mine = {key: value * factor for key, value in figures_of(times).items()}
+                alone = len(times) == len(self.counted(fit.outcome, direction))
+                now[direction] = mine | (figures if alone else {})
         return now
 
     def different(self) -> list[Fit]:
@@ -374,6 +371,7 @@ def stack_of(
         None if bitmap is None else bitmap.covers,
         PERIOD,
         managed=layout.parity > 0 or layout.copies > 1,
+        held=layout.parity > 0 or (layout.copies > 1 and not context.keeps_flags),
     )
 
 

@@ -155,6 +155,16 @@ class Geometry:
 
     def reads_for(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
         """Return what must be read before the data chunks *places* of *rows* are written."""
+        return self._parts(rows, self._wanted(rows, places))
+
+    def writes_of(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
+        """Return the writes of the data chunks *places* of *rows*, and of their parity; the cache has what was read."""
+        written = places | set(range(self.layout.data, self.layout.data + self.layout.parity))
+        read = self._wanted(rows, places)
+        self._known(rows).update(read | written)
+        return self._parts(rows, written - self._lost(rows))
+
+    def _wanted(self, rows: Rows, places: set[int]) -> set[int]:
         data, parity = self.layout.data, self.layout.parity
         checks, others = set(range(data, data + parity)), set(range(data)) - places
         known, lost = self._known(rows), self._lost(rows)
@@ -165,15 +175,7 @@ class Geometry:
         elif lost & others:
             rebuilds = False
         wanted = others if rebuilds else places | checks
-        reads = wanted - known - lost if len(lost & checks) < parity else set()
-        known |= reads
-        return self._parts(rows, reads)
-
-    def writes_of(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
-        """Return the writes of the data chunks *places* of *rows*, and of their parity."""
-        written = places | set(range(self.layout.data, self.layout.data + self.layout.parity))
-        self._known(rows).update(written)
-        return self._parts(rows, written - self._lost(rows))
+        return wanted - known - lost if len(lost & checks) < parity else set()
 
     def _parts(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
         at = rows.stripe * self._chunk + rows.start

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TIMES = 200  # of a distribution
 QUIET = 0.3  # share of time busy: below, hardly any request waits for another
 DEEP = 32  # requests that a device without a known queue serves at once, at most
+LEAST = 20  # requests of a direction that show what one takes
 FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
 NANO, MILLI = 1e-9, 1e-3
 BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
@@ -34,18 +35,21 @@ def services(
     trace: Trace | None,
     added: float,
     longest: float | None = None,
+    flushes: float = 0.0,
 ) -> list[tuple[Service, ...]]:
     """
     Return how each of the volume's disks may serve, the likely way first; [] if it is not known.
 
     *added*: writes of the bitmap per second at each disk: they are the volume's own. *longest*: seconds of
     the volume's longest request, if traced: a longer one of a disk is of a bio whose address was in use before.
+    *flushes*: empty ones of the volume per second.
     """
     disks = [ledger.topology[name] for name in context.disks]
     found = []
     for serial in (True, False):
         each = [
-            _service(ledger, context, disk, trace, added, longest, serial=serial) for disk in disks
+            _service(ledger, context, disk, trace, added, longest, flushes, serial=serial)
+            for disk in disks
         ]
         known = [service for service in each if service is not None]
         if known:
@@ -63,12 +67,13 @@ def _service(
     trace: Trace | None,
     added: float,
     longest: float | None,
+    flushes: float,
     *,
     serial: bool,
 ) -> Service | None:
-    load = ledger.load(disk.name)
+    load = _without_flushes(ledger.load(disk.name), flushes if context.flushes_counted else 0.0)
     times = _traced(trace, disk, load, longest, serial=serial) if trace is not None else None
-    times = times or _counted(load, serial=serial)
+    times = times or _counted(load, ledger.seconds, serial=serial)
     if times is None:
         return None
     depth = disk.queue.depth or disk.queue.nr_requests or DEEP
@@ -128,24 +133,36 @@ def _quantiles(counts: Mapping[tuple[int, int], int], longest: float | None) -> 
     return tuple(times)
 
 
+def _without_flushes(load: Load, flushes: float) -> Load:
+    """Return *load* without the *flushes* that are empty: a disk with a write cache counts them as writes too."""
+    flush, write = load.flush, load.write
+    empty = min(flushes, flush.ios or 0.0, write.ios or 0.0)
+    if not empty or write.ios is None or write.wait is None or flush.await_ms is None:
+        return load
+    spent = empty * flush.await_ms
+    own = write._replace(ios=write.ios - empty, wait=max(0.0, write.wait - spent))
+    busy = None if load.busy is None else max(0.1 * load.busy, load.busy - spent * MILLI)
+    return load._replace(write=own, busy=busy)
+
+
 def _per_request(load: Load) -> float | None:
     """Return the seconds in which the disk was busy, per request."""
-    if not load.busy or not load.total.ios:
-        return None
-    flushing = (load.flush.ios or 0.0) * (load.flush.await_ms or 0.0) * MILLI
-    return max(0.1 * load.busy, load.busy - flushing) / load.total.ios
+    return load.busy / load.total.ios if load.busy and load.total.ios else None
 
 
-def _counted(load: Load, *, serial: bool) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return times by the counters: evenly spread around a mean, for counters show no more."""
+def _counted(
+    load: Load, seconds: float | None, *, serial: bool
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Return times by the counters of *seconds*: evenly spread around a mean, for counters show no more."""
     wait, each = load.total.await_ms, _per_request(load)
     if not wait:
         return None
     mean = min(wait * MILLI, each or wait * MILLI) if serial else wait * MILLI
     means = [mean, mean]
-    reads, writes = load.read.await_ms, load.write.await_ms
-    if reads and writes and (load.busy or 1.0) < QUIET:  # what each takes is not hidden by waiting
-        means = [mean * direction / wait for direction in (reads, writes)]
+    flows = load.read, load.write
+    fewest = min(flow.ios or 0.0 for flow in flows) * (seconds or 1.0)
+    if fewest >= LEAST and (load.busy or 1.0) < QUIET:  # what each takes is not hidden by waiting
+        means = [mean * (flow.await_ms or wait) / wait for flow in flows]
     read, write = (evenly(each) for each in means)
     return read, write
 

@@ -60,7 +60,7 @@ class Stack(NamedTuple):
     A layout on disks: member *i* is on the disk ``places[i]``. ``size``: bytes of the volume.
 
     ``covers``: bytes of the volume per bit of the bitmap, None without one. ``period``: seconds between passes
-    of its daemon. ``managed``: whether its writes are md's, which writeback throttling holds back.
+    of its daemon. ``managed``: whether md writes its copies or parity; ``held``: and writeback throttling holds these back.
     """
 
     geometry: Callable[[], Geometry]
@@ -70,6 +70,7 @@ class Stack(NamedTuple):
     covers: float | None
     period: float
     managed: bool
+    held: bool
 
 
 class Outcome(NamedTuple):
@@ -109,6 +110,8 @@ class Simulation:
         self._md = Thread()
         self._written: dict[int, int] = {}
         self._rows: dict[Rows, tuple[set[int], list[Then]]] = {}
+        self._delayed: list[Rows] = []
+        self._reading = 0  # rows for which pages are read before they are written
         self._bits: list[tuple[bool, Then]] = []
         self._marking = False
         self._pages = 0
@@ -263,20 +266,37 @@ class Simulation:
         update = self._rows.get(rows)
         if update is None:
             self._rows[rows] = places, [then]
-            self.at(self.now + HANDLING, self._handle, rows)
+            self.at(self.now + HANDLING, self._do, partial(self._handle, rows))
         else:
             update[0].update(places)
             update[1].append(then)
 
-    def _handle(self, rows: Rows) -> None:
-        places, _ = self._rows[rows]
-        parts = self._geometry.reads_for(rows, places)
-        if parts:
-            self._send(parts, READ, partial(self._rewrite, rows))
-        else:
-            self._rewrite(rows)
+    def _do(self, job: Then) -> None:
+        self._md.jobs.append(job)
+        self._go_on(self._md)
 
-    def _rewrite(self, rows: Rows) -> None:
+    def _handle(self, rows: Rows) -> None:
+        """Write *rows* at once if nothing must be read; else they wait until no others read (``IO_THRESHOLD``)."""
+        places, _ = self._rows[rows]
+        if not self._geometry.reads_for(rows, places):
+            self._rewrite(rows, read_before=False)
+            return
+        self._delayed.append(rows)
+        if not self._reading:
+            self.at(self.now + HANDLING, self._do, self._read_ahead)
+
+    def _read_ahead(self) -> None:
+        """Read for all rows that wait (raid5.c, raid5_activate_delayed)."""
+        if self._reading:
+            return
+        waiting, self._delayed = self._delayed, []
+        self._reading = len(waiting)
+        for rows in waiting:
+            parts = self._geometry.reads_for(rows, self._rows[rows][0])
+            job = partial(self._rewrite, rows, read_before=True)
+            self._send(parts, READ, partial(self._do, job))
+
+    def _rewrite(self, rows: Rows, *, read_before: bool) -> None:
         places, ends = self._rows.pop(rows)
         parts = self._geometry.writes_of(rows, places)
 
@@ -284,9 +304,14 @@ class Simulation:
             for end in ends:
                 end()
 
-        job = partial(self._write_on, self._md, parts, Countdown(len(parts), written), 0)
-        self._md.jobs.append(job)
-        self._go_on(self._md)
+        def sent() -> None:
+            self._reading -= 1
+            if not self._reading and self._delayed:
+                self.at(self.now + HANDLING, self._do, self._read_ahead)
+
+        self._write_on(self._md, parts, Countdown(len(parts), written), 0)
+        if read_before:  # done when the thread is through with these writes
+            self._md.jobs.appendleft(sent)
 
     def _chosen(self, copies: tuple[Part, ...]) -> Part:
         """
@@ -326,7 +351,7 @@ class Simulation:
         """Send *parts* from *place* on; block *thread* where a disk has no room."""
         for number in range(place, len(parts)):
             disk = self._members[parts[number].member]
-            if not disk.accepts():
+            if self._stack.held and not disk.accepts():
                 thread.is_blocked = True
 
                 def resume(number: int = number) -> None:
@@ -338,7 +363,7 @@ class Simulation:
                 return
             disk.head = parts[number].offset + parts[number].size
             self._sent += 1
-            disk.submit(WRITE, left.one, counted=True)
+            disk.submit(WRITE, left.one, counted=self._stack.held)
 
 
 def _nothing() -> None:

@@ -134,15 +134,12 @@ class Timing:
     def _bands(self, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, dict[str, Band]]:
         """Return the projected latencies, with the factors between measured and simulated applied."""
         found: dict[str, dict[str, Band]] = {}
-        counted = self._fitting.counted
-        for direction, figures in self._fitting.measured.items():
+        for direction in self._fitting.measured:
             values: dict[str, list[float]] = {}
             for fit, outcome in runs:
-                before = counted(fit.outcome, direction)
-                after = counted(outcome, direction, by_program=True)
-                if before and after:
-                    factor = figures["mean"] / figures_of(before)["mean"]
-                    for key, value in figures_of(after).items():
+                times, factor = outcome.latencies[direction], self._fitting.factor(fit, direction)
+                if times and factor:
+                    for key, value in figures_of(times).items():
                         values.setdefault(key, []).append(value * factor)
             if values:
                 found[direction] = {

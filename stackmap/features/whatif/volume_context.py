@@ -7,6 +7,7 @@ from math import ceil
 from typing import Literal, NamedTuple
 
 from stackmap.errors import LayoutError
+from stackmap.ledger.corrections import release
 from stackmap.ledger.layers import carriers, spreads
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import target_of
@@ -26,6 +27,7 @@ MANAGERS: dict[Kind, Manager] = {
 }
 
 
+FLAGS_SINCE = (6, 12)  # kernel release
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 
 
@@ -72,7 +74,9 @@ class VolumeContext(NamedTuple):
     bitmap, None if there is none or it is not known. ``flushes_counted``: its
     disks have a write cache, so they count empty flushes as requests. ``manager``:
     None if not known, as for a disk. ``background_state``: "resync" and the like, else
-    "". ``spread_above``: titles of devices above that spread over several devices.
+    "". ``spread_above``: titles of devices above that spread over several devices. ``keeps_flags``: copies of a
+    direct write are direct writes too, so writeback throttling does not hold them back ("md/raid1,raid10: don't
+    ignore IO flags", in 6.15 and in stable 6.12; not in 6.1).
     """
 
     device: Device
@@ -88,6 +92,7 @@ class VolumeContext(NamedTuple):
     background_state: str = ""
     spread_above: tuple[str, ...] = ()
     writers_below: tuple[str, ...] = ()
+    keeps_flags: bool = False
 
     @property
     def lvm(self) -> bool:
@@ -154,6 +159,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         flushes_counted="write through" not in caches,
         manager=MANAGERS.get(device.kind),
         others=tuple(dict.fromkeys(name for name in users if name != device.name)),
+        keeps_flags=release(topology.machine.kernel) >= FLAGS_SINCE,
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
         writers_below=tuple(dict.fromkeys(d.target for d in below if target_of(d).extra)),

@@ -13,7 +13,7 @@ from stackmap.features.whatif.additions import knee_rate
 from stackmap.features.whatif.arriving import looped, most_in_flight, traced_loads
 from stackmap.features.whatif.predicted_stripe_cost import cold_reads
 from stackmap.features.whatif.rows import Geometry
-from stackmap.features.whatif.serving import constant, evenly
+from stackmap.features.whatif.serving import _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
 from stackmap.features.whatif.stations import Service
 from stackmap.model.load import ZERO, Flow, Load
@@ -23,7 +23,9 @@ CHUNK, SIZE = 64 << 10, 96 << 20
 UNIFORM = evenly(0.005)  # 0 … 10 ms
 
 
-def stack(level, members=4, service=None, *, managed=None, covers=None, missing=(), **more):
+def stack(
+    level, members=4, service=None, *, managed=None, held=None, covers=None, missing=(), **more
+):
     found = layout(level, members, CHUNK, **more)
     managed = found.parity > 0 or found.copies > 1 if managed is None else managed
     disk = service or Service(UNIFORM, UNIFORM)
@@ -35,6 +37,7 @@ def stack(level, members=4, service=None, *, managed=None, covers=None, missing=
         covers,
         5.0,
         managed,
+        managed if held is None else held,
     )
 
 
@@ -134,6 +137,36 @@ def test_writes_of_one_row_that_come_together_are_one():
 
     assert outcome.sent == 4
     assert len(outcome.latencies["write"]) == 3
+
+
+def test_rows_that_must_read_wait_for_those_that_read():
+    """On other disks too: the second begins when the writes of the first are sent, 4 ms after it came."""
+    disk = Service((0.005,), (0.005,))
+    two = [Arrival(0.0, "write", 0, PAGE), Arrival(0.001, "write", SIZE // 2 + CHUNK, PAGE)]
+
+    times = Simulation(stack("raid5", 12, disk)).run(two).latencies["write"]
+
+    assert times == pytest.approx([0.010, 0.0143], abs=5e-4)
+
+
+def test_copies_of_direct_writes_are_not_held_where_they_are_direct_too():
+    """From Linux 6.12: the same as without throttling."""
+    throttled = Service(UNIFORM, UNIFORM, depth=1)
+
+    free = Simulation(stack("raid10")).run(loop(8, 1000))
+    direct = Simulation(stack("raid10", service=throttled, held=False)).run(loop(8, 1000))
+
+    assert direct.latencies == free.latencies
+
+
+def test_empty_flushes_do_not_hide_what_a_disk_takes():
+    """A disk with a write cache counts them as writes: 18 of 5 ms and 31 of 25 ms are 49 of 17.7 ms."""
+    flush, write = Flow(31.0, 0.0, 0.0, 775.0), Flow(49.0, 0.0, 72000.0, 865.0)
+
+    alone = _without_flushes(Load(ZERO, write, flush=flush, busy=0.86), 31.0)
+
+    assert alone.write.await_ms == pytest.approx(5.0)
+    assert _without_flushes(Load(ZERO, write, flush=flush, busy=0.86), 0.0).write == write
 
 
 def test_throttling_holds_the_program_back():
