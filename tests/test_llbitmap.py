@@ -66,3 +66,15 @@ def test_an_array_without_a_bitmap_is_reported():
         "md126": "ok",
         "md127": "ok",
     }
+
+
+def test_counters_in_a_text_do_not_replace_the_machine_of_from(tmp_path):
+    """/proc/diskstats names devices only: how they lie on each other is in the capture."""
+    sample = "TS {} 2026-11-23 22:59:0{}\n   9 127 md127 0 0 0 0 {} 0 {} 40 0 40 40 0 0 0 0 0 0\n"
+    text = tmp_path / "counters"
+    text.write_text(sample.format("100.0", 1, 3, 24) + sample.format("110.0", 2, 7, 56))
+
+    (stack,) = json.loads(said("iostat", "-l", "-J", "--input", str(text), "md127"))["stacks"]
+
+    assert stack["layout"]["level"] == "raid5"
+    assert stack["layers"][0]["write"]["iops"] == pytest.approx(0.4)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stackmap.measurement.source import Note
 
 CHUNK = 1 << 20
+COUNTERS = {"/proc/diskstats"}  # it names devices, and says nothing of how they lie on each other
 NO_STACK = "no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of `lsblk -J -O; cat /proc/mdstat; dmsetup table`"
 
 
@@ -27,13 +28,15 @@ def told_machine(text: BinaryIO, note: Note) -> CapturedHost | None:
     """
     reader = Reader()
     host = ""
-    with suppress(InputError):  # raised again when the figures are read
+    with suppress(InputError, OSError):  # raised again when the figures are read
         for line in Lines(_chunks(text)):
             reader.take(line)
             if not host and "Linux" in line and (run := run_of(line)):
                 host = run[0].host.partition(".")[0]
     text.seek(0)
     told = reader.merged(host)
+    if told.sources.keys() <= COUNTERS:
+        return None
     for sentence in told.notes:
         note(f"{text.name}: {sentence}")
     return CapturedHost(text.name, note, told.files) if told.files else None
