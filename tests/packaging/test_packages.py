@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from stackmap import __version__
 from tests.packaging.roots import ROOT, CleanRoot, call, checkout
 
+VERSIONS = call([str(ROOT / "packaging/package"), "version"]).split()  # Python's, and Debian's
 KEPT = os.environ.get("STACKMAP_PACKAGING", "")
 README = (ROOT / "README.md").read_text()
 PACKAGING = ROOT / "packaging"
@@ -50,14 +50,14 @@ def bookworm(tmp_path_factory):
 def deb() -> Path:
     """The Debian package that this machine builds."""
     call([str(ROOT / "run"), "package", "deb"])
-    return ROOT / f"dist/stackmap_{__version__}_all.deb"
+    return ROOT / f"dist/stackmap_{VERSIONS[1]}_all.deb"
 
 
 def used(root: CleanRoot, before: set[str]) -> None:
     """Use what is installed in *root*; remove it: nothing of it is left."""
     installed = root.files()
     assert "/usr/bin/stackmap" in installed
-    assert root.run("stackmap", "--version") == f"stackmap {__version__}\n"
+    assert root.run("stackmap", "--version") == f"stackmap {VERSIONS[0]}\n"
     assert root.run("stackmap", "tree").startswith("DEVICE")
     root.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "man-db")
     shutil.copy(PACKAGING / "debian/tests/demo", root.path / "tmp/demo")
@@ -140,7 +140,7 @@ def tool(name: str) -> pytest.MarkDecorator:
 def test_the_rpm_has_all_files_and_requirements():
     """File list, requirements and scriptlets; rpmlint has found nothing."""
     call([str(ROOT / "run"), "package", "rpm"])
-    rpm = str(ROOT / f"dist/stackmap-{__version__}-1.noarch.rpm")
+    rpm = str(ROOT / f"dist/stackmap-{VERSIONS[1]}-1.noarch.rpm")
     files = call(["rpm", "-qpl", rpm]).splitlines()
     pages = {f"/usr/share/man/man{p.suffix[1:]}/{p.name}" for p in (ROOT / "man").iterdir()}
     assert pages <= {file.removesuffix(".gz") for file in files}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from itertools import pairwise
 
 import pytest
+from packaging.version import Version
 
 from stackmap import __version__
 from tests.packaging.roots import checkout
@@ -80,3 +82,31 @@ def test_a_page_changed_after_its_date(released):
     changed(released, "man/stackmap.8", " 2026-", " 2019-")
     git(released, "commit", "-q", "-a", "-m", "man")
     assert "man/stackmap.8: changed on 2020-01-01, after its date" in faults(released)[1]
+
+
+def versions(folder):
+    """Return the version, as Python and as Debian writes it."""
+    return subprocess.check_output(
+        [str(folder / "packaging/package"), "version"], text=True
+    ).split()
+
+
+def test_a_later_package_upgrades_an_earlier_one_and_the_release_both(released):
+    """Each commit has a version of its own, each change too, and a tree without git that of its release."""
+    git(released, "tag", f"v{__version__}")
+    found = [versions(released)]
+    for number in range(11):
+        git(released, "commit", "-q", "--allow-empty", "-m", str(number))
+        found.append(versions(released))
+    (released / "note").touch()
+    changed_once = versions(released)
+    (released / "note").write_text("more")
+    shutil.rmtree(released / ".git")
+
+    assert [*found[0], *versions(released)] == [__version__] * 4
+    assert changed_once[1].startswith(f"{found[-1][1]}.d")
+    for (_, earlier), (_, later) in pairwise([*found, changed_once, ["", "0.2.0"]]):
+        command = ["dpkg", "--compare-versions", earlier, "lt", later]
+        assert subprocess.run(command, check=False).returncode == 0, command
+    python = [Version(each) for each, _ in [*found, ["0.2.0", ""]]]
+    assert python == sorted(python)
