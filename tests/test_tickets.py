@@ -126,6 +126,25 @@ def test_of_two_hosts_one_is_used():
     assert edges(topology) == MD_EDGES
 
 
+def test_below_a_row_that_cannot_be_read_nothing_is_known():
+    """The devices drawn below it are not put on the row before it."""
+    text = parts(MD_LVM)[1].replace(
+        "sdb                         8:16   0    3G  0 disk", "#!sdb  8:16 ?"
+    )
+    topology, _ = read(text)
+    assert ("sdb1", "sda") not in edges(topology)
+    assert edges(topology) <= MD_EDGES
+
+
+def test_a_number_and_a_name_are_one_device():
+    """dmsetup prints 8:0 and 254:1 where others print sda and dm-1."""
+    text = "$ dmsetup deps\nvg-a: 1 dependencies\t: (8, 0)\n$ dmsetup ls\nvg-a\t(254:1)\n$ pvs\n"
+    text += "  PV         VG Fmt  Attr PSize PFree\n  /dev/sda   vg lvm2 a--  1.00g 0\n"
+    topology, notes = read(text)
+    assert edges(topology) == {("dm-1", "sda")}
+    assert not notes
+
+
 def test_prose_is_no_device():
     reader = Reader()
     for line in (

@@ -128,6 +128,8 @@ def infer_raid(size: int, members: list[int], chunk: int) -> InferredLayout:
     largest = max(members, default=0)
     data = round(size / largest) if largest else 0
     chunk = chunk if chunk >= SMALLEST_CHUNK else 0
+    if count < 2:  # other members are not known
+        return InferredLayout(uncertainty=NO_LEVEL)
     if data == 1:
         return InferredLayout(layout("raid1", count))
     if data == count:

@@ -76,34 +76,43 @@ def is_heading(line: str) -> bool:
 def read(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of a table with or without its heading."""
     heading = words_of(lines[0]) if is_heading(lines[0]) else []
-    rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines))
+    first = lines[0]
+    begin = next((h.start for h in heading if h.text == "NAME"), len(first) - len(first.lstrip()))
+    rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines, begin))
     drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
     inverse = any(depth and _is_disk(row) for depth, row in rows)
     way: list[str] = []
     for depth, row in rows:
+        if not row:  # what follows below a row that cannot be read is below an unknown device
+            way.clear()
+            continue
         ref = _ref(row)
         yield from row_facts(row)
         del way[depth:]
-        if depth and depth == len(way) and drawn:
+        if depth and depth == len(way) and way[-1] and drawn:
             above, below = (way[-1], ref) if inverse else (ref, way[-1])
             yield Fact(above, "on", below)
         way += [""] * (depth - len(way)) + [ref]
 
 
-def _rows(heading: list[Word], lines: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(
+    heading: list[Word], lines: list[str], begin: int
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the depth and the cells of each row; mount points on lines of their own belong to the row before."""
     column = next((h.text for h in heading if h.text.startswith("MOUNTPOINT")), "")
-    begin = next((h.start for h in heading if h.text == "NAME"), 0)
     waiting: tuple[int, dict[str, str]] | None = None
     cut, missed = "", 0  # the beginning of a row that a mail cut; lines in a row that are none
-    for line in lines:
+    for line in filter(None, lines):
         depth, row = _row(heading, line, begin)
         if row is None and cut:
             depth, row = _row(heading, f"{cut} {line.strip()}", begin)
         if row is None and waiting and column and (point := _POINT.fullmatch(line.strip())):
             waiting[1][column] = f"{waiting[1].get(column, '')} {point[1]}".strip()
         elif row is None:
-            cut, missed = line, missed + 1
+            if waiting:
+                yield waiting
+            yield 0, {}
+            waiting, cut, missed = None, line, missed + 1
             if missed > MAX_MISSED:
                 break
         else:
@@ -121,7 +130,9 @@ def _row(heading: list[Word], line: str, begin: int) -> tuple[int, dict[str, str
     indent = begin if line[:begin].strip() else min(begin, len(line) - len(line.lstrip()))
     drawn = re.match(TREE, line[indent:])
     width = drawn.end() if drawn else 0
-    if width and indent == begin:  # the name stands under its heading, however deep it is
+    if (
+        width and indent == begin and any(h.text == "NAME" for h in heading)
+    ):  # the name stands under its heading, however deep it is
         line = f"{line[:indent]}{FILL * width}{line[indent + width :]}"
     plain = line.split(" ")
     if len(plain) == len(heading) and "" in plain and not line.startswith(" "):  # lsblk -r

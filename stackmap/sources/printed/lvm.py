@@ -111,6 +111,8 @@ def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
     attributes, kind = row.get("Attr", ""), row.get("Type", "")
     if len(attributes) > STATE and attributes[STATE] != "a":
         return  # not active: no device
+    if not attributes and (kind == "cache-pool" or ref.endswith("_pmspare")):
+        return  # never active
     if kind == "thin-pool" or attributes.startswith("t"):
         ref += POOL  # which is the device below thin volumes
     yield Fact(ref, "dm/uuid", "LVM-")

@@ -38,6 +38,7 @@ WHOLE = (
 _PARTITION = re.compile(
     r"(?:([shv]d[a-z]{1,4}|xvd[a-z]{1,3}|dasd[a-z]+)|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd)\d+|(?:cciss|ida)/c\d+d\d+)p)(\d{1,3})"
 )
+_DM = re.compile(r"dm-\d{1,7}")
 PRINTED_LINES = {"table": "/cmd/dmsetup-table.txt", "status": "/cmd/dmsetup-status.txt"}
 
 
@@ -66,6 +67,8 @@ class Machine:
         """Take what the text *source* tells; of two copies the later one counts."""
         self._parts += 1
         for fact in facts:
+            if fact.ref == MAPPER or (fact.key in ("is", "on") and fact.value == MAPPER):
+                continue  # a name that the paste lost
             self._facts.append((source, self._parts, fact))
             self.sources[source] = self.sources.get(source, 0) + 1
             if len(self._facts) > MAX_FACTS:
@@ -109,8 +112,8 @@ class Machine:
             )
         if len(told) > MAX_DEVICES:
             raise InputError(f"refused: more than {MAX_DEVICES} devices in one text")
-        names = {device: self._name(device) for device in told}
         self._logical(told, edges)
+        names = {device: self._name(device) for device in told}
         return Merged(self._files(names, told, edges, answers), list(self.notes), self.sources)
 
     def _latest(self, copies: Mapping[tuple[str, str], dict[int, dict[str, None]]]) -> Edges:
@@ -147,7 +150,18 @@ class Machine:
         def names_of(ref: str) -> dict[str, str]:
             return kinds.setdefault(ref, {_kind(ref): ref})
 
-        for source, _, fact in self._facts:
+        refs = {ref for _, _, fact in self._facts for ref in (fact.ref, fact.value)}
+        numbers = sorted(ref for ref in refs if NUMBER.fullmatch(ref) and device_lists.name_of(ref))
+        majors = {
+            word.partition(":")[0]
+            for _, _, fact in self._facts
+            for word, other in ((fact.ref, fact.value), (fact.value, fact.ref))
+            if fact.key == "is" and NUMBER.fullmatch(word) and other.startswith(MAPPER)
+        }
+        mapped = [ref for ref in sorted(refs) if _DM.fullmatch(ref)] if len(majors) == 1 else []
+        said = [(ref, Fact(ref, "is", f"{min(majors)}:{ref[3:]}")) for ref in mapped]
+        said += [(n, Fact(n, "is", device_lists.name_of(n))) for n in numbers]
+        for source, fact in [*((source, fact) for source, _, fact in self._facts), *said]:
             if fact.key != "is" or not fact.ref:
                 continue
             first, second = self._known(fact.ref), self._known(fact.value)
@@ -186,10 +200,11 @@ class Machine:
         for device, facts in told.items():
             for group in set(facts.get("pv of", {}).values()) - {""}:
                 pvs[group].append(device)
-        for device, facts in told.items():
+        for device, facts in list(told.items()):
             if device in edges:
                 continue
             for source, pool in facts.get("thin in", {}).items():
+                told[self._known(pool)]
                 edges.setdefault(device, {})[source] = {self._known(pool): None}
             plain = set(facts.get("lv/segtype", {}).values()) == {"linear"}
             for source, group in facts.get("lv of", {}).items():
@@ -362,7 +377,9 @@ class Machine:
                 partial = by_source[source].keys() >= found.keys() and chosen not in WHOLE[:5]
                 if partial:
                     found[below] = [source]
-                elif below not in reach:
+                elif below not in reach and not any(
+                    map(NUMBER.fullmatch, map(names.get, reach, reach))
+                ):
                     self.notes[
                         f"{names[device]}: on {names[below]} in {source}, not in {chosen}"
                     ] = None
