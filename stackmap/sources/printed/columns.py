@@ -47,7 +47,7 @@ def size_of(text: str) -> str:
     Return a size in bytes, after "~" if it was rounded; "" if *text* is none.
 
     >>> size_of("10737418240"), size_of("931.5G"), size_of("<7.28t"), size_of("100,00m"), size_of("disk")
-    ('10737418240', '~1000190509056', '~8004444185886', '~104857600', '')
+    ('10737418240', '~1000190509056', '~8004444650209', '~104857600', '')
     """
     match = _SIZE.fullmatch(text)
     if match is None:
