@@ -18,11 +18,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from stackmap.errors import InputError
 from stackmap.host import Host
+from stackmap.model.device import MAX_DEVICES
 from stackmap.model.units import KIB
 from stackmap.sources.sysfs import attribute
 
 PARTITIONS = "/proc/partitions"
+HEADING_LINES = 2
 MOST_DIGITS = 20  # of a number that the kernel has
 
 
@@ -46,8 +49,10 @@ def parse_partitions(text: str) -> dict[str, tuple[str, int]]:
 
 
 def _partition_rows(text: str) -> list[list[str]]:
-    """Return the words of each line with three numbers and a name."""
+    """Return the words of each line with three numbers and a name; ``InputError`` for more than ``MAX_DEVICES``."""
     lines = [line.split() for line in text.splitlines()]
+    if len(lines) > MAX_DEVICES + HEADING_LINES:
+        raise InputError(f"{PARTITIONS}: more than {MAX_DEVICES} devices")
     return [
         words
         for words in lines
