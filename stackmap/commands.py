@@ -1,7 +1,7 @@
 """
-The commands, in the order people meet them, and what the features among them add to the core.
+The commands, by what they are for, and what the features among them add to the core.
 
-``COMMANDS`` is the only place of the core that names a feature: a feature is deleted with its folder, its
+``GROUPS`` is the only place of the core that names a feature: a feature is deleted with its folder, its
 line here and its tests. What it added is then absent. An addition is found by its place:
 
 =========  ============================================================================================
@@ -42,40 +42,51 @@ class Command(NamedTuple):
         return f"stackmap.{self.place}{inside}"
 
 
-COMMANDS = {
-    "tree": Command("cli.tree", "Show the storage stacks, from volumes down to disks"),
-    "iostat": Command("cli.iostat", "Show I/O statistics per device or per layer"),
-    "top": Command("features.top", "Show the stack live in a full-screen terminal"),
-    "annotate": Command("cli.annotate", "Add LV names to iostat, sar or sadf output"),
-    "blame": Command("cli.blame", "Show which volumes load a disk"),
-    "explain": Command("cli.explain", "Find what is slow: workload, layout or a sick disk"),
-    "check": Command("cli.check", "Check alignment, chunks, stripes and sector sizes"),
-    "trace": Command(
-        "features.trace",
-        "Show latency and request sizes per layer",
-        {
-            "record": "additions:record_trace",
-            "blame": "additions:blame_trace",
-            "iostat": "additions:iostat_prove",
-            "topology": "traced_topology:with_traced_rows",
-            "traced": "traced_topology:trace_of",
-        },
-    ),
-    "whatif": Command(
-        "features.whatif",
-        "Project the measured load on another layout",
-        {"api": "api:whatif", "iostat": "additions:iostat_headroom"},
-    ),
-    "report": Command("features.report", "Write an HTML or Markdown page for a change request"),
-    "plan": Command(
-        "features.plan", "Print the commands that convert a volume", {"questions": "inputs:ask"}
-    ),
-    "compare": Command("features.compare", "Compare two recordings of a volume at similar load"),
-    "fiojob": Command("features.fiojob", "Print the measured load as a fio job"),
-    "record": Command("cli.record", "Record topology and counters into a capture"),
-    "export": Command("features.export", "Export figures over time as OpenMetrics or Parquet"),
-    "fleet": Command("features.fleet", "Show what RAID costs on the volumes of all hosts"),
+GROUPS = {
+    "Look": {
+        "tree": Command("cli.tree", "Show the storage stacks, from volumes down to disks"),
+        "iostat": Command("cli.iostat", "Show I/O statistics per device or per layer"),
+        "top": Command("features.top", "Show the stack live in a full-screen terminal"),
+        "trace": Command(
+            "features.trace",
+            "Show latency and request sizes per layer",
+            {
+                "record": "additions:record_trace",
+                "blame": "additions:blame_trace",
+                "iostat": "additions:iostat_prove",
+                "topology": "traced_topology:with_traced_rows",
+                "traced": "traced_topology:trace_of",
+            },
+        ),
+        "annotate": Command("cli.annotate", "Add LV names to iostat, sar or sadf output"),
+    },
+    "Judge": {
+        "explain": Command("cli.explain", "Find what is slow: workload, layout or a sick disk"),
+        "blame": Command("cli.blame", "Show which volumes load a disk"),
+        "check": Command("cli.check", "Check alignment, chunks, stripes and sector sizes"),
+    },
+    "Change": {
+        "whatif": Command(
+            "features.whatif",
+            "Project the measured load on another layout",
+            {"api": "api:whatif", "iostat": "additions:iostat_headroom"},
+        ),
+        "plan": Command(
+            "features.plan", "Print the commands that convert a volume", {"questions": "inputs:ask"}
+        ),
+        "fiojob": Command("features.fiojob", "Print the measured load as a fio job"),
+        "compare": Command(
+            "features.compare", "Compare two recordings of a volume at similar load"
+        ),
+        "report": Command("features.report", "Write an HTML or Markdown page for a change request"),
+    },
+    "Keep": {
+        "record": Command("cli.record", "Record topology and counters into a capture"),
+        "export": Command("features.export", "Export figures over time as OpenMetrics or Parquet"),
+        "fleet": Command("features.fleet", "Show what RAID costs on the volumes of all hosts"),
+    },
 }
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
 def added_names(place: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A feature is deleted with its folder and its line in ``COMMANDS``: all the rest works without it."""
+"""A feature is deleted with its folder and its line in ``GROUPS``: all the rest works without it."""
 
 from __future__ import annotations
 
@@ -80,9 +80,12 @@ def copy_without(features: set[str], copy: Path) -> None:
     (table,) = (
         node.value
         for node in ast.parse("".join(lines)).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "COMMANDS"
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "GROUPS"
     )
-    for key, value in reversed(list(zip(table.keys, table.values, strict=True))):
+    entries = [
+        entry for group in table.values for entry in zip(group.keys, group.values, strict=True)
+    ]
+    for key, value in reversed(entries):
         if key.value in features:
             del lines[key.lineno - 1 : value.end_lineno]
     (copy / "commands.py").write_text("".join(lines))

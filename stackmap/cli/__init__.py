@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+from itertools import islice
 from typing import NoReturn
 
 import click
@@ -20,7 +21,7 @@ import click
 from stackmap import __version__
 from stackmap.cli.output import STDOUT, discard_output, one_line, tell
 from stackmap.cli.session import Session
-from stackmap.commands import COMMANDS
+from stackmap.commands import COMMANDS, GROUPS
 from stackmap.errors import NameNotFound, StackmapError
 from stackmap.host.signals import end, raise_again
 
@@ -51,12 +52,12 @@ class Commands(click.Group):
         return load(cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the global options; print wrong usage in one line."""
+        """Read the global options, also those after the command; print wrong usage in one line."""
         if not args:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(WRONG_USAGE)
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, _global_options_first(ctx, self, args))
         except click.UsageError as error:
             _refuse(ctx, error)
 
@@ -98,8 +99,42 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the list without importing every command for its first line of help."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(widest), each.help) for name, each in group.items()]
+                )
+
+
+def _global_options_first(ctx: click.Context, group: click.Group, args: list[str]) -> list[str]:
+    """
+    Return *args* with the global options that stand after the command moved before it.
+
+    What follows ``--`` stays, and so do --help and --version, and options that the command has itself.
+    """
+    words = group.make_parser(ctx).parse_args([*args])[1]  # from the command on
+    place = len(args) - len(words)
+    end = words.index("--") if "--" in words else len(words)
+    of_all = {word for option in group.params if not option.is_eager for word in option.opts}
+    if not any(word.partition("=")[0] in of_all for word in words[:end]):
+        return args
+    command = load(words[0] if words[0] in COMMANDS else "tree")
+    of_all.difference_update(word for option in command.params for word in option.opts)
+    moved: list[str] = []
+    kept: list[str] = []
+    rest = iter(words[:end])
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        if name not in of_all:
+            kept.append(word)
+        elif equals:
+            moved.append(word)
+        elif value := list(islice(rest, 1)):
+            moved += [word, *value]
+        else:
+            raise click.BadOptionUsage(word, f"{word} requires an argument", ctx)
+    return [*args[:place], *moved, *kept, *words[end:]]
 
 
 def _is_device(ctx: click.Context, word: str) -> bool:

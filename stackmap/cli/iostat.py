@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -22,9 +23,10 @@ from stackmap.cli.options import (
     with_additions,
 )
 from stackmap.cli.output import one_form, print_blocks
-from stackmap.discover.find import find_existing
+from stackmap.discover.find import DEV, NAME_PATTERN, find_existing
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.corrections import corrected
+from stackmap.model.device import Kind
 from stackmap.model.load import METRICS
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
+ALL = "ALL"  # of -p, as in iostat: every disk and partition
 Looks = dict[str, bool]  # the flags of the command, by name
 Show = Callable[["Interval"], None]
 # Entered while the reports are printed; what a feature has to say about all of them follows.
@@ -76,10 +79,20 @@ def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | 
     callback=_as_json,
     help="Same as -J.",
 )
+@click.option("-m", "--mib", is_flag=True, help="Show bytes per second in MiB.")
+@click.option("--human", is_flag=True, help="Show bytes with a unit: 1.5 MiB.")
 @click.option(
-    *("-d", "-k", "-m", "-p", "-y", "-H", "-N", "ignored"),
+    *("-p", "--partitions"),
+    metavar="[DISK,...|ALL]",
+    is_flag=False,
+    flag_value=ALL,
+    default="",
+    help="Show these disks and their partitions; ALL is the default.",
+)
+@click.option(
+    *("-d", "-k", "-y", "-N", "usual"),
     is_flag=True,
-    help="Ignored; for iostat compatibility.",
+    help="No change: stackmap shows devices, KiB, no report since boot, and names.",
 )
 @click.pass_obj
 def command(
@@ -89,7 +102,8 @@ def command(
     columns: tuple[str, ...],
     sort: str,
     form: str | None,
-    ignored: bool,  # noqa: ARG001 - for iostat compatibility
+    partitions: str,
+    usual: bool,  # noqa: ARG001 - for iostat compatibility
     additions: tuple[Addition, ...] = (),
     **looks: bool,
 ) -> None:
@@ -106,27 +120,65 @@ def command(
             "--per-layer cannot be combined with --sort: layers have their order"
         )
     looks["as_json"] |= form is not None
-    table = Arrangement(columns, sort, {metric.key: metric.heading for metric in METRICS})
+    if looks["mib"] and looks["human"]:
+        raise click.UsageError("choose one unit: -m or --human")
+    if partitions and looks["per_layer"]:
+        raise click.UsageError("--per-layer cannot be combined with -p: name the disk instead")
+    unit = "B" if looks["human"] else "MiB" if looks["mib"] else ""
+    keys = {metric.key: metric.heading for metric in METRICS}
+    table = Arrangement(columns, sort, keys, unit)
+    disks = tuple(filter(None, partitions.split(",")))
+    if disks:
+        options = options._replace(names=(*options.names, *(each for each in disks if each != ALL)))
     measured = session.measure(options)
     with ExitStack() as stack:
         for begin in additions:
             stack.enter_context(begin(session, measured))
-        _show(measured, options, looks, table)
+        _show(measured, options, looks, table, disks)
 
 
 def _show(
-    measured: Measurement, options: MeasuringOptions, looks: Looks, table: Arrangement
+    measured: Measurement,
+    options: MeasuringOptions,
+    looks: Looks,
+    table: Arrangement,
+    disks: tuple[str, ...],
 ) -> None:
-    """Print each report."""
-    printer = _layers if looks["per_layer"] else _devices
+    """Print each report; *disks*: those of ``-p``."""
     last: Topology | None = None
     for topology, interval in measured.reports():
         if topology is not last:  # names are looked up anew
             last = topology
             chosen = find_existing(topology, options.names)
-            shown = topology if chosen or not options.names else topology.subset(())
-            show = printer(shown, chosen, looks, table)
+            if looks["per_layer"]:
+                shown = topology if chosen or not options.names else topology.subset(())
+                show = _layers(shown, chosen, looks, table)
+            else:
+                show = _devices(topology, part(topology, options.names, disks), looks, table)
         show(interval)
+
+
+def part(topology: Topology, names: tuple[str, ...], disks: tuple[str, ...]) -> Topology:
+    """
+    Return the devices to show: all if nothing is named.
+
+    As in iostat, a kernel name or a pattern means these devices alone; other names mean whole stacks.
+    """
+    if ALL in disks:
+        kinds = (Kind.DISK, Kind.PARTITION)
+        kept = {device.name for device in topology if device.kind in kinds}
+    elif not names:
+        return topology
+    else:
+        kept = set()
+    for name in names:
+        found = find_existing(topology, [name])
+        if name in disks:
+            above = (edge.above for each in found for edge in topology.above(each))
+            found += [each for each in above if topology[each].kind is Kind.PARTITION]
+        is_alone = name.removeprefix(DEV) in topology.devices or re.search(NAME_PATTERN, name)
+        kept.update(found if is_alone else topology.select(found).devices)
+    return topology.subset(kept)
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
@@ -149,10 +201,9 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangem
     return show
 
 
-def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
+def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangement) -> Show:
     from stackmap.ledger.layers import totals
 
-    part = topology.select(chosen) if chosen else topology
     rows = [(device, 0 if table.sort else depth) for device, depth in part.rows()]
 
     def of_shown(correction: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from itertools import islice, takewhile
 from math import isnan
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
@@ -61,15 +62,18 @@ class MeasuringOptions(NamedTuple):
 
 def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], float | None, int | None]:
     """
-    Return the names, the interval and the count in ``[NAME...] [INTERVAL [COUNT]]``.
+    Return the names, the interval and the count in ``[NAME...] [INTERVAL [COUNT]]``; the numbers may come first.
 
-    >>> split_words(("vghdd", "5", "3"))
-    (('vghdd',), 5.0, 3)
+    >>> split_words(("vghdd", "5", "3")), split_words(("5", "vghdd"))
+    ((('vghdd',), 5.0, 3), (('vghdd',), 5.0, None))
     """
     names = list(words)
     numbers: list[str] = []
-    while names and len(numbers) < 2 and _is_number(names[-1]):
+    while names and len(numbers) < 2 and is_number(names[-1]):
         numbers.insert(0, names.pop())
+    if not numbers:
+        numbers = [*islice(takewhile(is_number, names), 2)]
+        del names[: len(numbers)]
     if not numbers:
         return tuple(names), None, None
     interval, *count = numbers
@@ -82,7 +86,8 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], float | None, 
     return tuple(names), float(interval), int(count[0]) if count else None
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
+    """Return whether *word* is written as a number."""
     # Not all that float() takes: 1_0 and digits of other scripts are names.
     return re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[0-9]+)?|nan|[-+]?inf", word) is not None
 

@@ -23,6 +23,7 @@ LINES_AT_ONCE = 10_000
 FORM = "stackmap.form"  # in click's meta: the option that chose the form of the output
 CSV, MARKDOWN = "--csv", "--markdown"
 WRITER = "stackmap.csv"  # key in click's meta of the CSV writer, which remembers its headings
+WIDTHS = "stackmap.widths"  # key in click's meta of the widths of the columns printed so far
 CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
 
@@ -80,6 +81,7 @@ def print_blocks(
             headings=heading,
             legend=sys.stdout.isatty(),
             colour=coloured(),
+            widths=click.get_current_context().meta.setdefault(WIDTHS, {}),
         )
         lines = chain([before], rendered(blocks, style), [after])
     while part := "".join(islice(lines, LINES_AT_ONCE)):
@@ -117,6 +119,33 @@ QUESTIONS = {
     "BEFORE": "which recording?",
     "AFTER": "which recording?",
 }
+# What to use in place of options that people know from iostat and lsblk, by command.
+INSTEAD = {
+    "iostat": {
+        "-c": "for CPU figures use `mpstat`",
+        "-f": "name the device",
+        "-g": "give a VG or a pattern as NAME; --totals adds totals",
+        "-H": "give a VG or a pattern as NAME; --totals adds totals",
+        "-j": "a UUID or a label is not a NAME; `stackmap tree -o +UUID` shows them",
+        "-s": "choose columns: --columns tps,await",
+        "--compact": "use --columns",
+        "--dec": "figures have two decimals; -J has all",
+        "--pretty": "names come first already",
+    },
+    "tree": {
+        "-a": "all devices are shown",
+        "-d": "name the disks",
+        "-e": "name the devices to show",
+        "-f": "use -o +USED-BY,UUID",
+        "-l": "use -r",
+        "-m": "use `ls -l /dev`",
+        "-p": "use -o +KERNEL",
+        "-S": "use -o +MODEL,SERIAL",
+        "-t": "use -o +PHY-SEC,LOG-SEC,MIN-IO,OPT-IO,ROTA",
+        "-x": "use -r and sort",
+        "--sysroot": "use `stackmap --from CAPTURE tree`",
+    },
+}
 EXTRA = r"Got unexpected extra arguments? \((.*)\)"
 NO_NUMBER = r"'(.*)' is not a valid (?:float|integer|int)\b"
 
@@ -149,6 +178,8 @@ def _no_option(error: click.NoSuchOption) -> str:
         if name in of_all:
             command = ctx.parent.command_path
             return f"{name} must stand before '{ctx.info_name}'; see `{command} --help`"
+        if instead := INSTEAD.get(str(ctx.info_name), {}).get(name):
+            return f"no option {name} here: {instead}"
     from difflib import get_close_matches
 
     similar = get_close_matches(name, error.possibilities or (), 1)

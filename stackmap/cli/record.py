@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from stackmap.cli.options import INTERVAL_RANGE, with_additions
-from stackmap.cli.output import CLEAR, tell
+from stackmap.cli.options import INTERVAL_RANGE, is_number, with_additions
+from stackmap.cli.output import CLEAR, missing, tell
 from stackmap.commands import additions as added_by_features
 from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
@@ -91,6 +91,8 @@ def command(
     Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
     interrupted. OUT is a new directory; stackmap --from OUT reads it.
     """
+    if is_number(out):
+        raise click.UsageError(f"{missing('OUT')} {out} is a number; write ./{out} if it is meant")
     limits = Limits(
         None if max_size is None else parse_size(max_size),
         None if max_age is None else length(max_age),

@@ -124,7 +124,8 @@ def _meanings(device: Device, name: str) -> Iterator[bool]:
     path = name.removeprefix(DEV)
     group, slash, volume = device.label.partition("/")
     yield name in (device.name, device.label, device.number)
-    yield path != name and (path in _paths(device) or _label_at(path) == device.label != "")
+    yield path != name and path in _paths(device)
+    yield ("-" in name or path != name) and _label_at(path) == device.label != ""
     yield device.facts.get("alias") == name
     yield volume == name
     # Members are LVM's own devices: a VG means the others.

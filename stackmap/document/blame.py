@@ -285,9 +285,9 @@ def _group_rows(
             (
                 Label(each.group, (each.group, "control-group")),
                 "",
-                Value(each.ios, rate),
+                Value(each.ios, divided()),
                 Value(each.bytes, kib),
-                Value(None, rate),
+                Value(None, divided()),
                 Value(_part(each.ios, whole.arrivals), percent),
                 Value(_part(each.bytes, whole.bytes), percent),
             )
@@ -306,7 +306,7 @@ def _part(part: float, whole: float | None) -> float | None:
 def _process_row(each: ProcessIo) -> Row:
     name = f"{each.name or '?'} ({each.pid})"
     moved = f"{kib(each.read)} read, {kib(each.written)} written"
-    unknown = Value(None, rate)
+    unknown = Value(None, divided())
     total = Value(each.read + each.written, kib)
     return (Label(name, (name, "process")), moved, unknown, total, unknown, unknown, unknown)
 
@@ -363,7 +363,7 @@ def _about(device: Device) -> tuple[tuple[str, str], ...]:
 
 def _sent(parts: Collection[Traffic]) -> tuple[Value, Value]:
     """Return the requests and the bytes of all *parts*, with their range if one is an estimate."""
-    requests = Value(total_of(part.arrivals for part in parts), rate)
+    requests = Value(total_of(part.arrivals for part in parts), divided())
     moved = Value(total_of(part.bytes for part in parts), kib)
     if not any(part.is_range for part in parts):
         return requests, moved

@@ -20,7 +20,7 @@ from stackmap.document.blocks import (
 from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
 from stackmap.document.sentences import sentences
-from stackmap.document.wording import await_directions, divided, kib, known_directions, rate
+from stackmap.document.wording import await_directions, divided, kib, known_directions
 from stackmap.ledger.amplification import COLUMNS, LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
@@ -124,10 +124,10 @@ def _rows(stack: StackFigures, direction: str) -> tuple[Row, ...]:
             flow = figures.metadata[direction]
             names = (f"{figures.layer.role} metadata", " ".join(metadata))
             cells = (
-                Value(flow.ios, rate),
+                Value(flow.ios, divided()),
                 Value(flow.bytes, kib),
                 Value(flow.size, kib),
-                Value(flow.await_ms, rate),
+                Value(flow.await_ms, divided()),
             )
             rows.append((Label(f" {len(metadata)} metadata", names), *cells, *[""] * 5))
     return tuple(rows)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.document.blocks import Block, Cell, Part, Row, Rows, Table, Terms, Value, with_columns
+from stackmap.document.wording import KIB, divided, size
 from stackmap.errors import UsageError
 from stackmap.model.load import on_one_line
 
@@ -15,17 +16,18 @@ class Arrangement(NamedTuple):
     """
     ``columns`` after the first one, in their order, () for all; ``sort``: a column, "" for none.
 
-    A column is named by its heading, by a word of it, or by one of ``keys``:
+    ``unit`` of bytes: "" as in the headings, "MiB" for rates, or "B" with a unit beside each figure. A column is named by its heading, by a word of it, or by one of ``keys``:
     other names and the headings that they stand for. Case does not matter.
     """
 
     columns: tuple[str, ...] = ()
     sort: str = ""
     keys: Mapping[str, str] = MappingProxyType({})
+    unit: str = ""
 
     def __bool__(self) -> bool:
         """Whether anything is asked for."""
-        return bool(self.columns or self.sort)
+        return bool(self.columns or self.sort or self.unit)
 
     def of(self, blocks: Iterable[Block]) -> Iterable[Block]:
         """Return *blocks* with arranged tables; ``UsageError`` for a column that no table has."""
@@ -40,7 +42,26 @@ class Arrangement(NamedTuple):
         return [self._arranged(each) if isinstance(each, Table) else each for each in blocks]
 
     def _arranged(self, table: Table) -> Table:
-        return self._chosen(self._sorted(table))
+        return self._in_unit(self._chosen(self._sorted(table)))
+
+    def _in_unit(self, table: Table) -> Table:
+        """Return *table* with bytes in ``unit``; the figures themselves stay in bytes."""
+        old = {"": None, "MiB": "KiB/s", "B": "KiB"}[self.unit]
+        if old is None:
+            return table
+        places = {n for n, heading in enumerate(table.headings) if old in heading}
+        write = size if self.unit == "B" else divided(KIB**2)
+        columns = tuple(
+            column._replace(heading=column.heading.replace("KiB", self.unit))
+            if n in places
+            else column
+            for n, column in enumerate(table.columns)
+        )
+        groups = tuple(
+            group._replace(rows=tuple(_written(row, places, write) for row in group.rows))
+            for group in table.groups
+        )
+        return table._replace(columns=columns, groups=groups)
 
     def _sorted(self, table: Table) -> Table:
         places = self._places(table, self.sort) if self.sort else []
@@ -60,6 +81,13 @@ class Arrangement(NamedTuple):
         headings = [on_one_line(heading).casefold() for heading in table.headings]
         exact = [place for place, heading in enumerate(headings) if heading == wanted]
         return exact or [p for p, heading in enumerate(headings) if wanted in heading.split()]
+
+
+def _written(row: Row, places: Collection[int], write: Callable[[float | None], str]) -> Row:
+    return tuple(
+        cell._replace(write=write) if n in places and isinstance(cell, Value) else cell
+        for n, cell in enumerate(row)
+    )
 
 
 def _by_word(group: Rows, place: int) -> tuple[Row, ...]:

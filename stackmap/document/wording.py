@@ -83,7 +83,7 @@ def change_percent(ratio: float, digits: int = 1) -> str:
 
 def rate(value: float | None) -> str:
     """
-    Return a rate or time with fewer decimals the larger it is, to keep columns narrow.
+    Return a rate or time in a sentence, with fewer decimals the larger it is.
 
     >>> rate(0.5), rate(431.25), rate(18841.6)
     ('0.50', '431.2', '18842')
@@ -93,16 +93,14 @@ def rate(value: float | None) -> str:
     return f"{value:.{2 if value < 100 else 1 if value < 10000 else 0}f}"
 
 
-def divided(divisor: float, digits: int | None = None) -> Callable[[float | None], str]:
+def divided(divisor: float = 1, digits: int = 2) -> Callable[[float | None], str]:
     """
-    Return a function that writes a number in units of *divisor*; without *digits* as a rate.
+    Return a function that writes a number in units of *divisor*; a column has the same *digits* in each row.
 
     >>> divided(1024)(2048), divided(0.01, 1)(0.5), divided(1024)(None)
     ('2.00', '50.0', '-')
     """
-    if digits is not None:
-        return lambda value: number(value and value / divisor, digits)
-    return rate if divisor == 1 else lambda value: rate(value and value / divisor)
+    return lambda value: number(value and value / divisor, digits)
 
 
 def duration(seconds: float) -> str:

@@ -281,7 +281,7 @@ class LayerMetric(NamedTuple):
 
     ``key`` in CSV; ``path`` in JSON, with {} for the direction. ``heading`` in
     tables, "" for none; a line break splits it on a terminal, where the figure is
-    divided by ``divisor`` and has so many ``digits``; None: as a rate has.
+    divided by ``divisor`` and has so many ``digits`` after the point.
     """
 
     key: str
@@ -290,7 +290,7 @@ class LayerMetric(NamedTuple):
     heading: str = ""
     help: str = ""
     divisor: float = 1
-    digits: int | None = None
+    digits: int = 2
 
     @property
     def title(self) -> str:
@@ -309,7 +309,7 @@ LAYER_METRICS = (
     ),
     LayerMetric(
         "iops_amplification", "amplification.iops.{}", lambda f, d: f.iops_amplification.get(d), "IOPS\n× top",
-        "IOPS amplification: requests arriving here, before merging, per request completed at the top.", digits=2,
+        "IOPS amplification: requests arriving here, before merging, per request completed at the top.",
     ),
     LayerMetric(
         "byte_amplification", "amplification.bytes.{}", lambda f, d: f.byte_amplification.get(d), "bytes\n× top",
@@ -317,11 +317,11 @@ LAYER_METRICS = (
     ),
     LayerMetric(
         "shrink", "amplification.shrink.{}", lambda f, d: f.shrink.get(d), "shrink",
-        "Mean request size at the top ÷ mean size of the requests arriving here. IOPS × top = bytes × top × shrink.", digits=2,
+        "Mean request size at the top ÷ mean size of the requests arriving here. IOPS × top = bytes × top × shrink.",
     ),
     LayerMetric(
         "coalescing", "coalescing.{}", lambda f, d: f.coalescing.get(d), "coalescing",
-        "Requests arriving here ÷ requests completed here; 1 means nothing was merged.", digits=2,
+        "Requests arriving here ÷ requests completed here; 1 means nothing was merged.",
     ),
     LayerMetric(
         "closure", "closure.{}", lambda f, d: f.accounted.get(d), "accounted",

@@ -119,9 +119,9 @@ def parse(text: str) -> LayoutRequest:
     >>> parse("raid10:members=6,chunk=128k,layout=far")
     LayoutRequest(level='raid10', members=6, chunk=131072, copies=None, variant='far')
     """
-    level, _, options = text.partition(":")
+    level, _, options = text.lower().partition(":")
     if level not in RAID_LEVELS:
-        similar = get_close_matches(level.lower(), RAID_LEVELS, 1)
+        similar = get_close_matches(level, RAID_LEVELS, 1)
         advice = f"did you mean {similar[0]}?" if similar else f"use {', '.join(RAID_LEVELS)}"
         raise LayoutError(f"unknown layout {level}; {advice}")
     found: dict[str, int | str] = {}

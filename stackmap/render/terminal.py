@@ -21,6 +21,7 @@ from stackmap.render.text import (
     code_spans,
     padded_to,
     safe,
+    widest,
 )
 from stackmap.render.text import width as columns_of
 
@@ -37,7 +38,8 @@ class Style(NamedTuple):
 
     ``whole_rows``: a wide table is neither shortened nor divided, for programs
     that read a line per row. ``headings``: with headlines and the headings of tables. ``legend``: with the
-    legends of tables, for people on a terminal. ``colour``: severities in colour.
+    legends of tables, for people on a terminal. ``colour``: severities in colour. ``widths``: of the columns
+    of the tables written so far, by their headings; a column never gets narrower, so reports can be compared.
     """
 
     width: int = WIDTH
@@ -45,6 +47,7 @@ class Style(NamedTuple):
     headings: bool = True
     legend: bool = False
     colour: bool = False
+    widths: dict[tuple[str, ...], list[int]] | None = None
 
 
 def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
@@ -165,6 +168,8 @@ def _table(block: doc.Table, style: Style) -> list[str]:
     for group in block.groups:
         rows += [[safe(group.title)]] if group.title else []
         rows += [[_cell(cell, style) for cell in row] for row in group.rows]
+    if style.widths is not None and style.headings:
+        rows[0] = _as_wide_as_before(rows, block, style.widths)
     caption = _wrapped(block.caption, style) if block.caption else []
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
     text = aligned(
@@ -175,6 +180,20 @@ def _table(block: doc.Table, style: Style) -> list[str]:
         whole=style.whole_rows,
     )
     return [*caption, *text, *legend]
+
+
+def _as_wide_as_before(
+    rows: Sequence[Sequence[str]], table: doc.Table, widths: dict[tuple[str, ...], list[int]]
+) -> list[str]:
+    """Return the first row, each cell as wide as its column was in any earlier table; note the widths."""
+    cells = [[row[n] for row in rows if 1 < len(row) > n] for n in range(len(table.columns))]
+    before = widths.get(table.headings, [0] * len(cells))
+    now = [max(widest(column), least) for column, least in zip(cells, before, strict=True)]
+    widths[table.headings] = now
+    return [
+        padded_to(space, text, right=place >= table.words)
+        for place, (space, text) in enumerate(zip(now, rows[0], strict=True))
+    ]
 
 
 def _without_empty(table: doc.Table) -> doc.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile
 from typing import Self
 from unicodedata import category, combining, east_asian_width
 
@@ -239,6 +240,7 @@ def _narrowed(
             row if len(row) == 1 else [*row[:words], *row[words + start : words + end]]
             for row in rows
         ]
+        part = [*dropwhile(lambda row: not "".join(row).strip(), part)]  # a heading of two lines elsewhere
         lines += [""] * bool(lines)
         lines += _coloured(_aligned(part, words, words + end - start, NARROW_GAP), part)
     return lines

@@ -118,7 +118,7 @@ CASES = [
     (["--from", SAMPLE, "iostat", "VGHD"], 32, "no device named 'VGHD'; did you mean 'vghdd'?"),
     (["no-such-command"], 2, "no-such-command"),
     (["--from", SAMPLE, "--frm", "x"], 2, "no option --frm; did you mean --from?"),
-    (["iostat", "--from", SAMPLE], 2, "--from must stand before 'iostat'; see `stackmap --help`"),
+    (["iostat", "--from"], 2, "--from requires an argument; see `stackmap --help`"),
     (["tree", "-V"], 2, "-V must stand before 'tree'; see `stackmap --help`"),
     (["--from", SAMPLE, "iostta", "-x", "5"], 2, "did you mean 'iostat'?"),
     (

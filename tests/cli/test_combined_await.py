@@ -24,7 +24,7 @@ def test_iostat_has_one_column():
     heading, row = printed("iostat", "--input", TEXT).splitlines()[:2]
 
     assert "r_await" not in heading
-    assert dict(zip(heading.split()[1:], row.split()[2:], strict=True))["await"] == "108.7"
+    assert dict(zip(heading.split()[1:], row.split()[2:], strict=True))["await"] == "108.72"
 
 
 def test_where_reads_and_writes_are_known_they_have_their_columns():
@@ -45,7 +45,7 @@ def test_layers_have_a_group_of_both():
     group = out.partition("READS AND WRITES\n")[2].splitlines()[0]
 
     assert "READS\n" in out
-    assert group.split()[5] == "108.7"
+    assert group.split()[5] == "108.72"
 
 
 def test_fiojob_takes_the_queue_from_aqu_sz():

@@ -120,4 +120,4 @@ def test_no_command_prints_the_help():
     result = CliRunner().invoke(stackmap, [])
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "\nCommands:\n" in result.stderr
+    assert "\nLook:\n" in result.stderr
