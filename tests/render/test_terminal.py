@@ -114,7 +114,6 @@ def test_a_table_still_too_wide_is_shown_in_parts():
         " metadata",
         "disk       22.5",
         "",
-        "",
         "          accounted",
         "READS",
         "volume            -",
