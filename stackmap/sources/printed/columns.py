@@ -61,7 +61,7 @@ def size_of(text: str) -> str:
     return f"~{int(float(digits + (decimals or '').replace(',', '.')) * 1024**power)}"
 
 
-class Word(NamedTuple):
+class PlacedWord(NamedTuple):
     """A word and its place in its line."""
 
     text: str
@@ -69,14 +69,14 @@ class Word(NamedTuple):
     end: int
 
 
-def words_of(line: str) -> list[Word]:
+def words_of(line: str) -> list[PlacedWord]:
     """Return the words of *line* with their places."""
     found = re.finditer(r"\S+", line[: 1 << 14])
-    return [Word(m[0], m.start(), m.end()) for m, _ in zip(found, range(MAX_WORDS), strict=False)]
+    return [PlacedWord(m[0], m.start(), m.end()) for m, _ in zip(found, range(MAX_WORDS), strict=False)]
 
 
 def cells(
-    heading: Sequence[Word], line: str, forms: Mapping[str, re.Pattern[str]]
+    heading: Sequence[PlacedWord], line: str, forms: Mapping[str, re.Pattern[str]]
 ) -> dict[str, str] | None:
     """
     Return the cells of a row by heading, without empty ones; None if a cell has another form than *forms*.
@@ -97,7 +97,7 @@ def cells(
     return ways[0] if len(ways) == 1 else None
 
 
-def _by_place(heading: Sequence[Word], words: Sequence[Word]) -> dict[str, str] | None:
+def _by_place(heading: Sequence[PlacedWord], words: Sequence[PlacedWord]) -> dict[str, str] | None:
     """Return the words by the heading that each overlaps or is next to; None if a place is not clear."""
     row: dict[str, str] = {}
     last = -1

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stackmap.sources.printed.columns import Word, size_of, words_of
+from stackmap.sources.printed.columns import PlacedWord, size_of, words_of
 from stackmap.sources.printed.columns import cells as cells_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
 
@@ -96,7 +96,7 @@ def read(lines: list[str]) -> Iterator[Fact]:
 
 
 def _rows(
-    heading: list[Word], lines: list[str], begin: int
+    heading: list[PlacedWord], lines: list[str], begin: int
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the depth and the cells of each row; mount points on lines of their own belong to the row before."""
     column = next((h.text for h in heading if h.text.startswith("MOUNTPOINT")), "")
@@ -125,7 +125,7 @@ def _rows(
         yield waiting
 
 
-def _row(heading: list[Word], line: str, begin: int) -> tuple[int, dict[str, str] | None]:
+def _row(heading: list[PlacedWord], line: str, begin: int) -> tuple[int, dict[str, str] | None]:
     """Return the depth and the cells of a line; no cells if it is no row."""
     indent = begin if line[:begin].strip() else min(begin, len(line) - len(line.lstrip()))
     drawn = re.match(TREE, line[indent:])
@@ -151,7 +151,7 @@ def _row(heading: list[Word], line: str, begin: int) -> tuple[int, dict[str, str
     return width // 2, row
 
 
-def _is_whole(heading: list[Word], row: Mapping[str, str]) -> bool:
+def _is_whole(heading: list[PlacedWord], row: Mapping[str, str]) -> bool:
     """Whether a row has the columns that are never empty."""
     known = {"NAME", "KNAME", "MAJ:MIN", "SIZE", "TYPE", "RO"} & {h.text for h in heading}
     name = row.get("NAME", row.get("KNAME", ""))

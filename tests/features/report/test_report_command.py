@@ -295,10 +295,10 @@ def cells(layer, d):
     count = len(layer["devices"])
     return [
         f"{count} {layer['role'].removesuffix('s') if count == 1 else layer['role']}",
-        rate(flow["iops"]),
+        number(flow["iops"], 2),
         kib(flow["bytes"]),
         kib(flow["size"]),
-        rate(flow["await"]),
+        number(flow["await"], 2),
         number(ratios["iops"][d], 2),
         number(ratios["bytes"][d], 3),
         number(ratios["shrink"][d], 2),
