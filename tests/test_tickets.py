@@ -197,3 +197,24 @@ def test_a_plan_refuses_a_text(ticket):
     done = CliRunner().invoke(stackmap, ["plan", "md0", "--to", "raid10", "--input", ticket])
     assert isinstance(done.exception, PlanRefused)
     assert done.exception.exit_code == 3
+
+
+def test_the_only_partition_of_a_disk_has_the_figures_of_the_disk(ticket):
+    """iostat -x prints no partitions: sdb has one, sda two, whose parts of its load are unknown."""
+    done = CliRunner().invoke(stackmap, ["iostat", "--input", ticket, "-J"])
+    told = json.loads(done.stdout.splitlines()[-1])
+    devices = {each["name"]: each for each in told["devices"]}
+    figures = {name: (device["reads"], device["writes"]) for name, device in devices.items()}
+
+    assert None not in figures["sdb"]
+    assert figures["sdb1"] == figures["sdb"]
+    assert figures["sda1"] == (None, None)
+    assert "partition-not-printed: sdb1" in told["corrections"]
+
+
+def test_the_figures_of_a_disk_do_not_confirm_themselves(ticket):
+    """Accounted needs two counters."""
+    done = CliRunner().invoke(stackmap, ["iostat", "-l", "md0", "--input", ticket, "-J"])
+    (stack,) = json.loads(done.stdout.splitlines()[-1])["stacks"]
+
+    assert {layer["role"]: layer["closure"]["write"] for layer in stack["layers"]}["disks"] is None

@@ -53,6 +53,12 @@ def corrected(
     *only*: the devices to correct; without it all devices of the topology.
     """
     loads: Mapping[str, Load] = interval.loads
+    if interval.clock is not None or interval.time is None:  # a text; counters have all partitions
+        missing = (
+            p for p, d in _only_partitions(topology).items() if p not in loads and d in loads
+        )
+        if unprinted := dict.fromkeys(missing, UNKNOWN):
+            loads = {**loads, **unprinted}
     wanted = loads.keys() if only is None else [name for name in only if name in loads]
     busy = [name for name in wanted if loads[name] is not IDLE]
     done: list[str] = []
@@ -79,6 +85,22 @@ def _concerned(topology: Topology) -> Mapping[Rule, frozenset[str]]:
         rule: frozenset(n for n, d in topology.devices.items() if rule.concerns(topology, d))
         for rule in RULES
     }
+
+
+@computed_once
+def _only_partitions(topology: Topology) -> Mapping[str, str]:
+    """Return the disk of each partition that is the only user of its disk; kept with the topology."""
+    found = {}
+    for device in topology:
+        below = [edge.below for edge in topology.below(device.name)]
+        if device.kind is Kind.PARTITION and len(below) == 1 == len(topology.above(below[0])):
+            found[device.name] = below[0]
+    return found
+
+
+def _unprinted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    disk = _only_partitions(topology).get(device.name, "")
+    return loads.get(disk) if loads[device.name] == UNKNOWN else None
 
 
 def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
@@ -230,6 +252,12 @@ def release(kernel: str) -> tuple[int, ...]:
 
 
 RULES = (
+    Rule(
+        "partition-not-printed",
+        "iostat -x prints no partitions: the only partition of a disk has the figures of the disk",
+        lambda topology, device: device.name in _only_partitions(topology),
+        _unprinted,
+    ),
     Rule(
         "never-merges",
         "bio-based dm and md devices never merge: missing merges are 0",

@@ -27,7 +27,7 @@ from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.ownership import shares, together
 from stackmap.ledger.rows import Cause, Row, StackRows
 from stackmap.ledger.sent import Sent, targets_of
-from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_flows, total_of
+from stackmap.model.load import DIRECTIONS, IDLE, Flow, Load, ratio, sum_flows, total_of
 from stackmap.model.topology import Topology, computed_once, forget
 
 TOLERANCE = 0.01  # of what was sent, or of all arrivals
@@ -200,7 +200,7 @@ class Ledger:
         ``UNKNOWN`` if a device above makes requests of its own: they have no counter. Also
         ``UNKNOWN`` if a device above uses devices outside *names* too: its requests to *names*
         are then estimated from the arrivals, so they cannot confirm them. So with a device of
-        which only counters tell what it passes on.
+        which only counters tell what it passes on, and a partition that has the figures of its disk.
         """
         accounts = [self._account_of(name, direction) for name in names]
         arrived = sum((account.arrived for account in accounts), start=ZERO)
@@ -223,6 +223,8 @@ class Ledger:
             sent = self.sent.down(edge, direction)
             if sent is None or edge.above in self.sent.unknown_targets:
                 return UNKNOWN
+            if self.loads.get(edge.above) is self.loads.get(name) is not IDLE:
+                return UNKNOWN  # a partition that the text did not print: not two counters
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:
                 divisions[edge.above] = targets_of(self.topology, edge)

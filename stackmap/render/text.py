@@ -240,7 +240,9 @@ def _narrowed(
             row if len(row) == 1 else [*row[:words], *row[words + start : words + end]]
             for row in rows
         ]
-        part = [*dropwhile(lambda row: not "".join(row).strip(), part)]  # a heading of two lines elsewhere
+        part = [
+            *dropwhile(lambda row: not "".join(row).strip(), part)
+        ]  # a heading of two lines elsewhere
         lines += [""] * bool(lines)
         lines += _coloured(_aligned(part, words, words + end - start, NARROW_GAP), part)
     return lines

@@ -37,8 +37,8 @@ from stackmap.rules.waiting import evident_overload
     Severity.INFO,
     title="Counters were corrected ({rule})",
     outcome=Outcome.STATE,
-    sentence="stackmap corrected the kernel's counters of {devices} ({rule}): {why}.",
-    caveat="Other tools show the counters uncorrected, so their figures differ.",
+    sentence="stackmap corrected the figures of {devices} ({rule}): {why}.",
+    caveat="Other tools show them uncorrected, so their figures differ.",
     advice="Nothing to do.",
     source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
 )

@@ -206,8 +206,8 @@ def test_a_partition_shares_its_disks_merges():
     """The kernel counts one merge at both: 20 sent, 15 of them merged, are 20 arrivals at each."""
     devices = [Device("sda1", Kind.PARTITION, "8:1", merges=True), passing("root")]
     edges = [Edge("root", "sda1", Role.DATA), Edge("sda1", "sda", Role.DATA)]
-    load = moved(write=did(5, 4096, 15))
-    loads = {"root": moved(write=did(20, 4096)), "sda1": load, "sda": load}
+    both = {name: moved(write=did(5, 4096, 15)) for name in ("sda1", "sda")}  # two counters
+    loads = {"root": moved(write=did(20, 4096)), **both}
 
     _, partitions, disks = stack_figures(topology((devices, edges)), loads, "root").layers
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from stackmap import __version__
 from tests.packaging.roots import ROOT, CleanRoot, call, checkout
 
 VERSIONS = call([str(ROOT / "packaging/package"), "version"]).split()  # Python's, and Debian's
@@ -53,11 +54,11 @@ def deb() -> Path:
     return ROOT / f"dist/stackmap_{VERSIONS[1]}_all.deb"
 
 
-def used(root: CleanRoot, before: set[str]) -> None:
+def used(root: CleanRoot, before: set[str], version: str) -> None:
     """Use what is installed in *root*; remove it: nothing of it is left."""
     installed = root.files()
     assert "/usr/bin/stackmap" in installed
-    assert root.run("stackmap", "--version") == f"stackmap {VERSIONS[0]}\n"
+    assert root.run("stackmap", "--version") == f"stackmap {version}\n"
     assert root.run("stackmap", "tree").startswith("DEVICE")
     root.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "man-db")
     shutil.copy(PACKAGING / "debian/tests/demo", root.path / "tmp/demo")
@@ -81,7 +82,7 @@ def test_the_readme_installs_on_debian_12(bookworm):
     before = bookworm.files()
     for line in lines("Debian"):
         bookworm.shell(f"cd /root/stackmap-src && {line}")
-    used(bookworm, before)
+    used(bookworm, before, __version__)  # a tree without git
 
 
 @in_a_root
@@ -128,7 +129,7 @@ def test_the_package_works_on_debian_13(deb, tmp_path):
     before = root.files()
     shutil.copy(deb, root.path / "tmp")
     root.run("apt-get", "install", "-y", "-qq", f"/tmp/{deb.name}")
-    used(root, before)
+    used(root, before, VERSIONS[0])
 
 
 def tool(name: str) -> pytest.MarkDecorator:
