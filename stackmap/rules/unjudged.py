@@ -71,7 +71,11 @@ class Question(NamedTuple):
 
 
 ANY = Reason("", "{why}.")  # its code is that of the word
-LOAD = Question("the load", ANY, "Measure while the load runs: `stackmap explain 10 6`.")
+LOAD = Question(
+    "the load",
+    ANY,
+    "Measure while the load runs: `stackmap explain 10 6`, or `iostat -dxty 10 6` for `--input`.",
+)
 DISKS = Question(
     "slow disks",
     Reason("", "{why} {devices}."),
@@ -93,7 +97,8 @@ LAYOUT = Question(
         "without a topology, devices are judged by the names in the text. Array members, partial stripes "
         "and the disks below volumes are unknown.",
     ),
-    "Run `stackmap record DIR` on that host and add `--from DIR`.",
+    "Add to the text what `lsblk -J -O; cat /proc/mdstat; dmsetup table` prints on that host; or run "
+    "`stackmap record DIR` there and add `--from DIR`.",
 )
 
 
