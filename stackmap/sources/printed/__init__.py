@@ -16,7 +16,9 @@ from stackmap.sources.printed.columns import PROMPT, clean
 from stackmap.sources.printed.facts import Fact
 from stackmap.sources.printed.merge import Machine, Merged
 
-MAX_LINES = 200_000  # of one part
+# Of outputs in one text, without figures. 5,000 disks with a partition each fit; JSON has 3 KiB per device.
+MAX_ROWS = 1 << 20  # bytes
+MAX_JSON = 16 << 20  # bytes
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -103,7 +105,7 @@ class Reader:
         self._json: list[str] = []
         self._depth = 0
         self._host = ""
-        self._kept = 0
+        self._room = {False: MAX_ROWS, True: MAX_JSON}  # by whether it is JSON
         self.hosts: dict[str, None] = {}
 
     def take(self, line: str) -> None:
@@ -124,14 +126,20 @@ class Reader:
             prompt = PROMPT.match(line)
             if prompt or _END.match(line):
                 self._end()
-            elif len(current.lines) < MAX_LINES:
+            else:
                 self._keep(line)
         if found is None and (said := PROMPT.match(line) or _BANNER.match(line)) and said["host"]:
             self._host = said["host"].partition(".")[0]
             self.hosts[self._host] = None
 
     def _keep(self, line: str) -> None:
-        self._parts[-1].lines.append(line)
+        if self._has_room(line, is_json=False):
+            self._parts[-1].lines.append(line)
+
+    def _has_room(self, line: str, *, is_json: bool) -> bool:
+        """Charge *line*; False if the limit is reached."""
+        self._room[is_json] -= len(line) + 1
+        return self._room[is_json] >= 0
 
     def _end(self) -> None:
         """End the last part: no further line belongs to it."""
@@ -149,9 +157,12 @@ class Reader:
         return None if found is None else FORMATS[int((found.lastgroup or "f0")[1:])]
 
     def _take_json(self, line: str) -> None:
+        if not self._has_room(line, is_json=True):
+            self._json, self._depth = [], 0
+            return
         self._json.append(line)
         self._depth += line.count("{") - line.count("}")
-        if self._depth <= 0 or len(self._json) > MAX_LINES:
+        if self._depth <= 0:
             text = "\n".join(self._json)
             for key, name, read in JSON_FORMATS:
                 if key in text[:400]:
@@ -171,6 +182,10 @@ class Reader:
         if len(hosts) > 1:
             machine.notes[
                 f"the text is from {' and '.join(hosts[:5])}: only {chosen} is used; give one text per host"
+            ] = None
+        if min(self._room.values()) < 0:
+            machine.notes[
+                f"only the first {MAX_ROWS >> 20} MiB of what lsblk and others printed are used, {MAX_JSON >> 20} MiB of JSON"
             ] = None
         for part in parts:
             if part.host in ("", chosen):
