@@ -230,3 +230,11 @@ def test_of_an_endless_text_the_first_part_is_used():
 
     assert any("only the first 1 MiB" in note for note in told.notes)
     assert 20_000 < sum(path.endswith("/dev") for path in told.files) < 40_000
+
+
+def test_the_topology_of_the_text_comes_before_that_of_the_capture(ticket):
+    """--from names another machine; what the text tells of its own is nearer."""
+    capture = str(Path(__file__).parents[1] / "sample_topologies" / "vghdd")
+    done = CliRunner().invoke(stackmap, ["--from", capture, "tree", "--input", ticket])
+    assert "vg-md/data" in done.stdout
+    assert "vghdd" not in done.stdout

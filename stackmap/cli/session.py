@@ -45,7 +45,7 @@ class Session:
 
     def take(self, text: BinaryIO) -> BinaryIO:
         """
-        Take the machine that commands in *text* tell of, instead of this machine; a capture that was named stays.
+        Take the machine that commands in *text* tell of, instead of the capture or this machine.
 
         Return the text, which can be read again. ``tells`` is then whether there is one.
         """
@@ -53,7 +53,7 @@ class Session:
         from stackmap.measurement.ticket import told_machine
 
         text = readable(text, rewindable=True)
-        told = told_machine(text, tell) if self.live else None
+        told = told_machine(text, tell)
         if told is not None:
             self._capture, self.tells = text.name, True
             self._part = dict.fromkeys(self._part)
