@@ -77,7 +77,7 @@ def _with_sources(scan: Scan, edges: list[Edge]) -> list[Edge]:
     """Return *edges*, each with the texts that tell of it, where the input is a text."""
     if not scan.partial:
         return edges
-    from stackmap.sources.printed.merge import read_origins  # few inputs are texts
+    from stackmap.sources.printed.capture_files import read_origins  # few inputs are texts
 
     known = read_origins(scan.host)
     return [e._replace(source=known.get(f"{e.above} {e.below}", "")) for e in edges]

@@ -48,7 +48,7 @@ def _product(a: Range, b: Range) -> Range:
 
 
 UNCHANGED = Expected(ONE, ONE)
-# A thin volume reads nothing where nothing was written; its pool counts what it copies and zeroes, too.
+# A thin volume reads nothing where nothing was written. Its pool also counts the blocks that it copies and zeroes.
 ALLOCATING = Expected((0.0, None), (1.0, None), "a first write zeroes or copies its chunk")
 
 
@@ -71,7 +71,7 @@ class DmTarget(NamedTuple):
     and a disk shared by several such devices can be divided exactly. All others create requests of their own:
     ``extra`` is the ledger's cause of those that are not in the layout ("" for other), and ``expected`` their
     cost, None where it is unknown or follows from the layout. ``polled``: its status has figures that change
-    without a uevent.  ``merges``: it is request-based.
+    without a uevent. ``merges``: it is request-based.
     """
 
     name: str

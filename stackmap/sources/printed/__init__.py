@@ -19,7 +19,7 @@ from stackmap.sources.printed.merge import Machine, Merged
 # Of outputs in one text, without figures. 5,000 disks with a partition each fit; JSON has 3 KiB per device.
 MAX_ROWS = 1 << 20  # bytes
 MAX_JSON = 16 << 20  # bytes
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+DAMAGE = (ValueError, RecursionError)  # RecursionError: JSON of too many levels
 
 
 class Format(NamedTuple):
@@ -118,7 +118,7 @@ class Reader:
         current = self._parts[-1] if self._parts and self._parts[-1].lines else None
         if found is not None:
             goes_on = current is not None and found.rows and current.format.name == found.name
-            if current is None or not goes_on:
+            if not goes_on:
                 self._end()
                 self._parts.append(Part(found, [], self._host))
             self._keep(line)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from stackmap.model.units import KIB, SECTOR
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 QUOTES = re.compile(r"^\s{0,16}>(?:\s?>)* ?")  # of a mail or of Markdown
@@ -53,12 +56,27 @@ def size_of(text: str) -> str:
     if match is None:
         return ""
     digits, decimals, unit = match.groups()
-    if unit in "sS" and unit:
-        return str(int(digits) * 512)
+    if unit in ("s", "S"):
+        return str(int(digits) * SECTOR)
     if not decimals and unit.upper() in ("", "B"):
         return digits
     power = UNITS.index(unit.upper()) if unit else 0
-    return f"~{int(float(digits + (decimals or '').replace(',', '.')) * 1024**power)}"
+    return f"~{int(float(digits + (decimals or '').replace(',', '.')) * KIB**power)}"
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """Return the objects in a list of JSON; none if *value* is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def tree_of(text: str, key: str) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Yield the objects under *key* of JSON, those under "children" too, each with its parent."""
+    todo: list[tuple[dict[str, Any], dict[str, Any] | None]]
+    todo = [(item, None) for item in objects(json.loads(text).get(key))]
+    while todo:
+        item, parent = todo.pop()
+        yield item, parent
+        todo += [(child, item) for child in objects(item.get("children"))]
 
 
 class PlacedWord(NamedTuple):
@@ -90,11 +108,11 @@ def cells(
     if not words or len(words) > 4 * len(heading):
         return None
     placed = _by_place(heading, words)
-    if placed is not None and _fits(placed, forms):
+    if placed is not None and fits(placed, forms):
         return placed
     if len(words) == len(heading):
         ordered = {h.text: w.text for h, w in zip(heading, words, strict=True)}
-        return ordered if _fits(ordered, forms) else None
+        return ordered if fits(ordered, forms) else None
     ways = list(_by_form([h.text for h in heading], [w.text for w in words], forms))
     return ways[0] if len(ways) == 1 else None
 
@@ -117,7 +135,8 @@ def _by_place(heading: Sequence[PlacedWord], words: Sequence[PlacedWord]) -> dic
     return row
 
 
-def _fits(row: Mapping[str, str], forms: Mapping[str, re.Pattern[str]]) -> bool:
+def fits(row: Mapping[str, str], forms: Mapping[str, re.Pattern[str]]) -> bool:
+    """Whether each cell has the form of its column."""
     return all(name not in forms or forms[name].fullmatch(cell) for name, cell in row.items())
 
 

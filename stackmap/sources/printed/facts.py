@@ -36,6 +36,17 @@ def is_kernel_name(name: str) -> bool:
     return KERNEL_NAME.fullmatch(name) is not None
 
 
+def kind_of(ref: str) -> str:
+    """Return what *ref* is: a device has one kernel name, one number, one name of device-mapper, one alias of md."""
+    if NUMBER.fullmatch(ref):
+        return "number"
+    if ref.startswith(MAPPER):
+        return "mapper"
+    if ref.startswith(ALIAS):
+        return "alias"
+    return "kernel" if is_kernel_name(ref) else "other"
+
+
 def mapper(name: str) -> str:
     """Return the ref of a device by device-mapper's *name*."""
     return MAPPER + unmangle(name)

@@ -8,12 +8,11 @@ below it, with -s the one above it. Of a device-mapper device the name is device
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stackmap.sources.printed.columns import PlacedWord, size_of, words_of
+from stackmap.sources.printed.columns import MAX_WORDS, PlacedWord, fits, size_of, tree_of, words_of
 from stackmap.sources.printed.columns import cells as cells_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
 
@@ -63,13 +62,14 @@ MADE = {"lvm": "LVM-", "crypt": "CRYPT-", "mpath": "mpath-"}
 BOOLEANS = {"true": "1", "false": "0"}
 BRANCHES = "│├└|`"
 FILL = "─"  # in place of what is drawn before a name
+_DISK = re.compile(r"[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
 MAX_MISSED = 3  # lines in a row that are no rows end a table
 _POINT = re.compile(rf"{TREE}(/(?!dev/)\S*(?: \S+)*|\[SWAP\])")
 
 
 def is_heading(line: str) -> bool:
     """Whether *line* heads a table of lsblk."""
-    words = line.split(None, 100)
+    words = line.split(None, MAX_WORDS)
     return len(words) > 1 and ("NAME" in words or "KNAME" in words) and COLUMNS.issuperset(words)
 
 
@@ -130,18 +130,13 @@ def _row(heading: list[PlacedWord], line: str, begin: int) -> tuple[int, dict[st
     indent = begin if line[:begin].strip() else min(begin, len(line) - len(line.lstrip()))
     drawn = re.match(TREE, line[indent:])
     width = drawn.end() if drawn else 0
-    if (
-        width and indent == begin and any(h.text == "NAME" for h in heading)
-    ):  # the name stands under its heading, however deep it is
+    # The name stands under its heading, however deep it is.
+    if width and indent == begin and any(h.text == "NAME" for h in heading):
         line = f"{line[:indent]}{FILL * width}{line[indent + width :]}"
     plain = line.split(" ")
     if len(plain) == len(heading) and "" in plain and not line.startswith(" "):  # lsblk -r
         row: dict[str, str] | None = {h.text: w for h, w in zip(heading, plain, strict=True) if w}
-        row = (
-            row
-            if row and all(c not in FORMS or FORMS[c].fullmatch(w) for c, w in row.items())
-            else None
-        )
+        row = row if row and fits(row, FORMS) else None
     else:
         row = cells_of(heading, line, FORMS)
     if row is None or not _is_whole(heading, row):
@@ -160,13 +155,8 @@ def _is_whole(heading: list[PlacedWord], row: Mapping[str, str]) -> bool:
 
 
 def _is_disk(row: Mapping[str, str]) -> bool:
-    return (
-        re.fullmatch(
-            r"(?:/dev/)?(?:[shv]d[a-z]+|nvme\d+n\d+|mmcblk\d+|xvd[a-z]+)",
-            row.get("KNAME") or row.get("NAME", ""),
-        )
-        is not None
-    )
+    name = row.get("KNAME") or row.get("NAME", "")
+    return _DISK.fullmatch(name.removeprefix("/dev/")) is not None
 
 
 def _ref(row: Mapping[str, str]) -> str:
@@ -225,30 +215,16 @@ def read_pairs(lines: list[str]) -> Iterator[Fact]:
 
 def read_json(text: str) -> Iterator[Fact]:
     """Yield the facts of ``lsblk -J``."""
-    devices = json.loads(text).get("blockdevices", ())
-    todo: list[tuple[Any, str]] = [(device, "") for device in devices]
-    nodes = 0
-    inverse = any(
-        _is_disk(_json_row(child))
-        for device in devices
-        for child in _walk(device.get("children", ()))
-    )
-    while todo:
-        device, below = todo.pop()
-        nodes += 1
-        row = _json_row(device)
+    rows = [
+        (_json_row(device), _json_row(parent) if parent else {})
+        for device, parent in tree_of(text, "blockdevices")
+    ]
+    inverse = any(parent and _is_disk(row) for row, parent in rows)
+    for row, parent in rows:
         yield from row_facts(row)
-        if below:
-            yield Fact(below, "on", _ref(row)) if inverse else Fact(_ref(row), "on", below)
-        todo += [(child, _ref(row)) for child in device.get("children", ())]
-
-
-def _walk(devices: Any) -> Iterator[Any]:
-    todo = list(devices)
-    while todo:
-        device = todo.pop()
-        yield device
-        todo += device.get("children", ())
+        if parent:
+            above, below = (parent, row) if inverse else (row, parent)
+            yield Fact(_ref(above), "on", _ref(below))
 
 
 def _json_row(device: Mapping[str, Any]) -> dict[str, str]:

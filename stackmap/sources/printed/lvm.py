@@ -6,13 +6,12 @@ An LV uses the devices of the column Devices, ``/dev/sda1(0),/dev/sdb1(0)``; sub
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stackmap.sources.printed.columns import cells, size_of, words_of
-from stackmap.sources.printed.facts import Fact, of_path, volume
+from stackmap.sources.printed.columns import cells, objects, size_of, tree_of, words_of
+from stackmap.sources.printed.facts import NUMBER, Fact, of_path, volume
 
 COLUMNS = frozenset(
     "LV VG PV Attr LSize PSize VSize VFree PFree Pool Origin Data% Meta% Snap% Move Log Cpy%Sync Copy% Convert Devices #PV #LV #SN #Str #Seg Type Stripe"  # noqa: SIM905 - a table of words
@@ -82,14 +81,13 @@ def _is_row(row: Mapping[str, str]) -> bool:
 
 def read_json(text: str) -> Iterator[Fact]:
     """Yield the facts of ``--reportformat json``, of lvs, pvs, vgs or lvm fullreport."""
-    for each in json.loads(text).get("report", ()):
-        group = next(
-            (row.get("vg_name", "") for row in each.get("vg", ()) if row.get("vg_name")), ""
-        )
+    for part, _ in tree_of(text, "report"):
+        names = [str(row["vg_name"]) for row in objects(part.get("vg")) if row.get("vg_name")]
+        group = names[0] if names else ""
         for kind in ("pv", "lv", "seg"):
             rows = [
                 {FIELDS[key]: str(value) for key, value in row.items() if key in FIELDS and value}
-                for row in each.get(kind, ())
+                for row in objects(part.get(kind))
             ]
             yield from report([{"VG": group, **row} if group else row for row in rows])
 
@@ -118,12 +116,10 @@ def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
     yield Fact(ref, "dm/uuid", "LVM-")
     yield Fact(ref, "lv of", group)
     size = size_of(row.get("LSize", ""))
-    if size and not attributes.startswith(
-        ("s", "S")
-    ):  # of a snapshot it is what it may hold of changes
-        yield Fact(
-            ref, "size", size if row["LSize"][-1:] in "bBsS" or size[:1] == "~" else f"~{size}"
-        )
+    # The size of a snapshot is that of its store of changes, not of its device.
+    if size and not attributes.startswith(("s", "S")):
+        is_exact = row["LSize"][-1:] in "bBsS" or size.startswith("~")
+        yield Fact(ref, "size", size if is_exact else f"~{size}")
     if row.get("KMaj", "-1").isdecimal() and row.get("KMin", "").isdecimal():
         yield Fact(ref, "is", f"{row['KMaj']}:{row['KMin']}")
     if kind:
@@ -139,7 +135,7 @@ def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
             below = match[1]
             if below.startswith("/dev/"):
                 yield Fact(ref, "on", of_path(below))
-            elif re.fullmatch(r"\[?[\w+.][\w+.-]*\]?", below) and below != "unknown":
+            elif _LV.fullmatch(below) and below != "unknown":
                 yield Fact(ref, "on", volume(group, below))
 
 
@@ -178,7 +174,7 @@ def read_display(lines: list[str]) -> Iterator[Fact]:
     yield Fact(ref, "lv of", group)
     if size:
         yield Fact(ref, "size", f"~{size.removeprefix('~')}")
-    if re.fullmatch(r"\d{1,4}:\d{1,7}", fields.get("Block device", "")):
+    if NUMBER.fullmatch(fields.get("Block device", "")):
         yield Fact(ref, "is", fields["Block device"])
     if SEGTYPE.fullmatch(fields.get("Type", "")):
         yield Fact(ref, "lv/segtype", fields["Type"])

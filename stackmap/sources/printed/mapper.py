@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from stackmap.sources import dm_targets
+from stackmap.sources.dm_targets.segment import Segment
+from stackmap.sources.printed.columns import size_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper
 
 TABLE_LINE = re.compile(r"(\S.{0,250}?): (\d{1,19}) (\d{1,19}) ([a-z][a-z0-9-]+)((?: .*)?)")
-TARGETS = (
-    "linear|striped|raid|mirror|crypt|thin-pool|thin|snapshot-origin|snapshot-merge|snapshot|cache|writecache|multipath|"
-    "integrity|verity|vdo|era|delay|flakey|error|zero|clone|ebs|dust|switch|unstriped|zoned"
-)
+TARGETS = "|".join(dm_targets.PARSERS)
 _MORE = re.compile(r"[\w:/.,=+-]+(?: [\w:/.,=+-]+)*")
 
 
@@ -31,7 +31,7 @@ def read_table(lines: list[str]) -> Iterator[Fact]:
         if match is None:
             continue
         yield Fact(mapper(match[1]), "listed", "dm")
-        if _is_status(match[4], match[5].split()):
+        if _is_status(match[4], tuple(match[5].split())):
             yield Fact(mapper(match[1]), "status", line)
             continue
         yield Fact(mapper(match[1]), "table", line)
@@ -43,31 +43,18 @@ def read_table(lines: list[str]) -> Iterator[Fact]:
 
 
 _DEVICE = re.compile(r"\d{1,4}:\d{1,7}|/dev/\S+")
-NO_DEVICE = frozenset({"error", "zero"})
-# The place of the first device in a table's words.
-FIRST = {
-    "linear": 0,
-    "striped": 2,
-    "thin": 0,
-    "thin-pool": 0,
-    "cache": 0,
-    "snapshot": 0,
-    "snapshot-origin": 0,
-    "snapshot-merge": 0,
-    "crypt": 3,
-    "writecache": 1,
-}
+PATH_STATES = frozenset("AEDF")  # of a group or a path, in multipath's status
 
 
-def _is_status(target: str, words: list[str]) -> bool:
+def _is_status(target: str, words: tuple[str, ...]) -> bool:
     """Whether *words* after a *target* are those of ``dmsetup status``, whose lines look like those of the table."""
-    if target in FIRST:
-        return _DEVICE.fullmatch("".join(words[FIRST[target] : FIRST[target] + 1])) is None
-    if target in ("raid", "mirror"):
-        return any(re.fullmatch(r"\d+/\d+", word) for word in words)
     if target == "multipath":
-        return any(word in ("A", "E", "D", "F") for word in words)
-    return target not in NO_DEVICE and not any(map(_DEVICE.fullmatch, words))
+        return not PATH_STATES.isdisjoint(words)
+    try:
+        below = dm_targets.parser(target).below(Segment(0, 1, target, words))
+    except dm_targets.DAMAGE:
+        return True
+    return not all(_DEVICE.fullmatch(device.number) for device in below)
 
 
 _INFO_ROW = re.compile(r"\s*(\S+)\s+(\d{1,4})\s+(\d{1,7})\s+([L-][I-][s-][rw])\s.*?(\S+)?$")
@@ -155,15 +142,14 @@ def read_deps(lines: list[str]) -> Iterator[Fact]:
             continue
         below = re.findall(r"\(([^()]+)\)", match[3])
         for word in below if len(below) == int(match[2]) else ():
-            number = re.fullmatch(r"(\d{1,4}), (\d{1,7})", word)
-            ref = (
-                f"{number[1]}:{number[2]}"
-                if number
-                else word
-                if is_kernel_name(word)
-                else mapper(word)
-            )
-            yield Fact(mapper(match[1]), "on", ref)
+            yield Fact(mapper(match[1]), "on", _below(word))
+
+
+def _below(word: str) -> str:
+    """Return the ref of a device in parentheses: "253, 1" or a name."""
+    if number := re.fullmatch(r"(\d{1,4}), (\d{1,7})", word):
+        return f"{number[1]}:{number[2]}"
+    return word if is_kernel_name(word) else mapper(word)
 
 
 MAP = re.compile(r"(?:\w+: )?(\S+) (?:\(([\w.:-]{4,80})\) )?(dm-\d+) ([^\s,][^,]{0,40},.{0,40})")
@@ -182,11 +168,5 @@ def read_maps(lines: list[str]) -> Iterator[Fact]:
         elif ref and (match := _PATH.fullmatch(line)):
             yield Fact(match[2], "is", match[3])
             yield Fact(ref, "on", match[2])
-        elif ref and (match := _MAP_SIZE.match(line)) and (size := _binary(match[1])):
-            yield Fact(ref, "size", size)
-
-
-def _binary(text: str) -> str:
-    from stackmap.sources.printed.columns import size_of
-
-    return "~" + size_of(text).removeprefix("~")
+        elif ref and (match := _MAP_SIZE.match(line)):
+            yield Fact(ref, "size", "~" + size_of(match[1]).removeprefix("~"))

@@ -68,6 +68,7 @@ _STATES = {
     "spare rebuilding": "spare",
     "journal": "journal",
 }
+_ARRAY_STATES = ("inactive", "clean", "active")
 RUNNING = ("resyncing", "recovering", "checking", "reshaping")
 ACTIONS = dict(zip(RUNNING, ("resync", "recover", "check", "reshape"), strict=True))
 
@@ -75,9 +76,8 @@ ACTIONS = dict(zip(RUNNING, ("resync", "recover", "check", "reshape"), strict=Tr
 def read_detail(lines: list[str]) -> Iterator[Fact]:
     """Yield the array and the members of ``mdadm --detail``."""
     match = DETAIL.fullmatch(lines[0])
-    ref = (
-        re.sub(r"(md\d+)p\d+", r"\1", of_path(match[1])) if match else ""
-    )  # of a partition, mdadm shows the array
+    # Of a partition, mdadm shows the array.
+    ref = re.sub(r"(md\d+)p\d+", r"\1", of_path(match[1])) if match else ""
     members: list[str] = []
     fields: dict[str, str] = {}
     for line in lines[1:]:
@@ -89,14 +89,7 @@ def read_detail(lines: list[str]) -> Iterator[Fact]:
                 continue
             member = of_path(path)
             members.append(member)
-            state = next(
-                (
-                    mine
-                    for word, mine in _STATES.items()
-                    if word == said.partition(" write")[0].strip()
-                ),
-                "",
-            )
+            state = _STATES.get(said.partition(" write")[0].strip(), "")
             states = ",".join(filter(None, (state, "write_mostly" * ("writemostly" in said))))
             in_slot = slot.isdecimal() and state in ("in_sync", "spare") and said != "spare"
             yield Fact(member, "is", f"{major}:{minor}")
@@ -123,19 +116,12 @@ def _fields(ref: str, fields: dict[str, str]) -> Iterator[Fact]:
     if (chunk := re.fullmatch(r"(\d{1,9})K", fields.get("Chunk Size", ""))) is not None:
         told["chunk_size"] = str(int(chunk[1]) * KIB)
     words = [word.strip() for word in fields.get("State", "").split(",")]
-    told["array_state"] = (
-        "inactive"
-        if "inactive" in words
-        else next((w for w in words if w in ("clean", "active")), "")
-    )
+    told["array_state"] = next((word for word in words if word in _ARRAY_STATES), "")
     if told["raid_disks"].isdecimal() and fields.get("Active Devices", "").isdecimal():
         told["degraded"] = str(max(0, int(told["raid_disks"]) - int(fields["Active Devices"])))
     told["sync_action"] = next((ACTIONS[word] for word in words if word in ACTIONS), "idle")
-    if (
-        done := re.match(
-            r"(\d{1,3})%", next((v for k, v in fields.items() if k.endswith(" Status")), "")
-        )
-    ) is not None:
+    progress = next((value for key, value in fields.items() if key.endswith(" Status")), "")
+    if done := re.match(r"(\d{1,3})%", progress):
         told["sync_completed"] = f"{done[1]} / 100"
     for name, value in told.items():
         if value:

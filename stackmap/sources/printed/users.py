@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
+from stackmap.model.units import KIB, SECTOR
 from stackmap.sources.mountinfo import unescape
+from stackmap.sources.printed.columns import tree_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, of_path
 
 
@@ -64,13 +64,9 @@ def read_findmnt(lines: list[str]) -> Iterator[Fact]:
 
 def read_findmnt_json(text: str) -> Iterator[Fact]:
     """Yield the mounts of ``findmnt -J``."""
-    todo: list[Any] = list(json.loads(text).get("filesystems", ()))
-    while todo:
-        each = todo.pop()
-        todo += each.get("children", ())
-        yield from _mount(
-            *(str(each.get(key) or "") for key in ("source", "target", "fstype", "options"))
-        )
+    for mount, _ in tree_of(text, "filesystems"):
+        words = (str(mount.get(key) or "") for key in ("source", "target", "fstype", "options"))
+        yield from _mount(*words)
 
 
 BLKID_ROW = re.compile(r'\s*(/dev/[^\s:]+): (?=.*\b(?:TYPE|UUID|PTTYPE|PARTUUID)=")(.*)')
@@ -156,7 +152,7 @@ def read_partitions(lines: list[str]) -> Iterator[Fact]:
         ):
             ref = words[3].replace("!", "/")
             yield Fact(ref, "is", f"{int(words[0])}:{int(words[1])}")
-            yield Fact(ref, "size", str(int(words[2]) * 1024))
+            yield Fact(ref, "size", str(int(words[2]) * KIB))
         elif words:
             return
 
@@ -201,4 +197,4 @@ def _attribute(name: str, attribute: str, value: str) -> Iterator[Fact]:
         if attribute != "size":
             yield Fact(name, attribute, value)
         elif value.isdecimal():
-            yield Fact(name, "size", str(int(value[:18]) * 512))
+            yield Fact(name, "size", str(int(value[:18]) * SECTOR))

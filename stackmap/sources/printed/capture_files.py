@@ -1,0 +1,275 @@
+"""What texts tell of a machine, as the files of a capture: sysfs, udev's database, mounts and swaps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from stackmap.host import Host
+from stackmap.model.units import MIB, SECTOR
+from stackmap.sources import device_lists, lvm_names
+from stackmap.sources.printed.facts import ALIAS, MAPPER, NUMBER, is_kernel_name, kind_of
+from stackmap.sources.sysfs import PRINTED, attribute
+
+Told = Mapping[str, Mapping[str, dict[str, str]]]  # by device and key: the values, by text
+Edges = dict[str, dict[str, dict[str, None]]]  # the devices below each, by the text that says so
+
+ORIGINS = "/printed/edges.json"  # by "ABOVE BELOW": the texts that an edge is known from
+BLOCKS = "/sys/block"
+# Texts that list all devices below one, the most exact first; others are used for devices that these do not have.
+RANKING = (
+    "dmsetup table",
+    "mdadm --detail",
+    "/proc/mdstat",
+    "dmsetup deps",
+    "dmsetup ls --tree",
+    "multipath -ll",
+    "lsblk",
+    "lvs",
+    "lvdisplay",
+)
+COMPLETE = frozenset(RANKING[:5])  # what these do not list is not there
+# Files outside queue/, device/, md/ and the like.
+ATTRIBUTES = {"ro", "removable", "start", "alignment_offset", "wwid", "diskseq"}
+COMPARED = ("md/level", "md/raid_disks", "md/chunk_size", "lv/segtype")
+# Sizes differ by more than rounding: "1.8T" may be 5 % off, and a partition table or metadata takes some MiB.
+SIZE_TOLERANCE = 0.06
+SIZE_SLACK = 2 * MIB
+_PARTITION = re.compile(
+    r"(?:([shv]d[a-z]{1,4}|xvd[a-z]{1,3}|dasd[a-z]+)|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd)\d+|(?:cciss|ida)/c\d+d\d+)p)(\d{1,3})"
+)
+
+
+class CaptureFiles:
+    """
+    Writes the files of one machine.
+
+    ``told`` and ``edges`` have a ref for each device; ``names``: the kernel's name of it, or the best other one;
+    ``kinds``: its names by kind; ``notes`` receives contradictions.
+    """
+
+    def __init__(
+        self,
+        told: Told,
+        edges: Edges,
+        names: Mapping[str, str],
+        kinds: Mapping[str, Mapping[str, str]],
+        notes: dict[str, None],
+    ) -> None:
+        self._told, self._edges, self._names, self._kinds = told, edges, names, kinds
+        self._notes = notes
+        self._files: dict[str, str] = {}
+        self._origins: dict[str, str] = {}
+        self._below = {device: self._chosen(device) for device in told}
+        self._there = self._existing()
+
+    def written(self) -> dict[str, str]:
+        """Return the files by path; none if no text tells of a device."""
+        there = sorted(self._there, key=self._names.__getitem__)
+        self._parents({self._names[device] for device in there})
+        mounts: dict[str, None] = {}
+        swaps: dict[str, None] = {}
+        for device in there:
+            self._device(device)
+            mounts.update(dict.fromkeys(self._mounts(device)))
+            if any(key.startswith("swap ") for key in self._told[device]):
+                swaps[f"/dev/{self._names[device]} partition 0 0 -1\n"] = None
+        if mounts:
+            self._files["/proc/self/mountinfo"] = "".join(mounts)
+        if swaps:
+            self._files["/proc/swaps"] = "".join(["Filename Type Size Used Priority\n", *swaps])
+        if self._origins:
+            self._files[ORIGINS] = json.dumps(self._origins)
+        return self._files
+
+    def _existing(self) -> set[str]:
+        """Return the devices that a text lists or uses; a number alone is no device."""
+        used = {below for kept in self._below.values() for below in kept}
+        listed = {
+            device
+            for device, facts in self._told.items()
+            if is_kernel_name(self._names[device]) or self._below[device] or _is_listed(facts)
+        }
+        return {device for device in listed | used if not NUMBER.fullmatch(self._names[device])}
+
+    def _parents(self, known: set[str]) -> None:
+        """Write the disks that are known by the names of their partitions only."""
+        for disk in {_disk_of(name) for name in known} - known - {""}:
+            place = _place(disk)
+            self._files[f"{place}/dev"] = device_lists.number_of(disk)
+            self._files[f"{place}/{PRINTED}"] = ""
+
+    def _device(self, device: str) -> None:
+        name, told = self._names[device], self._told[device]
+        kinds = self._kinds_of(device)
+        number = self._number(device)
+        place, disk = _place(name), _disk_of(name)
+        self._files[f"{place}/dev"] = number
+        self._files[f"{place}/{PRINTED}"] = ""
+        properties = dict(self._properties(name, told))
+        for key, value in self._attributes(name, told):
+            self._files[f"{place}/{key}"] = value
+        if disk:
+            self._origins[f"{name} {disk}"] = "its name"
+            self._files[f"{place}/partition"] = "1"
+        if "mapper" in kinds or name.startswith("dm-"):
+            self._files[f"{place}/dm/name"] = kinds.get("mapper", "").removeprefix(MAPPER)
+            uuid = "LVM-" if _is_sub_volume(kinds) else ""
+            self._files.setdefault(f"{place}/dm/uuid", uuid)
+        if "alias" in kinds:
+            properties["MD_DEVNAME"] = kinds["alias"].removeprefix(ALIAS)
+        if name.startswith("md") and not disk and not any(key.startswith("md/") for key in told):
+            self._files.setdefault(f"{place}/md/uuid", "")
+        self._slaves(device, place, disk)
+        if number and properties:
+            database = "".join(f"E:{key}={value}\n" for key, value in properties.items())
+            self._files[f"/run/udev/data/b{number}"] = database
+
+    def _slaves(self, device: str, place: str, disk: str) -> None:
+        """Write the devices below; members of an array have files of their own."""
+        has_members = any(key.startswith("md/dev-") for key in self._told[device])
+        for below, sources in self._below[device].items():
+            name = self._names[below]
+            if name == disk or below not in self._there:
+                continue
+            if not has_members:
+                self._files[f"{place}/slaves/{name.replace('/', '!')}"] = ""
+            self._origins[f"{self._names[device]} {name}"] = sources
+
+    def _mounts(self, device: str) -> Iterator[str]:
+        """Yield the lines of mountinfo."""
+        told = self._told[device]
+        signature = next(iter(told.get("udev:ID_FS_TYPE", {}).values()), "-")
+        source = f"{self._number(device) or '0:0'} / %s rw - %s /dev/{_octal(self._names[device])}"
+        for key in told:
+            if key.startswith("mount "):
+                point, kind, options = key.removeprefix("mount ").split("\t")
+                words = source % (_octal(point), signature if kind == "-" else kind)
+                yield f"1 0 {words} {options.replace(' ', '')}\n"
+
+    def _properties(
+        self, name: str, told: Mapping[str, dict[str, str]]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield udev's properties."""
+        for key, by_text in told.items():
+            if key.startswith("udev:"):
+                prop = key.removeprefix("udev:")
+                yield prop, self._agreed(name, prop, by_text).replace("\n", " ")
+
+    def _attributes(
+        self, name: str, told: Mapping[str, dict[str, str]]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the files in the device's directory of sysfs."""
+        for key, by_text in told.items():
+            if key == "size":
+                yield key, str(self._size(name, by_text) // SECTOR)
+            elif "/" in key.partition(" ")[0] or key in ATTRIBUTES:
+                yield key, self._agreed(name, key, by_text)
+
+    def _agreed(self, name: str, key: str, by_text: Mapping[str, str]) -> str:
+        """Return the value of the most exact text, and note where another one differs."""
+        (text, value), *others = sorted(by_text.items(), key=lambda item: _rank(item[0]))
+        if key == "dm/uuid":
+            return max((value, *(other for _, other in others)), key=len)
+        for other, differs in others if key in COMPARED else ():
+            if differs != value:
+                attribute_name = key.rpartition("/")[2]
+                self._note(f"{name}: {attribute_name} {value} in {text}, {differs} in {other}")
+        return value
+
+    def _size(self, name: str, by_text: Mapping[str, str]) -> int:
+        """Return the most exact size in bytes; note those that differ by more than rounding."""
+        ranked = sorted(by_text.items(), key=lambda item: (item[1].startswith("~"), _rank(item[0])))
+        (text, size), *others = ((text, int(size.removeprefix("~")[:19])) for text, size in ranked)
+        for other, theirs in others:
+            if abs(theirs - size) > max(SIZE_TOLERANCE * size, SIZE_SLACK):
+                self._note(f"size of {name}: {size} bytes in {text}, {theirs} in {other}")
+        return size
+
+    def _chosen(self, device: str) -> dict[str, str]:
+        """Return the devices below *device*, each with the texts that say so."""
+        by_text = self._edges.get(device, {})
+        ranked = sorted(by_text, key=_rank)
+        if not ranked:
+            return {}
+        best, *others = ranked
+        chosen = {below: [best] for below in by_text[best] if below != device}
+        for text in others:
+            adds = best not in COMPLETE and by_text[text].keys() >= chosen.keys()
+            for below in by_text[text]:
+                if below in chosen or adds:
+                    chosen.setdefault(below, []).append(text)
+                elif self._contradicts(device, below):
+                    names = self._names
+                    self._note(f"{names[device]}: on {names[below]} in {text}, not in {best}")
+        return {below: ", ".join(texts) for below, texts in chosen.items()}
+
+    def _contradicts(self, device: str, below: str) -> bool:
+        """Whether the best texts do not have *below* anywhere below *device*, and name all that is there."""
+        reached = self._reach(device)
+        return below not in reached and not any(
+            NUMBER.fullmatch(self._names[each]) for each in reached
+        )
+
+    def _reach(self, device: str) -> set[str]:
+        """Return all devices below *device* by the most exact texts."""
+        found: set[str] = set()
+        todo = [device]
+        while todo:
+            by_text = self._edges.get(todo.pop(), {})
+            for below in by_text[min(by_text, key=_rank)] if by_text else ():
+                if below not in found:
+                    found.add(below)
+                    todo.append(below)
+        return found
+
+    def _kinds_of(self, device: str) -> Mapping[str, str]:
+        return self._kinds.get(device, {kind_of(device): device})
+
+    def _number(self, device: str) -> str:
+        return self._kinds_of(device).get("number") or device_lists.number_of(self._names[device])
+
+    def _note(self, sentence: str) -> None:
+        self._notes[sentence] = None
+
+
+def read_origins(host: Host) -> dict[str, str]:
+    """Return the texts that tell of each edge, by "ABOVE BELOW"; {} if *host* is not made of texts."""
+    return dict(json.loads(attribute(host, ORIGINS) or "{}"))
+
+
+def _is_listed(facts: Mapping[str, object]) -> bool:
+    """Whether a text lists the device itself, not only a name of it."""
+    return bool({"listed", "size", "dm/uuid", "lv of"} & facts.keys())
+
+
+def _is_sub_volume(kinds: Mapping[str, str]) -> bool:
+    """Whether a mapped device of unknown kind has the name of LVM's sub-LV."""
+    lv = lvm_names.parse(kinds.get("mapper", "").removeprefix(MAPPER), lvm_names.PREFIX)
+    return lv is not None and lv.is_hidden and not lv.layer
+
+
+def _rank(text: str) -> int:
+    return RANKING.index(text) if text in RANKING else len(RANKING)
+
+
+def _place(name: str) -> str:
+    """Return the directory of a device in sysfs; that of a partition lies in its disk's."""
+    parts = filter(None, (BLOCKS, _disk_of(name).replace("/", "!"), name.replace("/", "!")))
+    return "/".join(parts)
+
+
+def _disk_of(name: str) -> str:
+    """
+    Return the disk of a partition by its *name*, "" for all else.
+
+    >>> _disk_of("sda1"), _disk_of("nvme0n1p2"), _disk_of("md0"), _disk_of("md127p1")
+    ('sda', 'nvme0n1', '', 'md127')
+    """
+    match = _PARTITION.fullmatch(name)
+    return (match[1] or match[2]) if match else ""
+
+
+def _octal(text: str) -> str:
+    return "".join(f"\\{ord(c):03o}" if c in " \t\n\\" else c for c in text)
