@@ -30,13 +30,21 @@ MD_EDGES = {
 
 
 def read(text):
-    """Return the topology that *text* tells of, and what is said about it."""
+    """Return the topology of *text*, and the notes."""
     reader = Reader()
     for line in text.splitlines():
         reader.take(line)
     told = reader.merged()
     assert told.files, "no device"
     return discover(CapturedHost("ticket", files=told.files)), told.notes
+
+
+def files_of(text):
+    """Return the files of a capture that *text* becomes."""
+    reader = Reader()
+    for line in text.splitlines():
+        reader.take(line)
+    return reader.merged().files
 
 
 def edges(topology):
@@ -155,6 +163,81 @@ def test_prose_is_no_device():
     ):
         reader.take(line)
     assert reader.merged().files == {}
+
+
+def test_lvm_reports_with_name_prefixes():
+    topology, _ = read(
+        "  WARNING: Locking disabled. Be careful!\n"
+        "  LVM2_LV_NAME='a-b'|LVM2_VG_NAME='vg'|LVM2_LV_SIZE='<6.59g'|LVM2_LV_ATTR='Vwi-aotz--'|LVM2_POOL_LV='pool'|LVM2_DEVICES=''\n"
+        "  LVM2_LV_NAME='pool'|LVM2_VG_NAME='vg'|LVM2_LV_SIZE='8.00g'|LVM2_LV_ATTR='twi-aotz--'|LVM2_DEVICES='pool_tdata(0)'\n"
+        "  LVM2_LV_NAME='[pool_tdata]'|LVM2_VG_NAME='vg'|LVM2_LV_SIZE='8.00g'|LVM2_LV_ATTR='Twi-ao----'|LVM2_DEVICES='/dev/sdb1(5)'\n"
+    )
+    assert edges(topology) == {
+        ("vg-a--b", "vg-pool-tpool"),
+        ("vg-pool-tpool", "vg-pool_tdata"),
+        ("vg-pool_tdata", "sdb1"),
+        ("sdb1", "sdb"),
+    }
+
+
+def test_pvs_of_all_devices_has_some_that_are_no_pvs():
+    files = files_of(
+        "  PV         VG   Fmt  Attr PSize   PFree DevSize PV UUID                                PMdaFree #PMdaUse\n"
+        "  /dev/sda1            ---       0     0    1.00g                                               0        0\n"
+        "  /dev/sda2  data lvm2 a--  476.45g 4.00m 476.45g JvSULk-ileq-JbuS-GGgg-jkif-thuW-zvFBEl        0        1\n"
+    )
+    assert "E:ID_FS_TYPE=LVM2_member" in files["/run/udev/data/b8:2"]
+    assert "/run/udev/data/b8:1" not in files
+
+
+@pytest.mark.parametrize(
+    ("said", "states", "slot"),
+    [
+        ("active sync", "in_sync", "1"),
+        ("active sync set-A failfast", "in_sync", "1"),
+        ("active sync writemostly", "in_sync,write_mostly", "1"),
+        ("failfast spare rebuilding", "spare", "1"),
+        ("spare", "spare", "none"),
+        ("faulty failfast", "faulty", "none"),
+    ],
+)
+def test_states_of_members_stand_beside_flags(said, states, slot):
+    lines = f"/dev/md0:\n        Raid Level : raid1\n   Number   Major   Minor   RaidDevice State\n       1     8       17        1      {said}   /dev/sdb1"
+    files = files_of(lines)
+    assert files["/sys/block/md0/md/dev-sdb1/state"] == states
+    assert files["/sys/block/md0/md/dev-sdb1/slot"] == slot
+
+
+def test_mountinfo_gives_numbers_to_mapped_devices():
+    topology, _ = read(
+        "21 1 253:1 / / rw,relatime - ext4 /dev/mapper/vg-root rw,stripe=64\n"
+        "23 21 8:1 / /my\\040disk rw - xfs /dev/sda1 rw\n"
+        "24 21 0:40 / /pool rw - btrfs /dev/sdb rw\n"
+    )
+    mounts = {name: [use.name for use in d.uses] for name, d in topology.devices.items() if d.uses}
+    assert mounts == {"dm-1": ["/"], "sda1": ["/my disk"], "sdb": ["/pool"]}
+
+
+def test_a_cell_of_several_words_does_not_move_the_columns():
+    rows = [
+        ("NAME", "MAJ:MIN", "LABEL", "UUID", "MODEL", "SERIAL", "TYPE"),
+        ("sda", "8:0", "Ubuntu Server 18.04 LTS amd64", "", "VMware Virtual S", "S 0001", "disk"),
+        ("sdb", "8:16", "", "2019-08-05-20-00-00-00", "VMware IDE CDR10", "10000001", "disk"),
+    ]
+    widths = [max(len(row[i]) for row in rows) for i in range(7)]
+    files = files_of("\n".join(" ".join(map(str.ljust, row, widths)) for row in rows))
+    assert files["/sys/block/sda/device/model"] == "VMware Virtual S"
+    assert files["/sys/block/sda/device/serial"] == "S 0001"
+    assert files["/sys/block/sdb/device/model"] == "VMware IDE CDR10"
+    assert "E:ID_FS_LABEL=Ubuntu Server 18.04 LTS amd64" in files["/run/udev/data/b8:0"]
+
+
+def test_json_between_warnings():
+    topology, _ = read(
+        '  WARNING: locking_type(0) is deprecated.\n  {\n    "report": [\n  WARNING: PV /dev/sdd is old\n {"lv": [\n'
+        '{"lv_name":"a", "vg_name":"vg", "lv_attr":"-wi-a-----", "devices":"/dev/sdd(0)"}\n]}]}\n'
+    )
+    assert edges(topology) == {("vg-a", "sdd")}
 
 
 @pytest.fixture

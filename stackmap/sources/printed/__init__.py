@@ -45,7 +45,7 @@ _TABLE_ROW = rf"\s*\S.{{0,250}}?: \d{{1,19}} \d{{1,19}} (?:{mapper.TARGETS})(?: 
 
 FORMATS = (
     Format("lsblk", _LSBLK_ROW, lsblk.read, rows=True),
-    Format("lsblk -P", r'\s*(?:K?NAME|PATH|PKNAME)="[^"]*"(?: [A-Z][A-Z0-9_:%-]*="[^"]*")+', lsblk.read_pairs, rows=True),
+    Format("lsblk -P", r'(?=.*\b(?:K?NAME|PATH)=")\s*[A-Z][A-Z0-9_:%-]*="[^"]*"(?: [A-Z][A-Z0-9_:%-]*="[^"]*")+', lsblk.read_pairs, rows=True),
     Format("dmsetup table", _TABLE_ROW, mapper.read_table, rows=True),
     Format("dmsetup info", r"\s*Name\s+Maj\s+Min\s+Stat\s.*", mapper.read_info_columns),
     Format("dmsetup info", r"\s*Name:\s+\S+", mapper.read_info),
@@ -56,8 +56,10 @@ FORMATS = (
     Format("/proc/mdstat", r"\s*Personalities :.*|\s*md\S{0,60} : (?:active|inactive)\b.*", md.read_mdstat, rows=True),
     Format("mdadm --detail", md.DETAIL.pattern, md.read_detail),
     Format("mdadm --examine", md.EXAMINED.pattern, md.read_examined),
+    Format("lvs --nameprefixes", lvm.PREFIXED_ROW.pattern, lvm.read_prefixed, rows=True),
     Format("lvdisplay", lvm.DISPLAY.pattern, lvm.read_display),
     Format("mount", rf"{users.MOUNTED.pattern}.*|{users.MOUNTS_ROW.pattern}", users.read_mounted, rows=True),
+    Format("mountinfo", users.MOUNTINFO_ROW.pattern, users.read_mountinfo, rows=True),
     Format("df", users.DF_HEADING.pattern, users.read_df),
     Format("findmnt", users.FINDMNT_HEADING.pattern, users.read_findmnt),
     Format("blkid", users.BLKID_ROW.pattern, users.read_blkid, rows=True),
@@ -86,6 +88,7 @@ _BEGINNINGS = re.compile(
 _END = re.compile(
     r"\s*(?:avg-cpu|Device\b|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
 )
+_WARNING = re.compile(r"\s*[A-Z]")  # LVM warns between the lines of its JSON
 _BANNER = re.compile(r"\s*Linux \d\S* \((?P<host>[^()\s]{1,64})\)")
 
 
@@ -157,6 +160,8 @@ class Reader:
         return None if found is None else FORMATS[int((found.lastgroup or "f0")[1:])]
 
     def _take_json(self, line: str) -> None:
+        if _WARNING.match(line):
+            return
         if not self._has_room(line, is_json=True):
             self._json, self._depth = [], 0
             return

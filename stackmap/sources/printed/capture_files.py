@@ -26,7 +26,9 @@ RANKING = (
     "dmsetup ls --tree",
     "multipath -ll",
     "lsblk",
+    "lsblk -P",
     "lvs",
+    "lvs --nameprefixes",
     "lvdisplay",
 )
 COMPLETE = frozenset(RANKING[:5])  # what these do not list is not there
@@ -89,7 +91,10 @@ class CaptureFiles:
         listed = {
             device
             for device, facts in self._told.items()
-            if is_kernel_name(self._names[device]) or self._below[device] or _is_listed(facts)
+            if is_kernel_name(self._names[device])
+            or self._below[device]
+            or _is_listed(facts)
+            or ("mapper" in self._kinds_of(device) and _is_used(facts))
         }
         return {device for device in listed | used if not NUMBER.fullmatch(self._names[device])}
 
@@ -242,6 +247,11 @@ def read_origins(host: Host) -> dict[str, str]:
 def _is_listed(facts: Mapping[str, object]) -> bool:
     """Whether a text lists the device itself, not only a name of it."""
     return bool({"listed", "size", "dm/uuid", "lv of"} & facts.keys())
+
+
+def _is_used(facts: Mapping[str, object]) -> bool:
+    """Whether a text says who uses the device."""
+    return any(key.partition(" ")[0] in ("mount", "swap", "udev:ID_FS_TYPE") for key in facts)
 
 
 def _is_sub_volume(kinds: Mapping[str, str]) -> bool:

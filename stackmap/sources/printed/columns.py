@@ -120,9 +120,12 @@ def cells(
 def _by_place(heading: Sequence[PlacedWord], words: Sequence[PlacedWord]) -> dict[str, str] | None:
     """Return the words by the heading that each overlaps or is next to; None if a place is not clear."""
     row: dict[str, str] = {}
-    last = -1
+    last, end = -1, -1
     for word in words:
         over = [i for i, h in enumerate(heading) if word.start < h.end and h.start < word.end]
+        if not over and word.start == end + 1:  # a further word of a long cell
+            over = [last]
+        end = word.end
         if not over:
             gaps = [max(h.start - word.end, word.start - h.end) for h in heading]
             over = [gaps.index(min(gaps))]

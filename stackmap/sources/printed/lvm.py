@@ -37,23 +37,38 @@ FORMS = {
 FIELDS = {
     "lv_name": "LV", "vg_name": "VG", "pv_name": "PV", "lv_size": "LSize", "segtype": "Type", "stripes": "#Str",
     "stripe_size": "Stripe", "stripesize": "Stripe", "devices": "Devices", "pool_lv": "Pool", "origin": "Origin",
-    "lv_attr": "Attr", "pv_size": "PSize", "lv_kernel_major": "KMaj", "lv_kernel_minor": "KMin", "lv_dm_path": "DMPath",
+    "lv_attr": "Attr", "pv_size": "PSize", "pv_fmt": "Fmt", "lv_kernel_major": "KMaj", "lv_kernel_minor": "KMin", "lv_dm_path": "DMPath",
 }  # fmt: skip
 
 
+_TWO_WORDS = re.compile(r"\b([LPV]V|VG) (UUID|Tags|SysID)\b")
+_HEADING = re.compile(r"[#A-Z][\w#%/]*")
+_PREFIXED = re.compile(r"LVM2_([A-Z_]{2,40})='([^']{0,4000})'")
+PREFIXED_ROW = re.compile(r"\s*LVM2_[A-Z_]{2,40}='[^']*'\W*(?:LVM2_[A-Z].*)?")
+
+
 def is_heading(line: str) -> bool:
-    """Whether *line* heads a report of lvs, pvs or vgs."""
-    words = re.split(r"\s*\|\s*|\s+", line.strip())
+    """Whether *line* heads a report of lvs, pvs or vgs; LVM has some 200 columns, of which half may be others."""
+    words = re.split(r"\s*\|\s*|\s+", _joined(line).strip())
+    known = len(COLUMNS.intersection(words))
     return (
-        len(words) > 2 and bool({"LV", "PV", "VG"} & set(words[:3])) and COLUMNS.issuperset(words)
+        not {"LV", "PV", "VG"}.isdisjoint(words[:3])
+        and known >= max(3, len(words) / 2)
+        and all(map(_HEADING.fullmatch, words))
     )
+
+
+def _joined(heading: str) -> str:
+    """Return a line of headings with those of two words made one, at the same places."""
+    return _TWO_WORDS.sub(r"\1_\2", heading)
 
 
 def read(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of a table."""
-    heading = words_of(lines[0])
-    parted = "|" in lines[0]
-    names = [name.strip() for name in lines[0].split("|")] if parted else []
+    first = _joined(lines[0])
+    heading = words_of(first)
+    parted = "|" in first
+    names = [name.strip() for name in first.split("|")] if parted else []
     rows: list[Mapping[str, str]] = []
     for line in lines[1:]:
         if not line.strip():
@@ -79,6 +94,13 @@ def _is_row(row: Mapping[str, str]) -> bool:
     return bool(attributes) and (sized or "Devices" in row or "Type" in row)
 
 
+def read_prefixed(lines: list[str]) -> Iterator[Fact]:
+    """Yield the facts of ``--nameprefixes``."""
+    for line in lines:
+        fields = ((FIELDS.get(key.lower()), value) for key, value in _PREFIXED.findall(line))
+        yield from report([{key: value.strip() for key, value in fields if key and value}])
+
+
 def read_json(text: str) -> Iterator[Fact]:
     """Yield the facts of ``--reportformat json``, of lvs, pvs, vgs or lvm fullreport."""
     for part, _ in tree_of(text, "report"):
@@ -96,7 +118,8 @@ def report(rows: list[Any]) -> Iterator[Fact]:
     """Yield what *rows* tell, by the headings of LVM."""
     for row in rows:
         if pv := row.get("PV", ""):
-            if pv.startswith("/dev/"):
+            # pvs -a has the devices that are no PVs, too.
+            if pv.startswith("/dev/") and (row.get("VG") or row.get("Fmt")):
                 yield Fact(of_path(pv), "udev:ID_FS_TYPE", "LVM2_member")
                 yield Fact(of_path(pv), "pv of", row.get("VG", ""))
             continue

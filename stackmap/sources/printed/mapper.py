@@ -57,7 +57,7 @@ def _is_status(target: str, words: tuple[str, ...]) -> bool:
     return not all(_DEVICE.fullmatch(device.number) for device in below)
 
 
-_INFO_ROW = re.compile(r"\s*(\S+)\s+(\d{1,4})\s+(\d{1,7})\s+([L-][I-][s-][rw])\s.*?(\S+)?$")
+_INFO_ROW = re.compile(r"\s*(\S+)\s+(\d{1,4})\s+(\d{1,7})\s+([Lx-][I-][s-][rw])\s.*?(\S+)?$")
 
 
 def read_info_columns(lines: list[str]) -> Iterator[Fact]:

@@ -53,7 +53,7 @@ DETAIL = re.compile(r"\s*(/dev/md\S+):")
 _FIELD = re.compile(r"\s*([A-Z][A-Za-z ]{1,24}?) : ?(.*)")
 # Number, major, minor, RaidDevice, state, device: "0  8  1  0  active sync   /dev/sda1".
 _ROW = re.compile(
-    r"\s*(\d+|-)\s+(\d+)\s+(\d+)\s+(\d+|-)\s+([a-z][a-zA-Z ,=-]*?)(?:\s+set-\w)?(?:\s+(/dev/\S+))?"
+    r"\s*(\d+|-)\s+(\d+)\s+(\d+)\s+(\d+|-)(?:\s+([a-z][a-zA-Z ,=-]*?))?(?:\s+(/dev/\S+))?"
 )
 _SIZE = re.compile(r"(\d{1,15}) \(")
 _LAYOUTS = {
@@ -61,13 +61,8 @@ _LAYOUTS = {
     "parity-first": "4", "parity-last": "5",
     "left-symmetric-6": "18", "left-asymmetric-6": "16", "right-symmetric-6": "19", "right-asymmetric-6": "17",
 }  # fmt: skip
-_STATES = {
-    "active sync": "in_sync",
-    "spare": "spare",
-    "faulty": "faulty",
-    "spare rebuilding": "spare",
-    "journal": "journal",
-}
+# Beside them stand flags: "active sync set-A failfast", "failfast spare rebuilding".
+_STATES = {"active": "in_sync", "faulty": "faulty", "spare": "spare", "journal": "journal"}
 _ARRAY_STATES = ("inactive", "clean", "active")
 RUNNING = ("resyncing", "recovering", "checking", "reshaping")
 ACTIONS = dict(zip(RUNNING, ("resync", "recover", "check", "reshape"), strict=True))
@@ -85,13 +80,14 @@ def read_detail(lines: list[str]) -> Iterator[Fact]:
             fields.setdefault(match[1], match[2].strip())
         elif match := _ROW.fullmatch(line):
             _number, major, minor, slot, said, path = match.groups()
-            if path is None or said == "removed":
+            words = (said or "").split()
+            if path is None or "removed" in words:
                 continue
             member = of_path(path)
             members.append(member)
-            state = _STATES.get(said.partition(" write")[0].strip(), "")
-            states = ",".join(filter(None, (state, "write_mostly" * ("writemostly" in said))))
-            in_slot = slot.isdecimal() and state in ("in_sync", "spare") and said != "spare"
+            state = next((state for word, state in _STATES.items() if word in words), "")
+            states = ",".join(filter(None, (state, "write_mostly" * ("writemostly" in words))))
+            in_slot = slot.isdecimal() and (state == "in_sync" or "rebuilding" in words)
             yield Fact(member, "is", f"{major}:{minor}")
             yield Fact(ref, "on", member)
             place = f"md/dev-{member.replace('/', '!')}"

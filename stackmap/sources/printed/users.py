@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from stackmap.model.units import KIB, SECTOR
-from stackmap.sources.mountinfo import unescape
+from stackmap.sources import mountinfo
 from stackmap.sources.printed.columns import tree_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, of_path
 
@@ -34,13 +34,25 @@ _FINDMNT_ROW = re.compile(r"[\s│├└─|`-]*(/\S*)\s+(/dev/\S+)\s+([a-z][\w.
 _FINDMNT_DF = re.compile(r"\s*(/dev/\S+)\s+([a-z]\w*)\s.*\s(/\S*)\s*")
 
 
+# id parent major:minor root point flags … - type source options
+MOUNTINFO_ROW = re.compile(r"\s*\d+ \d+ \d+:\d+ /\S* /\S* \S+ .*- [a-z][\w.]* \S+ \S+")
+
+
+def read_mountinfo(lines: list[str]) -> Iterator[Fact]:
+    """Yield the mounts and the numbers of ``/proc/self/mountinfo``."""
+    for mount in mountinfo.parse("\n".join(lines)):
+        yield from _mount(mount.source, mount.point, mount.kind, mount.flags)
+        if mount.source.startswith("/dev/") and not mount.number.startswith("0:"):
+            yield Fact(of_path(mount.source), "is", mount.number)
+
+
 def read_mounted(lines: list[str]) -> Iterator[Fact]:
     """Yield the mounts of ``mount`` and of /proc/mounts."""
     for line in lines:
         if match := MOUNTED.match(line):
             yield from _mount(match[1], match[2], match[3], match[4] or "rw")
         elif match := MOUNTS_ROW.match(line):
-            yield from _mount(match[1], unescape(match[2]), match[3], match[4])
+            yield from _mount(match[1], mountinfo.unescape(match[2]), match[3], match[4])
 
 
 def read_df(lines: list[str]) -> Iterator[Fact]:
@@ -85,7 +97,7 @@ def read_blkid(lines: list[str]) -> Iterator[Fact]:
 
 
 SWAPS = re.compile(
-    r"\s*Filename\s+Type\s+Size\s+Used\s+Priority|\s*NAME\s+TYPE\s+SIZE\s+USED\s+PRIO"
+    r"\s*Filename\s+Type\s+Size\s+Used\s+Priority|\s*NAME\s+TYPE\s+SIZE\s+USED\s+PRIO\b.*"
 )
 
 
