@@ -86,13 +86,14 @@ def test_names_of_proc_are_enough_for_devices(machine, report):
     partitions = {d.name for d in whole if d.kind is Kind.PARTITION and not d.dm_name}
     expected = {edge for edge in edges(whole) if edge[0] in partitions}
     assert expected == {edge for edge in edges(found) if edge[0] in partitions}
-    unplaced = [device.name for device in found if device.name.startswith("dm-")]
+    # mountinfo has the names of those that are mounted
+    unplaced = [device.title for device in found if device.name.startswith("dm-")]
     (sentence,) = [text for text in found.unknown if "devices below" in text] or [""]
     assert all(name in sentence for name in unplaced)
 
 
 def test_counters_alone_show_devices_without_sizes(machine, report):
-    """Unknown sizes are null and "-", never 0 B; no device with I/O is dropped."""
+    """Unknown sizes are null and "-", never 0 B; no device with I/O is dropped. mdstat has the sizes of arrays."""
     _, whole = machine
     for name in ("sys", "sos_commands"):
         shutil.rmtree(report / name)
@@ -102,10 +103,10 @@ def test_counters_alone_show_devices_without_sizes(machine, report):
 
     counted = {line.split()[2] for line in (report / "proc/diskstats").read_text().splitlines()}
     assert counted & set(whole.devices) <= set(found)
-    assert set(found.values()) == {None}
+    assert {size for name, size in found.items() if not name.startswith("md")} == {None}
     text = CliRunner().invoke(stackmap, ["--from", str(report), "tree"])
     assert "0 B" not in text.output
-    assert "not known: size of every device" in text.output
+    assert "not known: size of " in text.output
 
 
 def test_the_stacks_of_a_report_whose_slow_plugins_were_ended(machine, report):
@@ -248,3 +249,66 @@ def test_files_padded_with_nuls(machine, tmp_path, request):
         assert edges(found) == edges(whole)
         assert [d.size for d in found] == [d.size for d in whole]
         assert any("padded with NULs" in line for line in said)
+
+
+LSBLK_BCACHE = """\
+NAME        MAJ:MIN RM  SIZE RO TYPE MOUNTPOINT
+vda         252:0    0  300G  0 disk
+`-vda2      252:2    0  300G  0 part /
+vdb         252:16   0  100G  0 disk
+|-bcache0   251:0    0  100G  0 disk
+| `-crypt-a 253:2    0  100G  0 crypt /srv
+`-bcache1   251:128  0  100G  0 disk
+vdc         252:32   0  100G  0 disk
+`-bcache1   251:128  0  100G  0 disk
+vdd         252:48   0  100G  0 disk
+`-bcache0   251:0    0  100G  0 disk
+"""
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["sos_commands/block/lsblk", "insights_commands/lsblk", "data/insights_commands/lsblk"],
+)
+def test_a_report_without_sysfs_and_lists_is_read_by_its_outputs(tmp_path, place):
+    """The cache is what both share; partitions, sizes and mounts are those of lsblk."""
+    write(tmp_path, f"/{place}", LSBLK_BCACHE)
+    found = read(tmp_path)
+    assert edges(found) == {
+        ("vda2", "vda", "data"),
+        ("bcache0", "vdb", "cache"), ("bcache0", "vdd", "origin"),
+        ("bcache1", "vdb", "cache"), ("bcache1", "vdc", "origin"),
+        ("dm-2", "bcache0", "data"),
+    }  # fmt: skip
+    assert found["dm-2"].mounts == ("/srv",)
+    assert found["vda2"].mounts == ("/",)
+    assert 0.9 < found["vda"].size / (300 << 30) < 1.1
+
+
+def test_sysfs_and_outputs_are_merged_and_sysfs_counts(tmp_path):
+    """Today's sos has no partitions and no sizes in sysfs."""
+    write(tmp_path, "/sys/block/vda/queue/rotational", "0\n")
+    write(
+        tmp_path,
+        "/sos_commands/block/lsblk_-O_-P",
+        'ALIGNMENT="0" KNAME="vda" MAJ:MIN="252:0" NAME="vda" ROTA="1" SIZE="40G" TYPE="disk"\n'
+        'ALIGNMENT="0" KNAME="vda1" MAJ:MIN="252:1" NAME="vda1" PKNAME="vda" SIZE="39G" TYPE="part" MOUNTPOINT="/"\n',
+    )
+    found = read(tmp_path)
+    assert edges(found) == {("vda1", "vda", "data")}
+    assert found["vda"].size == 40 << 30
+    assert found["vda"].queue.rotational is False
+
+
+def test_an_archive_of_outputs_alone_is_read(tmp_path):
+    write(tmp_path / "case-1", "/outputs/lsblk.txt", LSBLK_BCACHE)
+    write(tmp_path / "case-1", "/sos_commands/block/blkid", '/dev/vda2: UUID="1-2" TYPE="ext4"\n')
+    archive = shutil.make_archive(str(tmp_path / "case"), "gztar", tmp_path, "case-1")
+    assert ("bcache1", "vdc", "origin") in edges(read(archive))
+
+
+def test_a_json_that_was_cut_does_not_take_the_next_output(tmp_path):
+    write(tmp_path, "/sos_commands/lvm2/lvs_--reportformat_json", '{"report": [\n')
+    write(tmp_path, "/sos_commands/multipath/zz", "")
+    write(tmp_path, "/sos_commands/block/lsblk", LSBLK_BCACHE)
+    assert ("vda2", "vda", "data") in edges(read(tmp_path))

@@ -107,11 +107,20 @@ def _bcache(scan: Scan, block: Block) -> Discovered:
     )
     backing = sysfs.kernel_name(sysfs.attribute(scan.host, f"{path}/backing_dev_name"))
     below = sysfs.slaves(scan.host, block)
+    backing = below[0] if len(below) == 1 else backing or _unshared(scan, block, below)
+    other = Role.CACHE if backing else Role.DATA
     edges = tuple(
-        Edge(block.name, name, Role.ORIGIN if name == backing or len(below) == 1 else Role.CACHE)
-        for name in below
+        Edge(block.name, name, Role.ORIGIN if name == backing else other) for name in below
     )
     return Discovered(base_device(scan, block, Kind.BCACHE)._replace(facts=facts), edges)
+
+
+def _unshared(scan: Scan, block: Block, below: list[str]) -> str:
+    """Return the only device *below* that no other bcache uses, "" if it is not one: caches may be shared, disks not."""
+    others = [b for b in scan.blocks.values() if "bcache" in b.entries and b.name != block.name]
+    shared = {name for other in others for name in sysfs.slaves(scan.host, other)}
+    unshared = [name for name in below if name not in shared]
+    return unshared[0] if len(unshared) == 1 else ""
 
 
 def _known(**facts: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 Trees with only a part of sysfs, as tools and people copy it; a sosreport has no sizes, numbers or ``slaves/``.
 
 Names and numbers come from ``/proc/partitions`` and ``/proc/diskstats``, sizes from the former,
-and what lies below a device from the tree that ``lsblk`` printed. Without these two, as where sos
+and what lies below a device from the outputs of commands (``report_texts``). Without these, as where sos
 ended a slow plugin, device-mapper and md name the devices of their stacks.
 """
 
@@ -22,6 +22,7 @@ from stackmap.sources import (
     dm_commands,
     mdstat,
 )
+from stackmap.sources.printed.facts import is_kernel_name
 from stackmap.sources.sysfs import DM_ENTRIES, ROOT, Block, attribute
 
 # Entries of a device's directory that tell its kind, by name.
@@ -34,11 +35,14 @@ _KINDS = (
 # Devices that exist without a medium; most machines have some.
 _OFTEN_EMPTY = re.compile(r"(?:loop|nbd|ram|zram)\d+")
 _NUMBER = re.compile(r"\d{1,4}:\d{1,7}")
-LSBLK = "/cmd/lsblk.txt"
 
 
-def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
-    """Return *blocks* and the devices that only /proc lists, with the facts of other files."""
+def completed(host: Host, blocks: Iterable[Block], own: AbstractSet[str]) -> list[Block]:
+    """
+    Return *blocks* and the devices that only /proc lists, with the facts of other files.
+
+    *own*: the names that sysfs itself has; the outputs of commands may have others.
+    """
     in_sysfs = {block.name: block for block in blocks}
     listed = device_lists.parse_partitions(attribute(host, device_lists.PARTITIONS))
     counted = dict(_counted(host))
@@ -46,26 +50,26 @@ def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
     numbers |= {name: number for name, (number, _) in listed.items()}
     in_proc = frozenset(numbers)
     numbers = numbers or _told_by_stacks(host, in_sysfs.values())
-    names = {number: name for name, number in numbers.items()}
-    drawn = device_lists.parse_lsblk(attribute(host, LSBLK))
     known = numbers.keys() | in_sysfs
+    has_mapped = any(name.startswith("dm-") for name in known)
+
+    def is_alias(name: str) -> bool:
+        return has_mapped and not is_kernel_name(name)
+
     found = []
     for name in dict.fromkeys([*in_sysfs, *numbers]):
         block = in_sysfs.get(name) or _block(name, known)
-        if in_proc and name not in in_proc and not block.entries:
-            continue  # it went away while it was read
+        if name not in own and (name not in in_proc if in_proc else is_alias(name)):
+            continue  # it went away while it was read, or is another name of a mapped device
         _, size = listed.get(name, ("", None))
         if size is None and _OFTEN_EMPTY.fullmatch(name):
             size = 0 if listed or not counted.get(name, ("", False))[1] else None
         number = block.number or numbers.get(name, "")
-        said = drawn.get(number, device_lists.Listed("", ()))
         found.append(
             block._replace(
                 number=number,
                 entries=block.entries | _entries(name),
                 listed_size=size,
-                listed_below=tuple(names[below] for below in said.below if below in names),
-                listed_name=said.name,
             )
         )
     return found

@@ -111,17 +111,20 @@ def scan_host(
     listed = sysfs.read(host, numbers, known)
     printed = any(sysfs.PRINTED in block.entries for block in listed)
     partial = printed or _is_partial(listed)
+    refused: list[str] = []
     if partial and not printed:
-        from stackmap.discover.partial_tree import completed  # few hosts are partial trees
+        from stackmap.discover import partial_tree, report_texts  # few hosts are partial trees
 
-        listed = completed(host, listed)
+        own = frozenset(block.name for block in listed if block.entries)
+        host, contradictions = report_texts.with_outputs(host)
+        refused += contradictions
+        listed = partial_tree.completed(host, sysfs.read(host, numbers), own)
     blocks = {
         block.name: block
         for block in listed
         if block is known.get(block.path) or _is_there(host, block)
     }
     mapped = dm.read(host, blocks.values(), known_mapped)
-    refused: list[str] = []
     tables = _ask(dm.read_tables, host, refused) if mapped else {}
     lines = (line for lines in (tables or {}).values() for line in lines)
     # Only if a target's status has more than its table.

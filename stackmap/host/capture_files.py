@@ -31,6 +31,11 @@ MAX_NUMBERED_FRAMES = 100_000  # a day of seconds
 UNFINISHED = MANIFEST + ".new"
 
 COMMANDS = "/sos_commands"
+REPORTS = (
+    COMMANDS,
+    "/insights_commands",
+    "/data/insights_commands",
+)  # have the outputs of commands
 BLOCK = f"{COMMANDS}/block"
 UDEVADM = "udevadm_info_.dev."
 
@@ -39,7 +44,6 @@ PLACES = {
     "/cmd/dmsetup-table.txt": f"{COMMANDS}/devicemapper/dmsetup_table",
     "/cmd/dmsetup-status.txt": f"{COMMANDS}/devicemapper/dmsetup_status",
     "/cmd/dmsetup-info.txt": f"{COMMANDS}/devicemapper/dmsetup_info_-c",
-    "/cmd/lsblk.txt": f"{BLOCK}/lsblk",
     "/proc/version": f"{COMMANDS}/kernel/uname_-a",  # the release is the third word of both
     "/proc/sys/kernel/hostname": f"{COMMANDS}/host/hostname",
 }
@@ -58,7 +62,8 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
             raise CaptureError(
                 f"{path}: empty: the recording ended before its first sample"
             ) from None
-        if _has(tree.names, "/sys/block") or any(_has(tree.read, path) for path in LISTS):
+        lists = _has(tree.names, "/sys/block") or any(_has(tree.read, path) for path in LISTS)
+        if lists or any(_has(tree.names, folder) for folder in REPORTS):
             return {}
         raise CaptureError(
             f"{path}: not a capture: no capture.json, sys/block, proc/diskstats or proc/partitions in it; {WHAT_A_CAPTURE_IS}"

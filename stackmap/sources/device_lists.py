@@ -1,13 +1,9 @@
 """
-Lists of block devices beside sysfs: ``/proc/partitions``, lsblk's tree, and the numbers that names imply.
+Block devices beside sysfs: ``/proc/partitions``, and the numbers that names imply.
 
 ``/proc/partitions`` has the numbers and sizes of all devices in one read, ``major minor blocks name``;
 the blocks are rounded down to 1 KiB, so sizes come from sysfs where it has them. Empty and hidden devices
 are not listed.
-
-A sosreport has the tree that ``lsblk`` prints, in ASCII or in line drawing, where it lacks ``slaves/``. A
-name stands two characters right of that of the device below it; names are for people, so the column
-MAJ:MIN counts.
 
 The numbers of SCSI disks and md arrays follow from their names: drivers/scsi/sd.c, ``sd_format_disk_name``
 and ``device_add_disk``; drivers/md/md.c, ``md_alloc``.
@@ -16,7 +12,6 @@ and ``device_add_disk``; drivers/md/md.c, ``md_alloc``.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from stackmap.errors import InputError
 from stackmap.host import Host
@@ -110,35 +105,3 @@ def number_of(name: str) -> str:
     index -= 1
     major = SCSI_MAJORS[(index & 0xF0) >> 4]
     return f"{major}:{(index & 0xFFF00) | (index & 0xF) << 4 | int(match[2] or 0)}"
-
-
-# What stands before a name: "|-", "│ └─", "  `-".
-_LSBLK_LINE = r"([|`\-\s│├└─]*)(\S.*?)\s+(\d{1,7}:\d{1,7})\s"
-LSBLK_INDENT = 2
-
-
-class Listed(NamedTuple):
-    """A device: its ``name``, of device-mapper or the kernel, and the numbers of those ``below`` it."""
-
-    name: str
-    below: tuple[str, ...]
-
-
-def parse_lsblk(text: str) -> dict[str, Listed]:
-    r"""
-    Return the devices by number.
-
-    >>> parse_lsblk("sda       8:0    0  1G  0 disk\n`-sda1    8:1    0  1G  0 part /")["8:1"]
-    Listed(name='sda1', below=('8:0',))
-    """
-    found: dict[str, Listed] = {}
-    way: list[str] = []
-    for line in text.splitlines():
-        if match := re.match(_LSBLK_LINE, line):
-            depth, name, number = len(match[1]) // LSBLK_INDENT, match[2], match[3]
-            del way[depth:]
-            below = way[-1:] if len(way) == depth else []
-            known = found.get(number, Listed(name, ()))
-            found[number] = Listed(name, tuple(dict.fromkeys([*known.below, *below])))
-            way.append(number)
-    return found

@@ -142,7 +142,7 @@ def _from_sysfs(host: Host, block: Block) -> DmInfo:
     name, uuid = attribute(host, f"{path}/name"), attribute(host, f"{path}/uuid")
     if not name:  # a partial tree
         said = sysfs.udev_properties(host, block.number)
-        name, uuid = said.get("DM_NAME", block.listed_name), said.get("DM_UUID", "")
+        name, uuid = said.get("DM_NAME", ""), said.get("DM_UUID", "")
     return DmInfo(
         name=name,
         uuid=uuid,

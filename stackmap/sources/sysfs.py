@@ -50,8 +50,8 @@ class Block(NamedTuple):
     A block device as sysfs shows it.
 
     ``path``: its directory; ``entries``: the names in it. ``diskseq``: "" if not
-    read. ``disk``: the disk of a partition, "" for all else. ``listed_size`` (bytes), ``listed_below``
-    and ``listed_name`` (device-mapper's): from other files where sysfs is incomplete; see ``partial_tree``.
+    read. ``disk``: the disk of a partition, "" for all else. ``listed_size`` (bytes): from another
+    file where sysfs is incomplete; see ``partial_tree``.
     """
 
     name: str
@@ -61,8 +61,6 @@ class Block(NamedTuple):
     diskseq: str = ""
     disk: str = ""
     listed_size: int | None = None
-    listed_below: tuple[str, ...] = ()
-    listed_name: str = ""
 
 
 NO_BLOCKS: Mapping[str, Block] = {}
@@ -160,7 +158,7 @@ def parse_int(text: str) -> int | None:
 def slaves(host: Host, block: Block) -> list[str]:
     """Return the kernel names of the devices below *block*."""
     names = list_names(host, f"{block.path}/slaves") if "slaves" in block.entries else []
-    return [kernel_name(name) for name in names] or list(block.listed_below)
+    return [kernel_name(name) for name in names]
 
 
 def queue(host: Host, block: Block, names: Collection[str]) -> Queue:

@@ -122,13 +122,13 @@ class Reader:
         if found is not None:
             goes_on = current is not None and found.rows and current.format.name == found.name
             if not goes_on:
-                self._end()
+                self.end()
                 self._parts.append(Part(found, [], self._host))
             self._keep(line)
         elif current is not None:
             prompt = PROMPT.match(line)
             if prompt or _END.match(line):
-                self._end()
+                self.end()
             else:
                 self._keep(line)
         if found is None and (said := PROMPT.match(line) or _BANNER.match(line)) and said["host"]:
@@ -144,8 +144,9 @@ class Reader:
         self._room[is_json] -= len(line) + 1
         return self._room[is_json] >= 0
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """End the last part: no further line belongs to it."""
+        self._json, self._depth = [], 0
         if self._parts and self._parts[-1].lines:
             self._parts.append(Part(LSBLK, [], self._host))
 
@@ -171,10 +172,10 @@ class Reader:
             text = "\n".join(self._json)
             for key, name, read in JSON_FORMATS:
                 if key in text[:400]:
-                    self._end()
+                    self.end()
                     whole = Format(name, "", lambda lines, read=read: read(lines[0]))  # type: ignore[misc]  # a default binds it
                     self._parts.append(Part(whole, [text], self._host))
-                    self._end()
+                    self.end()
                     break
             self._json, self._depth = [], 0
 
