@@ -122,6 +122,37 @@ def test_a_machine_without_such_targets_is_not_asked():
     assert all(each.readings == () for each in found)
 
 
+class Failing(Machine):
+    """A SCSI disk: two commands time out between the seconds 15 and 25, and nothing else."""
+
+    counts = "/sys/block/sda/device/iotmo_cnt"
+
+    def __init__(self):
+        super().__init__()
+        self.add_volume(0, "vg/lv")
+        self.files = {**self.files, self.counts: "0x1\n"}
+
+    def ticks(self, interval, count):
+        for tick, time in enumerate(super().ticks(interval, count)):
+            self.files = {**self.files, self.counts: "0x3\n" if tick >= 17 else "0x1\n"}
+            yield time
+
+
+def test_errors_during_a_measurement_are_an_event(tmp_path):
+    """Live, and the same in a replay; also where intervals are summed."""
+    with RecordingHost(Failing(), str(tmp_path / "c")) as host:
+        live = intervals(host, 40)
+    told = ("sda: 2 command timeouts (now 3)",)
+    assert [each.events for each in live if each.events] == [told]
+    assert [each.events for each in replayed(tmp_path / "c") if each.events] == [told]
+
+    source = CaptureSource(CapturedHost(str(tmp_path / "c")))
+    summed = [interval for _, interval in source.ends()]
+    assert [each.events for each in summed if each.events] == [told]
+    grown = status_changes(readings_of(summed))["sda"].grown
+    assert grown == {"timeouts": 2}
+
+
 def test_the_part_of_a_recording_has_its_own_rates(tmp_path):
     with RecordingHost(Cached(), str(tmp_path / "c")) as host:
         intervals(host, 60)

@@ -13,9 +13,10 @@ from stackmap.discover import device_mapper, disks
 from stackmap.discover.scan import Discovered, Scan, scan_host
 from stackmap.discover.uses import device_uses
 from stackmap.host import Host
-from stackmap.model.device import Device, Use
+from stackmap.model.device import NO_COUNTS, Counts, Device, Use
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Edge, Topology
+from stackmap.sources import error_counts
 from stackmap.sources.sysfs import Block, attribute
 
 # No device is below itself, and no stack is deeper: the kernel has no such stacks, but a damaged or hostile
@@ -61,9 +62,13 @@ def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
     """Return the parts of the topology of the devices *found*."""
     member_states = {name: state for each in found for name, state in each.states.items()}
     users = device_uses(scan, found)
+    counts = _error_counts(scan, found)
     devices = [
         _joined(
-            each.device, member_states.get(each.device.name, ""), users.get(each.device.name, ())
+            each.device,
+            member_states.get(each.device.name, ""),
+            users.get(each.device.name, ()),
+            counts.get(each.device.name, NO_COUNTS),
         )
         for each in found
     ]
@@ -112,8 +117,20 @@ def _unknown_sizes(found: Collection[Discovered]) -> Iterator[str]:
         yield f"size of {which}: not in the input"
 
 
-def _joined(device: Device, member_states: str, users: tuple[Use, ...]) -> Device:
-    """Return *device* with its state as a member and its users, as learned elsewhere."""
+def _error_counts(scan: Scan, found: Collection[Discovered]) -> Mapping[str, Counts]:
+    """Return the counts of errors that sysfs and the devices above have, by device."""
+    edges = [edge for each in found for edge in each.edges]
+    files = tuple(error_counts.files(scan.host, (each.device for each in found), edges))
+    counts = dict(error_counts.parse(files, error_counts.read(scan.host, files)))
+    for name, more in (pair for each in found for pair in each.counts.items()):
+        counts[name] = {**counts.get(name, NO_COUNTS), **more}
+    return counts
+
+
+def _joined(device: Device, member_states: str, users: tuple[Use, ...], counts: Counts) -> Device:
+    """Return *device* with its state as a member, its users and its errors, as learned elsewhere."""
+    if counts:
+        device = device._replace(counts={**device.counts, **counts})
     if users:
         device = device._replace(uses=users)
     if member_states and device.state in (None, "active"):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
+from stackmap.model.error_counts import PATH_FAILURES
 from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
@@ -215,7 +216,11 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         for below in reader.below(segment)
     )
     doubts = (NOTHING_BELOW,) * unnamed + (SLAVES,) * bool(left_out)
-    return Discovered(device, (*edges, *left_out), _states(edges, status, scan.names), doubts)
+    states = _states(edges, status, scan.names)
+    counts = {
+        scan.names[n]: {PATH_FAILURES: k} for n, k in status.failures.items() if n in scan.names
+    }
+    return Discovered(device, (*edges, *left_out), states, doubts, counts)
 
 
 def _left_out(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.model.device import NO_QUEUE, NO_TEXTS, Device, Kind, Queue
+from stackmap.model.device import NO_QUEUE, NO_TEXTS, Counts, Device, Kind, Queue
 from stackmap.model.topology import Edge
 from stackmap.sources import device_lists, dm, sysfs
 from stackmap.sources.dm import NO_MAPPED, MappedDevice, Segments
@@ -23,6 +23,7 @@ from stackmap.sources.sysfs import NO_BLOCKS, Block
 
 DEV = "/dev/"
 _NVME_PATH = r"(nvme[0-9]+)c[0-9]+(n[0-9]+)"
+NO_COUNTS_BELOW: Mapping[str, Counts] = {}
 KEPT_EMPTY = frozenset({"dm", "md"})  # kept at size 0: no table loaded, array not running
 
 
@@ -165,7 +166,7 @@ def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Se
 
 class Discovered(NamedTuple):
     """
-    A device, the edges down from it, and the states it reports for devices below.
+    A device, the edges down from it, and the states and counts it reports for devices below.
 
     ``uncertainties``: sentences with ``{devices}`` for what had to be inferred or
     is unknown; ``device_mapper.unknown`` joins the devices that share one.
@@ -175,6 +176,7 @@ class Discovered(NamedTuple):
     edges: tuple[Edge, ...] = ()
     states: Mapping[str, str] = NO_TEXTS
     uncertainties: tuple[str, ...] = ()
+    counts: Mapping[str, Counts] = NO_COUNTS_BELOW
 
 
 def base_device(

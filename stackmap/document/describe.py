@@ -6,6 +6,7 @@ adjacent ones share a row. Sub-LVs of one role share a row, and so do the
 devices below them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, zip_longest
@@ -15,6 +16,7 @@ from stackmap.document.wording import size
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import target_of
+from stackmap.model.error_counts import error_words, errors
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology, natural_key
 
@@ -252,13 +254,15 @@ def what(device: Device) -> str:
 
 
 def states(devices: Sequence[Device]) -> str:
-    """Return the state of one device, or the problems of several."""
+    """Return the state and the errors of one device, or the problems of several."""
     if len(devices) == 1:
-        return devices[0].state or "-"
+        return ", ".join((devices[0].state or "-", *error_words(devices[0].counts)))
     problems = [device.state for device in devices if device.state not in FINE]
-    if problems:
-        return ", ".join(f"{problems.count(state)} {state}" for state in dict.fromkeys(problems))
-    return devices[0].state or "-"
+    total: Counter[str] = Counter()
+    for device in devices:
+        total.update(errors(device.counts))
+    found = [f"{problems.count(state)} {state}" for state in dict.fromkeys(problems)]
+    return ", ".join((*(found or [devices[0].state or "-"]), *error_words(total)))
 
 
 def users(device: Device) -> str:

@@ -112,6 +112,7 @@ OPERANDS: Mapping[str, type[Word]] = {
     "wanted": Number,
     "capture": FilePath,
     "below": BlockDevicePath,
+    "array": KernelName,
 }
 BACKTICK = r"\x60"  # for "`", which ends a command in a sentence
 PLACE = re.compile(r"\{(\w+)\}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.ledger.layers import carries_data
 from stackmap.model.device import Counts, Device, RaidThread, Role, StatusReading, TargetStatus
+from stackmap.model.error_counts import ERROR_COUNTS
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Topology
 
@@ -90,7 +91,15 @@ def write_mostly(topology: Topology, device: Device) -> set[str]:
 
 # Counts that only go up while a table is loaded; the others are amounts that go up and down.
 COUNTERS = frozenset(
-    ("read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions")
+    (
+        "read_hits",
+        "read_misses",
+        "write_hits",
+        "write_misses",
+        "demotions",
+        "promotions",
+        *ERROR_COUNTS,
+    )
 )
 
 

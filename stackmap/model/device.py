@@ -28,7 +28,7 @@ class TargetStatus(NamedTuple):
     cache ``used``, ``total``, ``dirty``, ``metadata_used``, ``metadata_total``, and since its table
     was loaded ``read_hits``, ``read_misses``, ``write_hits``, ``write_misses``, ``demotions``,
     ``promotions`` (requests and blocks); writecache ``total``, ``free``, ``writeback``; md
-    ``missing`` (members).
+    ``missing`` (members); and the keys of ``ERROR_COUNTS``.
     """
 
     identity: str

@@ -94,7 +94,7 @@ DM_TARGETS = {
         DmTarget("crypt", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
         DmTarget("inlinecrypt", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
         DmTarget("default-key", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
-        DmTarget("multipath", ("multipath", ", {paths} paths"), Kind.MULTIPATH, passes_on=True, merges=True),
+        DmTarget("multipath", ("multipath", ", {paths} paths"), Kind.MULTIPATH, passes_on=True, merges=True, polled=True),
         DmTarget("delay", ("delay", " {delay}"), passes_on=True),
         DmTarget("flakey", ("flakey",), passes_on=True),
         DmTarget("dust", ("dust",), passes_on=True),
@@ -155,6 +155,7 @@ DM_TARGETS = {
             ("integrity",),
             extra="integrity",
             expected=Expected((0.0, None), (1.0, 2.2), "the journal writes it twice, a bitmap 1.2 times"),
+            polled=True,
         ),
         DmTarget(
             "verity",

@@ -13,6 +13,7 @@ from stackmap.document import describe
 from stackmap.document.describe import WRITE_MOSTLY, Row, kernel, listed
 from stackmap.document.wording import UNKNOWN, size
 from stackmap.model.device import Device, Role
+from stackmap.model.error_counts import ERROR_COUNTS, errors
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 
@@ -123,6 +124,7 @@ COLUMNS = {column.name: column for column in (
     Column("SIZE", "size", lambda d: _bytes(d.size), right=True, unknown=UNKNOWN),
     Column("WHAT", "layout, target or model", describe.what, what, again=True),
     Column("STATE", "active, or the problem or work in progress", lambda d: d.state, lambda row: describe.states(row.devices)),
+    Column("ERRORS", "errors that the kernel counted", lambda d: tuple(ERROR_COUNTS[key].words(n) for key, n in errors(d.counts).items() if n)),
     Column("USED-BY", "mount points and other users", lambda d: tuple(use.name for use in d.uses), lambda row: describe.users(row.device)),
     Column("KIND", "disk, volume, member, array …", lambda d: str(d.kind)),
     Column("TARGET", "device-mapper target", lambda d: d.target or None),

@@ -9,6 +9,7 @@ from stackmap.document.describe import WRITE_MOSTLY
 from stackmap.document.interval import end_time
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
+from stackmap.model.error_counts import errors
 from stackmap.model.load import METRICS, Load
 from stackmap.model.raid import Layout
 from stackmap.model.reason import code_of
@@ -103,6 +104,7 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         "layout": layout_json(device.layout),
         "state": state,
         "progress": progress,
+        "errors": errors(device.counts),
         "mounts": list(device.mounts),
         "uses": [{"how": u.kind, "who": u.name, "source": u.source} for u in device.uses],
         "below": [

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE, RAID_LEVELS
 from stackmap.model.topology import Topology
-from stackmap.rules import alignment, cache, copy_on_write, request_sizes, state
+from stackmap.rules import alignment, cache, copy_on_write, errors, request_sizes, state
 from stackmap.rules.alignment import Boundaries, boundaries
 from stackmap.rules.context import Context
 from stackmap.rules.rule import (
@@ -332,6 +332,7 @@ def recorded_key(context: Context, _: Limits) -> Found:
 STATE: tuple[Rule, ...] = (
     state.broken,
     state.metadata_read_only,
+    *errors.ERRORS,
     copy_on_write.thin_pool_data,
     copy_on_write.thin_pool_metadata,
     copy_on_write.snapshot_space,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from stackmap.errors import InputError
 from stackmap.model.device import Device, StatusReading
+from stackmap.model.error_counts import grown_errors
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import diskstats
@@ -102,6 +103,23 @@ def unsampled_events(
             yield f"{name} went away"
 
 
+def error_events(
+    before: StatusReading | None, now: StatusReading | None, topology: Topology
+) -> tuple[str, ...]:
+    """Return the errors that devices of *topology* counted between two readings, one sentence per device."""
+    if before is None or now is None or before is now:
+        return ()
+    found = []
+    for name, status in now.targets.items():
+        was = before.targets.get(name)
+        if was is None or was.counts == status.counts or was.identity != status.identity:
+            continue
+        grown = ", ".join(grown_errors(was.counts, status.counts))
+        if grown and name in topology:
+            found.append(f"{topology[name].title}: {grown}")
+    return tuple(found)
+
+
 def _device_events(was: Device, now: Device) -> Iterator[str]:
     if was.size != now.size:
         yield f"{now.title}: its size changed from {was.size} to {now.size} bytes"
@@ -169,9 +187,11 @@ def interval_between(
 
 
 def counted_on(earlier: Snapshot, later: Snapshot, devices: Container[str] | None = None) -> bool:
-    """Whether the same devices were there and all counters only went up; *devices*: those of these."""
-    return earlier.identities is later.identities is not None and diskstats.only_counted_up(
-        earlier.sample, later.sample, devices
+    """Whether the same devices were there, without events, and all counters only went up; *devices*: those of these."""
+    return (
+        earlier.identities is later.identities is not None
+        and not later.events
+        and diskstats.only_counted_up(earlier.sample, later.sample, devices)
     )
 
 

@@ -20,6 +20,7 @@ from stackmap.sampling.snapshots import (
     Identities,
     Snapshot,
     TopologyInterval,
+    error_events,
     identities,
     interval_between,
     topology_events,
@@ -82,6 +83,7 @@ class Watch:
         self._later_changes = NO_CHANGES  # uevents since it began
         self._sampled: frozenset[str] = frozenset()  # devices sampled since it began
         self._last_sample: Sample | None = None
+        self._errors: tuple[str, ...] = ()  # counted since the last snapshot
         self._adopt(surveyed(host, topology))
 
     @property
@@ -126,8 +128,10 @@ class Watch:
             snapshot = self._snapshot_before_survey(before, sample)
         else:
             snapshot = Snapshot(sample, self.topology, self._identities)
-        reading = self._readings.newest
-        return snapshot if reading is None else snapshot._replace(reading=reading)
+        reading, errors, self._errors = self._readings.newest, self._errors, ()
+        if reading is None:
+            return snapshot
+        return snapshot._replace(reading=reading, events=(*snapshot.events, *errors))
 
     def _start_survey_if_due(self, changes: UeventDelta, time: float, *, last: bool) -> None:
         """Start a survey, or the questions that run a command, if due; one at a time."""
@@ -164,7 +168,9 @@ class Watch:
         return None
 
     def _take_reading(self, polled: Polled, time: float) -> None:
+        before = self._readings.newest
         self._readings.take(self._current.to_poll, polled, time)
+        self._errors += error_events(before, self._readings.newest, self.topology)
 
     def _start_survey(self) -> None:
         take = partial(self._surveys.take, time=self._asked_at, changes=self._changes)

@@ -1,5 +1,5 @@
 """
-State to poll because the kernel sends no uevent for it: dm targets, md resyncs, mounts, md's threads.
+State to poll because the kernel sends no uevent for it: dm targets, md resyncs, mounts, md's threads, errors.
 
 Answers are kept as text and parsed when they change. A change of ``volume_state`` means that it is
 time to rediscover; progress is left out of it, and whether an array was written to.
@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from stackmap.host import Host
-from stackmap.model.device import Device, Kind, RaidThread, StatusReading, TargetStatus
+from stackmap.model.device import Counts, Device, Kind, RaidThread, StatusReading, TargetStatus
 from stackmap.model.dm_targets import DM_TARGETS
+from stackmap.model.error_counts import PATH_FAILURES
 from stackmap.model.raid import raid_state
 from stackmap.model.topology import Topology
-from stackmap.sources import dm, mountinfo
+from stackmap.sources import dm, error_counts, mountinfo
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
+from stackmap.sources.error_counts import ErrorFile
 from stackmap.sources.sysfs import ROOT, attribute, output, parse_int
 
 MD_ATTRIBUTES = ("sync_action", "degraded")
@@ -34,12 +36,13 @@ POLLED_TARGETS = frozenset(target.name for target in DM_TARGETS.values() if targ
 
 @dataclass(frozen=True)
 class Polled:
-    """The answers at one instant: ``dmsetup status``, the mounts, md's state, ``stat`` of its threads."""
+    """The answers at one instant: ``dmsetup status``, the mounts, md's state, ``stat`` of its threads, errors."""
 
     statuses: str
     mounts: str
     md_state: tuple[str, ...]
     stats: tuple[str, ...]
+    errors: tuple[str | None, ...] = ()
 
     @cached_property
     def volume_state(self) -> tuple[str, ...]:
@@ -49,11 +52,13 @@ class Polled:
 
 @dataclass(frozen=True)
 class PolledDevices:
-    """The devices whose state is polled: mapped devices, md arrays and md's threads."""
+    """The devices whose state is polled: mapped devices, md arrays and md's threads, and files with errors."""
 
     by_dm_name: Mapping[str, Device]
     arrays: tuple[Device, ...]
     threads: tuple[RaidThread, ...]
+    error_files: tuple[ErrorFile, ...] = ()
+    devices: Mapping[str, Device] = field(default_factory=dict)  # all, by kernel name
 
     @cached_property
     def _md_attributes(self) -> tuple[str, ...]:
@@ -63,23 +68,35 @@ class PolledDevices:
         """Return the sync action and the number of missing members of each md array."""
         return tuple(attribute(host, path) for path in self._md_attributes)
 
+    @cached_property
+    def _by_number(self) -> Mapping[str, Device]:
+        return {device.number: device for device in self.devices.values()}
+
     @property
     def have_figures(self) -> bool:
         """Whether a poll tells more than the mounts."""
-        return bool(self.by_dm_name or self.arrays)
+        return bool(self.by_dm_name or self.arrays or self.error_files)
 
     def poll(self, host: Host) -> Polled:
         """Ask; runs dmsetup only for targets with a status of their own."""
         md_state = self.md_state(host)
         statuses = output(host, *STATUS) if self.by_dm_name else ""
         mounts = attribute(host, mountinfo.PATH)
-        return Polled(statuses, mounts, md_state, read_stats(host, self.threads))
+        errors = error_counts.read(host, self.error_files)
+        return Polled(statuses, mounts, md_state, read_stats(host, self.threads), errors)
 
     def reading(self, polled: Polled, time: float) -> StatusReading:
         """Return the status of dm targets, arrays and threads that *polled* has, as of *time*."""
         targets = {**dict(self._targets(polled.statuses)), **dict(self._md_states(polled.md_state))}
+        for name, counts in error_counts.parse(self.error_files, polled.errors).items():
+            self._add(targets, name, counts)
         threads = dict(parse_stats(self.threads, polled.stats))
         return StatusReading(time, targets, threads)
+
+    def _add(self, targets: dict[str, TargetStatus], name: str, counts: Counts) -> None:
+        if name in self.devices:
+            status = targets.get(name) or self.devices[name].status._replace(counts={})
+            targets[name] = status._replace(counts={**status.counts, **counts})
 
     def _targets(self, statuses: str) -> Iterator[tuple[str, TargetStatus]]:
         for name, (segment, *more) in dm.parse_segments(statuses).items():
@@ -87,6 +104,12 @@ class PolledDevices:
             if device is not None and not more and segment.target in POLLED_TARGETS:
                 status = status_of(segment)
                 yield device.name, TargetStatus(device.identity, status.state, status.counts)
+                for number, failures in status.failures.items():
+                    if path := self._by_number.get(number):
+                        yield (
+                            path.name,
+                            TargetStatus(path.identity, path.state, {PATH_FAILURES: failures}),
+                        )
 
     def _md_states(self, state: tuple[str, ...]) -> Iterator[tuple[str, TargetStatus]]:
         for array, action, degraded in zip(self.arrays, state[::2], state[1::2], strict=True):
@@ -101,7 +124,9 @@ def polled_devices(host: Host, topology: Topology) -> PolledDevices:
     wanted = {d.dm_name: d for d in devices if d.dm_name and d.target in POLLED_TARGETS}
     arrays = tuple(d for d in devices if d.kind is Kind.ARRAY)
     raid = arrays or any(d.target == "raid" for d in devices)
-    return PolledDevices(wanted, arrays, find_threads(host) if raid else ())
+    threads = find_threads(host) if raid else ()
+    errors = error_counts.existing(host, error_counts.files(host, devices, topology.edges))
+    return PolledDevices(wanted, arrays, threads, errors, topology.devices)
 
 
 def _states(statuses: str) -> Iterator[str]:

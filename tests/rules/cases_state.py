@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.machine import mapped
 from tests.rules.rule_cases import case, least, most, turns
 from tests.rules.scripted import (
@@ -175,6 +177,97 @@ def counters_corrected(iostats=0):
         md("raid0", ("sda", "sdb"), queue__iostats=iostats),
         parts=[{"sda": Did(writes=100, write_ms=1), "sdb": Did(writes=100, write_ms=1)}],
     )
+
+
+# Errors that the kernel counted
+
+DISK, MEMBER = "/sys/block/sda/device", "/sys/block/md0/md/dev-sda"
+BTRFS = "/sys/fs/btrfs/11111111-2222-3333-4444-555555555555"
+STATS = (
+    "write_errs {io}\nread_errs {io}\nflush_errs 0\ncorruption_errs {wrong}\ngeneration_errs 0\n"
+)
+
+
+def _counts(path: str, text: str, *layers: Mapping[str, str], later: str | None = None) -> Scripted:
+    """A disk below *layers* whose file *path* has *text*, and *later* at the end."""
+    files = {path: text} if text else {}
+    changes = [{}, {path: later}] if later else ()
+    return Scripted(disks(), *layers, files, parts=[{"sda": Did(reads=10)}], changes=changes)
+
+
+@case("command-timeouts", {"count": "0x0"})
+def command_timeouts(count="0x2"):
+    """Two timeouts since the disk was attached."""
+    return _counts(f"{DISK}/iotmo_cnt", count)
+
+
+@case("failed-commands", {"later": "0x4"})
+def failed_commands(later="0x7"):
+    """Four commands failed before, as on every disk, and three during the measurement."""
+    return _counts(f"{DISK}/ioerr_cnt", "0x4", later=later)
+
+
+@case("slowed-link", {"limit": "6.0 Gbps"})
+def slowed_link(limit="1.5 Gbps"):
+    """A port of 6 Gbps whose link the kernel keeps at 1.5."""
+    port = "/sys/class/ata_link/link1"
+    link = {"/sys/block/sda": "-> ../devices/pci0/ata1/host0/target0:0:0/0:0:0:0/block/sda"}
+    most = {f"{port}/hw_sata_spd_limit": "6.0 Gbps"}
+    return _counts(f"{port}/sata_spd_limit", limit, link, most)
+
+
+@case("corrected-reads", {"count": "0"})
+def corrected_reads(count="8"):
+    """A member with 8 corrected sectors."""
+    return _counts(f"{MEMBER}/errors", count, md("raid1", ("sda", "sdb")))
+
+
+@case("bad-blocks", {"ranges": "\n"})
+def bad_blocks(ranges="4096 8\n8192 1\n"):
+    """Two ranges in the bad block list of a member."""
+    return _counts(f"{MEMBER}/bad_blocks", ranges, md("raid1", ("sda", "sdb")))
+
+
+@case("mismatches", {"count": "0"})
+def mismatches(count="128"):
+    """A RAID5 whose check found a chunk that differs."""
+    return Scripted(disks(), md("raid5", mismatch_cnt=count))
+
+
+@case("wrong-checksums", {"count": 0})
+def wrong_checksums(count=3):
+    """A dm-integrity device that read three damaged sectors."""
+    return Scripted(
+        disk("sda"), mapped(0, "safe", "CRYPT-INTEGRITY-safe", 65536, ("sda",)),
+        targets=["safe: 0 65536 integrity 8:0 0 4 J 1 internal_hash:crc32c"],
+        statuses=[f"safe: 0 65536 integrity {count} 65536 -\n"],
+    )  # fmt: skip
+
+
+@case("path-failures", {"count": 0})
+def path_failures(count=3):
+    """Two paths; one failed three times, and works again."""
+    return Scripted(
+        disks(("sda", "sdb")), mapped(0, "paths", "mpath-3600", 65536, ("sda", "sdb")),
+        targets=["paths: 0 65536 multipath 0 0 1 1 service-time 0 2 1 8:0 1 8:16 1"],
+        statuses=[f"paths: 0 65536 multipath 2 0 0 0 1 1 A 0 2 1 8:0 A 0 1 8:16 A {count} 1\n"],
+    )  # fmt: skip
+
+
+@case("btrfs-errors", {"io": 0})
+def btrfs_errors(io=2):
+    """A btrfs on one disk that could not be read."""
+    return _counts(f"{BTRFS}/devinfo/1/error_stats", STATS.format(io=io, wrong=0), _btrfs())
+
+
+@case("btrfs-corruptions", {"wrong": 0})
+def btrfs_corruptions(wrong=5):
+    """The same with wrong checksums."""
+    return _counts(f"{BTRFS}/devinfo/1/error_stats", STATS.format(io=0, wrong=wrong), _btrfs())
+
+
+def _btrfs() -> Mapping[str, str]:
+    return {f"{BTRFS}/devices/sda/size": "1"}
 
 
 # Setup

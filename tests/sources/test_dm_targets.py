@@ -228,6 +228,7 @@ def test_paths_have_states_of_their_own():
     told = parser("multipath").status(line)
     assert {"8:192": "failed", "8:208": "standby"} == told.paths
     assert {"paths": "1 of 2"} == told.facts
+    assert {"8:192": 3, "8:208": 0} == told.failures
 
 
 def test_members_have_states_of_their_own():

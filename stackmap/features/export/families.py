@@ -17,6 +17,7 @@ from stackmap.ledger.layers import layers
 from stackmap.ledger.sent import divides
 from stackmap.model import exported
 from stackmap.model.device import Device
+from stackmap.model.error_counts import errors
 from stackmap.model.interval import Counters
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
@@ -69,6 +70,7 @@ def families(host: Exported) -> list[Family]:
     groups = [
         *_stack_families(host.topology, host.stacks),
         *_state_families(host.topology),
+        _error_family(host.topology),
         _findings(host.findings),
         *_slow_families(host),
         *_topology_families(host.topology),
@@ -175,6 +177,18 @@ def _state_families(topology: Topology) -> Iterator[Family]:
                 if name in device.counts
             ),
         )
+
+
+def _error_family(topology: Topology) -> Family:
+    return _gauge(
+        "stackmap_device_errors",
+        "Errors of device that the kernel counted: see stackmap-tree(8).",
+        (
+            ({**_device(device), "error": key}, number)
+            for device in topology
+            for key, number in errors(device.counts).items()
+        ),
+    )
 
 
 def _device(device: Device) -> dict[str, str]:

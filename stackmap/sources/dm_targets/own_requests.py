@@ -77,11 +77,12 @@ def raid_status(status: Segment) -> DmStatus:
     action = rest[0] if rest else "idle"
     done, total = fraction(progress)
     failed = "D" in health or "-" in health
-    facts = {"mismatches": rest[1]} if len(rest) > 1 and rest[1] != "0" else {}
+    mismatches = rest[1] if len(rest) > 1 else ""
     return DmStatus(
         raid_state(failed=failed, action=action, progress=percent(done, total)),
         members=tuple(HEALTH_STATES.get(letter, "missing") for letter in health),
-        facts=facts,
+        facts={"mismatches": mismatches} if mismatches not in ("", "0") else {},
+        counts={"mismatched_sectors": int(mismatches)} if mismatches else {},
     )
 
 

@@ -103,9 +103,10 @@ def integrity_status(status: Segment) -> DmStatus:
     """``mismatches sectors recalculated``: the last is ``-`` or how many sectors have tags."""
     mismatches, provided, done = status.words[:3]
     facts = {"mismatches": mismatches} if mismatches != "0" else {}
+    counts = {"checksum_errors": int(mismatches)}
     if done == "-" or int(done) >= int(provided):
-        return DmStatus("active", facts=facts)
-    return DmStatus(f"recalculate {percent(int(done), int(provided))}", facts=facts)
+        return DmStatus("active", facts=facts, counts=counts)
+    return DmStatus(f"recalculate {percent(int(done), int(provided))}", facts=facts, counts=counts)
 
 
 def verity(segment: Segment) -> list[Below]:
@@ -187,11 +188,12 @@ def multipath_status(status: Segment) -> DmStatus:
         for group, paths in groups
         for number, alive, *_ in paths
     }
+    failures = {number: int(count) for _, paths in groups for number, _, count, *_ in paths}
     working = [state for state in states.values() if state != "failed"]
     facts = {"paths": f"{len(working)} of {len(states)}"}
     whole = len(working) == len(states)
     state = "failed" if not working else "active" if whole else "degraded"
-    return DmStatus(state, paths=states, facts=facts)
+    return DmStatus(state, paths=states, facts=facts, failures=failures)
 
 
 def _groups(

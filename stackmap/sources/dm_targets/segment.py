@@ -38,7 +38,8 @@ class DmStatus(NamedTuple):
 
     ``state``: "active", or what is wrong or running; None if the target reports
     none. ``members``: states of devices below in the table's order, "" if unknown.
-    ``paths``: states of devices below by number. ``counts``: see ``TargetStatus``.
+    ``paths``: states of devices below by number; ``failures``: how often each of them failed.
+    ``counts``: see ``TargetStatus``.
     """
 
     state: str | None = None
@@ -46,6 +47,7 @@ class DmStatus(NamedTuple):
     paths: Mapping[str, str] = NOTHING
     facts: Mapping[str, str] = NOTHING
     counts: Counts = NO_COUNTS
+    failures: Mapping[str, int] = NO_COUNTS
 
 
 def is_device(word: str) -> bool:
