@@ -321,3 +321,98 @@ def test_the_topology_of_the_text_comes_before_that_of_the_capture(ticket):
     done = CliRunner().invoke(stackmap, ["--from", capture, "tree", "--input", ticket])
     assert "vg-md/data" in done.stdout
     assert "vghdd" not in done.stdout
+
+
+SLOW = "".join(
+    f"sd{letter} 0.00 0.00 0.00 0.00 0.00 0.00 100.00 400.00 0.00 0.00 {await_ms}.00 4.00 {queue}.00 99.00\n"
+    for letter, await_ms, queue in zip(
+        "abcdef", (900, 300, 40, 41, 42, 43), (90, 30, 4, 4, 4, 4), strict=True
+    )
+)
+
+
+def test_an_answer_in_markdown_is_a_comment(tmp_path):
+    """It has the first step, a verdict, three findings without evidence, and at most 25 lines."""
+    done = run(tmp_path, IOSTAT.splitlines()[0] + "\n" + SLOW, "explain", "-m", "--input")
+    assert 1 <= sum(" (SM" in line for line in done.stdout.splitlines()) <= 3
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("**Do first:**"), done.output
+    assert any(line.startswith("## ") for line in lines)
+    assert len(lines) <= 25
+    assert not any(line.startswith(("| evidence", "**Evidence", "### ")) for line in lines)
+
+
+SAR = """\
+Linux 5.14.0 (db1) \t11/20/2026 \t_x86_64_\t(8 CPU)
+
+10:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+10:10:01 AM    dev8-0     10.00    100.00    100.00      0.00     20.00      0.10      5.00      4.00
+10:20:01 AM    dev8-0     30.00    300.00    300.00      0.00     20.00      0.10      5.00      4.00
+
+"""
+IOSTAT = """\
+Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util
+cas1-1          10.00    100.00     0.00   0.00    1.00    10.00    5.00     50.00     0.00   0.00    1.00    10.00    0.10   1.00
+"""
+
+
+def run(tmp_path, text, *words):
+    path = tmp_path / "pasted.txt"
+    path.write_text(text)
+    return CliRunner().invoke(stackmap, [*words, str(path)])
+
+
+def test_two_pastes_of_one_instant_are_not_averaged(tmp_path):
+    done = run(tmp_path, SAR + SAR.replace("dev8-0", "   sda"), "iostat", "-J", "--input")
+    (device,) = json.loads(done.stdout)["devices"]
+    assert device["tps"] == 20
+    assert "has the report of 10:10:01 AM twice" in done.stderr
+
+
+def test_an_hour_that_the_clock_repeats_is_no_copy(tmp_path):
+    """At the end of summer time the times come again, with other figures."""
+    later = SAR.partition("\n\n")[2].replace(" 10.00 ", " 50.00 ").replace(" 30.00 ", " 70.00 ")
+    done = run(tmp_path, SAR + later, "iostat", "-J", "--input")
+    (device,) = json.loads(done.stdout)["devices"]
+    assert device["tps"] == 40
+    assert "twice" not in done.stderr
+
+
+def test_totals_since_boot_are_not_headed_as_rates(tmp_path):
+    text = " 8 0 sda 72 26 1296 196 43 859 1174 518 0 202 750\n"
+    heading = run(tmp_path, text, "iostat", "--input").stdout.splitlines()[1]
+    assert "r-total" in heading
+    assert "/s" not in heading
+
+
+def test_a_cache_of_open_cas_is_no_volume(tmp_path):
+    assert "cas1/1" not in run(tmp_path, IOSTAT, "iostat", "--input").stdout
+
+
+def test_a_full_width_colon_is_a_colon(tmp_path):
+    done = run(tmp_path, IOSTAT.replace("Device  ", "Device：", 1), "iostat", "--input")
+    assert "cas1-1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("first", "system"),
+    [
+        ("AIX aix1 2 7 00F6F5E14C00    11/20/26", "AIX"),
+        ("SunOS host1 5.10 Generic_147147-26 sun4v    11/20/2026", "Solaris"),
+        ("HP-UX hpux1 B.11.31 U ia64    11/20/26", "HP-UX"),
+    ],
+)
+def test_sar_of_other_systems_is_named(tmp_path, first, system):
+    done = run(
+        tmp_path,
+        f"{first}\n\n00:00:00  device  %busy avque r+w/s Kbs/s avwait avserv\n",
+        "iostat",
+        "--input",
+    )
+    assert done.exit_code == 1
+    assert f"line 1: sar of {system}" in str(done.exception)
+
+
+def test_annotate_says_that_a_text_is_of_two_hosts(tmp_path):
+    done = run(tmp_path, SAR + SAR.replace("db1", "web7"), "annotate")
+    assert done.stderr.count("the text is from db1 and web7") == 1

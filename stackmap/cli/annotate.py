@@ -13,9 +13,7 @@ from stackmap.discover import discover
 from stackmap.discover.find import find_all
 from stackmap.host.table_keys import masked_bytes
 from stackmap.measurement.text import ForeignText, tell_unknown_names
-from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.render.text import safe
-from stackmap.text import text_lines
 from stackmap.text.annotate import Annotator, Style
 from stackmap.text.device_names import aliases
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from stackmap.cli.session import Session
 
 CHUNK = 1 << 20
-BANNER = 1000  # bytes in which a text names its machine
 
 
 @click.command()
@@ -71,8 +68,7 @@ def command(
     out = sys.stdout.buffer
     foreign = ForeignText(topology.machine, tell)
     while chunk := os.read(text.fileno(), CHUNK):
-        run = text_lines.run_of(chunk[:BANNER].decode(errors="replace"))
-        foreign.check(run[0] if run else UNKNOWN_MACHINE)
+        foreign.check_hosts(chunk)
         out.write(masked_bytes(annotator.feed(chunk)))
         out.flush()
     out.write(masked_bytes(annotator.finish()))

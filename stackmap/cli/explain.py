@@ -18,9 +18,9 @@ from stackmap.cli.options import (
     measuring,
     status_of,
 )
-from stackmap.cli.output import print_blocks, tell
+from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks, tell
 from stackmap.cli.progress import waiting
-from stackmap.document.findings import explain_document, rules_document
+from stackmap.document.findings import as_comment, explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval, UsageError
 from stackmap.ledger.interval_series import IntervalSeries
@@ -122,8 +122,10 @@ def command(
             gap = "\n" if number else ""
             end = examined.context.interval
             which = (moment or "") if _together(options) else _which(end, options, number + 1)
-            blocks = explain_document(examined, measured.source.doubt, which, why=why)
-            print_blocks(blocks, before=gap)
+            is_comment = options.text is not None and chosen_form() == MARKDOWN
+            doubt = measured.source.doubt
+            blocks = explain_document(examined, doubt, which, why=why or is_comment)
+            print_blocks(as_comment(blocks) if is_comment else blocks, before=gap)
         severities += [each.severity for each in (*examined.found, *examined.in_episodes)]
         judged = judged and not examined.open_questions
     if exit_code:

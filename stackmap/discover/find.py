@@ -205,8 +205,8 @@ def is_hidden(name: str) -> bool:
 
 
 def _volume(name: str) -> MappedDevice | None:
-    """Return the LV with this *name*; None if it is not the name of an LV."""
-    if re.fullmatch(KERNEL_NAME, name):
+    """Return the LV with this *name*; None if it is not the name of an LV, or that of a cache of Open CAS ("cas1-1")."""
+    if re.fullmatch(KERNEL_NAME, name) or re.fullmatch(r"cas\d+-\d+(?:p\d+)?", name):
         return None
     lv = lvm_names.parse(lvm_names.unmangle(name), lvm_names.PREFIX)
     block = Block(name, "", frozenset(), "")

@@ -33,6 +33,8 @@ LONGEST = (
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 WAITS = "Not yet: first mend what slows the devices below, and measure again. Then:"
 CAPTURE = "this capture"  # heads the problems of no device in it
+IN_COMMENT = 3  # findings and episodes of a comment
+SAID = ("", "Changed first:", "Do:")  # leads of what a comment says of each
 CHECK_LABELS = {
     Severity.CRITICAL: "CRITICAL",
     Severity.WARNING: "WARNING",
@@ -76,6 +78,27 @@ def explain_document(
         *(no_baseline(times.series.count) if times else ()),
         *(note for note in notes(interval) if note.text not in mixed),
     ]
+
+
+def as_comment(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
+    """
+    Yield the document of ``explain`` as a comment on a ticket, of at most 25 lines.
+
+    Of the first findings it has the sentence and the advice; evidence, caveats and notes are left out.
+    """
+    cards = 0
+    for block in blocks:
+        if isinstance(block, doc.Card):
+            cards += 1
+            if cards <= IN_COMMENT:
+                texts = (each for each in block.blocks if isinstance(each, doc.Paragraph))
+                said = [f"{each.lead} {each.text}".strip() for each in texts if each.lead in SAID]
+                yield doc.Paragraph(" ".join(said), f"{block.title}.")
+        elif not (isinstance(block, doc.Paragraph) and block.lead == "note:"):
+            yield block
+    if cards > IN_COMMENT:
+        more = plural(cards - IN_COMMENT, "more finding")
+        yield doc.Paragraph(f"{more}: `stackmap explain --input FILE`.")
 
 
 def _verdict(

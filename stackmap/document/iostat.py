@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value
-from stackmap.document.interval import dated, span
+from stackmap.document.interval import TOTALS, dated, span
 from stackmap.document.wording import divided, plural
 from stackmap.ledger.layers import Total
 from stackmap.model.device import Device, Kind
@@ -22,6 +22,10 @@ IN_UNITS = {"bytes/s": ", in KiB per second", "bytes": ", in KiB", "ms": ", in m
 MEANINGS = {
     metric.heading: f"{metric.help.removesuffix('.')}{IN_UNITS.get(metric.unit, '')}."
     for metric in METRICS
+}
+# Headings where the figures are totals since boot.
+TOTAL = {
+    heading: f"{heading.removesuffix('/s')}-total" for heading in MEANINGS if heading.endswith("/s")
 }
 # A metric of reads and writes together, and the metrics that it replaces where only it is known.
 COMBINED = {"tps": ("reads", "writes"), "await": ("read_await", "write_await")}
@@ -55,8 +59,11 @@ def iostat_document(
     ]
     metrics = _metrics([load for _, load in (*named, *summed)], extended=extended)
     groups = (Rows(_rows(named, metrics)), Rows(_rows(summed, metrics)))
-    table = Table("devices", (DEVICE, *map(column, metrics)), groups)
     when = span(interval)
+    columns = [column(metric) for metric in metrics]
+    if TOTALS in when:
+        columns = [each._replace(heading=TOTAL.get(each.heading, each.heading)) for each in columns]
+    table = Table("devices", (DEVICE, *columns), groups)
     blocks: list[Block] = [Paragraph(when), table] if when else [table]
     return list(dated(blocks, interval, time=time, why=why))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,9 +22,10 @@ from stackmap.ledger.corrections import corrected
 from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection, Note, Source
-from stackmap.model.load import Load
+from stackmap.model.load import Load, PrintedLoads
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.text.device_names import Names, resolved
+from stackmap.text.text_lines import run_of
 
 if TYPE_CHECKING:
     from stackmap.model.interval import Interval
@@ -34,6 +36,7 @@ CHUNK = 1 << 20
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
 MAX_NAMED = 5  # unknown names in a note
+_BANNER_LINE = re.compile(rb"^[^\n]{0,80}\bLinux [^\n]{1,500}$", re.MULTILINE)
 UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
 
 
@@ -129,7 +132,10 @@ class TextSource(Source):
     def _of_one_host(self) -> Iterator[Interval]:
         """Yield the intervals without those of a second host, whose devices may have the same names."""
         host = told = ""
+        copies = Copies(self._note)
         for interval in statistics.intervals(self._chunks(), self.name, self._note):
+            if copies.has(interval):
+                continue
             theirs = interval.machine.host
             host = host or theirs
             if theirs in ("", host) or not of_another(Machine(host), Machine(theirs)):
@@ -150,9 +156,10 @@ class TextSource(Source):
         The text read so far is kept.
         """
         reports: list[Interval] = []
+        copies = Copies(lambda _: None)
         with suppress(StackmapError):  # raised again when the text is read
             for report in statistics.intervals(self._read_head(reports), self.name):
-                if report.loads:
+                if report.loads and not copies.has(report):
                     reports.append(report)  # noqa: PERF401 - _read_head stops at the first one
         if not reports:
             return None
@@ -181,6 +188,28 @@ class TextSource(Source):
 def _printed(interval: Interval) -> float | None:
     """Return the end of *interval* as the text printed it, in seconds; None if it printed none."""
     return interval.time if interval.clock is None else interval.clock
+
+
+class Copies:
+    """Tells intervals that a text has twice, as after ``sar -d`` and ``sar -dp``; notes the first one."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+        self._noted = False
+        self._figures: dict[float, int] = {}  # a hash by the end of the interval
+
+    def has(self, interval: Interval) -> bool:
+        """Whether an earlier interval had the same end and the same figures, under any names."""
+        time = _printed(interval)
+        if time is None or not isinstance(interval.loads, PrintedLoads):
+            return False
+        figures = hash((interval.machine.host, *interval.loads.printed))
+        is_copy = self._figures.get(time) == figures
+        self._figures[time] = figures
+        if is_copy and not self._noted:
+            self._noted = True
+            self._note(f"the text has the report of {interval.stamp} twice: the first one is used")
+        return is_copy
 
 
 def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:
@@ -214,12 +243,29 @@ def _only(devices: frozenset[str] | None, intervals: Iterator[Interval]) -> Iter
 
 
 class ForeignText:
-    """Notes, once, that a text is of another machine or boot than *ours*."""
+    """Notes, once each, that a text is of another machine or boot than *ours*, and that it is of two hosts."""
 
     def __init__(self, ours: Machine, note: Note) -> None:
         self._ours = ours
         self._note = note
         self._noted = False
+        self._host = self._second = ""
+
+    def check_hosts(self, chunk: bytes) -> None:
+        """Note how the machines that *chunk* of the text names differ from *ours* and from each other."""
+        for line in _BANNER_LINE.findall(chunk) if b"Linux" in chunk else ():
+            run = run_of(line.decode(errors="replace"))
+            if run is None:
+                continue
+            theirs = run[0]
+            self.check(theirs)
+            ours = Machine(self._host or theirs.host)
+            if not self._second and of_another(ours, Machine(theirs.host)):
+                self._second = theirs.host
+                self._note(
+                    f"the text is from {ours.host} and {theirs.host}: names of both are looked up on one machine"
+                )
+            self._host = ours.host
 
     def check(self, theirs: Machine) -> None:
         """Note how *theirs*, the machine that the text names, differs."""

@@ -29,6 +29,9 @@ MAX_UNUSED_LINES = 500_000  # in a row
 
 # Texts without usable statistics, each with the reason or what to do.
 OTHER_FORMATS = (
+    (re.compile(r"^\s*AIX \S+ \d"), "sar of AIX: only Linux is supported"),
+    (re.compile(r"^\s*SunOS \S+ \d"), "sar of Solaris: only Linux is supported"),
+    (re.compile(r"^\s*HP-UX \S+ \S*\d"), "sar of HP-UX: only Linux is supported"),
     (
         re.compile(r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% tm_act"),
         "iostat of another system than Linux: only sysstat's tables are supported",

@@ -182,6 +182,7 @@ def _text(raw: bytes) -> str:
     except UnicodeDecodeError:
         # Line by line, so that the result does not depend on how many came together.
         text = "\n".join(map(_line, raw.split(b"\n")))
+    text = text.replace("\uff1a", ":")  # the full-width colon that Chinese input methods write
     return ESCAPES.sub("", text) if "\x1b" in text else text
 
 
