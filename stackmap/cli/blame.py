@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,14 +28,15 @@ from stackmap.document.table_options import Arrangement
 from stackmap.ledger.blame import blame, targets
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
-from stackmap.model.cgroup_io import cgroup_loads
+from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
 from stackmap.render.figures_json import blame_json
-from stackmap.sources import cgroup, process_io
+from stackmap.sources import cgroup, pressure, process_io
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.document.blocks import Block
+    from stackmap.host import Host
     from stackmap.model.topology import Topology
 
 
@@ -97,17 +98,21 @@ def command(
     host = None if options.no_machine else measured.source.host
     with ExitStack() as stack:
         counting = [stack.enter_context(begin(session, options)) for begin in additions]
-        before = cgroup.read(host) if host else {}
+        before, stalled = _groups(host)
         # A capture has no figures of processes, and no name of one beyond its users'.
         processes = process_io.read(host) if host and session.live else {}
         for number, (current, interval) in enumerate(measured.reports()):
             counted = [one.read() for one in counting]
-            after = cgroup.read(host) if host else {}
+            after, stalled_after = _groups(host)
+            seconds = interval.seconds or 1.0
             groups = [
-                each._replace(owner=cgroup.owner(each.group))
-                for each in cgroup_loads(before, after, interval.seconds or 1.0)
+                each._replace(
+                    owner=cgroup.owner(each.group),
+                    waited=_share(stalled.get(each.group), stalled_after.get(each.group), seconds),
+                )
+                for each in cgroup_loads(before, after, seconds)
             ]
-            before, earlier = after, processes
+            before, stalled, earlier = after, stalled_after, processes
             processes = process_io.read(host) if host and session.live else {}
             busy = (
                 []
@@ -139,3 +144,17 @@ def command(
                     tell(sample.stopped)
             shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
             print_blocks(shown, heading=not no_heading, after="\n")
+
+
+def _groups(host: Host | None) -> tuple[CgroupSample, Mapping[str, float]]:
+    """Return the counters of the control groups, and the seconds in which tasks of each waited for I/O."""
+    counters = cgroup.read(host) if host else {}
+    names = dict.fromkeys(group for group, _ in counters)
+    return counters, pressure.read_groups(host, names) if host else {}
+
+
+def _share(before: float | None, after: float | None, seconds: float) -> float | None:
+    """Return the share of *seconds* between two totals, at most 1: they are read a little apart."""
+    if before is None or after is None or after < before:
+        return None
+    return min(1.0, (after - before) / seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stackmap.discover.scan import Discovered, Scan, base_device
-from stackmap.model.device import Kind, Role
+from stackmap.model.device import UNUSED_PATH, USABLE_PATH, Device, Kind, Role
 from stackmap.model.far_side import by_place
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
@@ -56,7 +56,20 @@ def _disk(scan: Scan, block: Block) -> Discovered:
         merges=_merges(scan, block.name),
         far_side=_far_side(scan, block, who.model) if scan.geometry else "",
     )
-    return Discovered(device, edges=_paths(scan, block))
+    edges = _paths(scan, block)
+    return Discovered(_with_paths(scan, device, edges) if edges else device, edges)
+
+
+def _with_paths(scan: Scan, head: Device, edges: tuple[Edge, ...]) -> Device:
+    """Return the *head* of NVMe paths with the state that they leave it, how many work, and the policy."""
+    blocks = [scan.blocks[edge.below] for edge in edges]
+    states = [disk_identity.state(scan.host, block) for block in blocks]
+    working = sum(state in USABLE_PATH for state in states)
+    lost = any(state not in (*USABLE_PATH, *UNUSED_PATH) for state in states)
+    state = "failed" if not working else "degraded" if lost else "active"
+    policy = sysfs.attribute(scan.host, f"{sysfs.ROOT}/{head.name}/device/iopolicy")
+    facts = _known(paths=f"{working} of {len(edges)}", policy=policy)
+    return head._replace(state=None if None in states else state, facts=facts)
 
 
 def _far_side(scan: Scan, block: Block, model: str) -> str:

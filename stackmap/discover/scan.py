@@ -6,7 +6,6 @@ What every reader needs, read once: the devices in sysfs and the device-mapper t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -22,7 +21,6 @@ from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import NO_BLOCKS, Block
 
 DEV = "/dev/"
-_NVME_PATH = r"(nvme[0-9]+)c[0-9]+(n[0-9]+)"
 NO_COUNTS_BELOW: Mapping[str, Counts] = {}
 KEPT_EMPTY = frozenset({"dm", "md"})  # kept at size 0: no table loaded, array not running
 
@@ -65,7 +63,7 @@ class Scan:
         """The paths (nvme0c1n1) of each NVMe multipath head (nvme0n1)."""
         found: dict[str, tuple[str, ...]] = {}
         for name in self.blocks:
-            if name.startswith("nvme") and (match := re.fullmatch(_NVME_PATH, name)):
+            if name.startswith("nvme") and (match := sysfs.NVME_PATH.fullmatch(name)):
                 head = match[1] + match[2]
                 found[head] = (*found.get(head, ()), name)
         return found

@@ -56,6 +56,7 @@ COLUMNS = (
     Column("% of\nrequests", "request_share"),
     Column("% of\nbytes", "byte_share"),
 )
+WAITED = Column("waited\n%", "waited_share")
 VOLUME_COLUMNS = (
     Column("DISK", "disk", ("disk_label",), is_text=True),
     SENT,
@@ -70,6 +71,8 @@ MEANINGS = {
     "USED BY": "Mount points and other users of the volume, without services that sent nothing.",
     "await ms": "Mean time of a request at the volume.",
     "DISK": "Disk that the volume loads.",
+    "waited %": "Share of time in which some task of the control group waited for I/O of any device (io.pressure); "
+    "programs that use asynchronous I/O are not counted.",
     "sent/s": "Requests sent per second, before merging.",
     "KiB/s": "Data per second.",
     "% of requests": "Share of the requests that arrived at the disk.",
@@ -234,10 +237,23 @@ def matrix(
         parts = [parts[0]._replace(title="")]
     return [
         Headline((title, span(interval))),
-        Table("blame", COLUMNS, tuple(parts), group="device"),
+        _table(parts, waited=any(each.waited is not None for each in groups)),
         *([Paragraph(told, "accounted:")] if accounted else []),
         *([Paragraph(LIMITS, "processes:")] if processes else []),
     ]
+
+
+def _table(parts: Sequence[Rows], *, waited: bool) -> Table:
+    """Return the table of *parts*; *waited*: with the column that only control groups have."""
+    columns, width = (*COLUMNS, WAITED) if waited else COLUMNS, len(COLUMNS) + waited
+    unknown = (Value(None, percent),)
+    rows = (tuple((*row, *unknown)[:width] for row in part.rows) for part in parts)
+    return Table(
+        "blame",
+        columns,
+        tuple(p._replace(rows=r) for p, r in zip(parts, rows, strict=True)),
+        group="device",
+    )
 
 
 def _kind(loader: Loader) -> str:
@@ -290,6 +306,7 @@ def _group_rows(
                 Value(None, divided()),
                 Value(_part(each.ios, whole.arrivals), percent),
                 Value(_part(each.bytes, whole.bytes), percent),
+                Value(each.waited, percent),
             )
             for each in own
         )

@@ -234,7 +234,7 @@ def _numbered(names: list[str]) -> str:
 
 
 NO_TARGET_KINDS = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.DM})
-FINE = frozenset({None, "active", "standby", "spare", "journal"})
+FINE = frozenset({None, "active", "spare", "journal", "standby", "non-optimized"})
 
 
 def layout(how: Layout) -> str:
@@ -274,7 +274,8 @@ def users(device: Device) -> str:
 def _disk(device: Device) -> str:
     kind = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]
     words = ("removable" if device.removable else kind, device.model, device.serial)
-    return " ".join(word for word in words if word)
+    paths = _known_words((", {paths} paths", ", {policy}"), device.facts)
+    return " ".join(word for word in words if word) + "".join(paths)
 
 
 def _mapped(device: Device) -> str:

@@ -13,7 +13,7 @@ from stackmap.document.decision import FIRST, first_line, has_to_wait, heading
 from stackmap.document.interval import notes, span
 from stackmap.document.rule_words import figure, filled, shown, threshold, title, words_of
 from stackmap.document.rule_words import label as evidence_label
-from stackmap.document.wording import plural, sentence
+from stackmap.document.wording import percent, plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
@@ -71,6 +71,7 @@ def explain_document(
         doc.Paragraph(first_line(judged), FIRST),
         *(episode_blocks(topology, times) if times else ()),
         doc.Headline((verdict, which, outside, span(interval))),
+        *_who_waits(context),
         *_evidence_of_health(context, found, open_questions),
         *cards,
         *(doc.Paragraph(sentence(note), "Caution:") for note in mixed),
@@ -99,6 +100,18 @@ def as_comment(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
     if cards > IN_COMMENT:
         more = plural(cards - IN_COMMENT, "more finding")
         yield doc.Paragraph(f"{more}: `stackmap explain --input FILE`.")
+
+
+def _who_waits(context: Context) -> Iterator[doc.Block]:
+    """Yield the share of time in which tasks waited for I/O, which the kernel counts for the whole machine."""
+    stalled = context.stalled
+    if stalled is not None:
+        full = "" if stalled.full is None else f", all of them {percent(stalled.full)}"
+        yield doc.Paragraph(
+            f"tasks waited for I/O {percent(stalled.some)} of the time{full}. Programs that use asynchronous I/O are "
+            "not counted. `stackmap blame` lists control groups with their share.",
+            "Who waits:",
+        )
 
 
 def _verdict(

@@ -13,8 +13,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.ledger.layers import carries_data
-from stackmap.model.device import Counts, Device, RaidThread, Role, StatusReading, TargetStatus
+from stackmap.model.device import (
+    Counts,
+    Device,
+    RaidThread,
+    Role,
+    Stalled,
+    StatusReading,
+    TargetStatus,
+)
 from stackmap.model.error_counts import ERROR_COUNTS
+from stackmap.model.load import plus
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Topology
 
@@ -162,6 +171,23 @@ def _extended(
         return StatusChange(status, change.seconds, change.grown)
     grown = {name: change.grown.get(name, 0) + now[name] - before[name] for name in now}
     return StatusChange(status, change.seconds + seconds, grown)
+
+
+def stalled_share(readings: Sequence[StatusReading]) -> Stalled | None:
+    """Return the shares of time between the first and the last reading in which tasks waited for I/O; None if unknown."""
+    known = [(reading.time, reading.stalled) for reading in readings if reading.stalled]
+    if len(known) < 2:
+        return None
+    (begin, first), (end, last) = known[0], known[-1]
+    if end <= begin or last.some < first.some:  # started again
+        return None
+    full = plus(last.full, None if first.full is None else -first.full)
+    shares = (
+        None if each is None else min(1.0, each / (end - begin))
+        for each in (last.some - first.some, full)
+    )
+    some, all_ = shares
+    return Stalled(some or 0.0, all_)
 
 
 def thread_usage(readings: Sequence[StatusReading]) -> dict[RaidThread, float]:

@@ -24,7 +24,8 @@ class CgroupLoad(NamedTuple):
     Requests and bytes per second that *group* sent to the device *number*.
 
     They are counted at that device, before any layer below multiplies them. ``owner``: the kind and the name
-    of the service or container, None without one.
+    of the service or container, None without one. ``waited``: the share of time in which some of its tasks waited
+    for I/O, of any device; None if unknown.
     """
 
     group: str
@@ -32,6 +33,7 @@ class CgroupLoad(NamedTuple):
     ios: float
     bytes: float
     owner: tuple[str, str] | None = None
+    waited: float | None = None
 
 
 class ProcessIo(NamedTuple):

@@ -43,17 +43,25 @@ class RaidThread(NamedTuple):
     name: str
 
 
+class Stalled(NamedTuple):
+    """Seconds in which some task waited for I/O, and all that were not idle; None if unknown."""
+
+    some: float
+    full: float | None = None
+
+
 class StatusReading(NamedTuple):
     """
     The status of every device that has one, read once.
 
     ``time``: when it was read, seconds since the epoch. ``targets`` by kernel name.
-    ``threads``: CPU seconds that each md thread has used.
+    ``threads``: CPU seconds that each md thread has used. ``stalled``: since boot, None if unknown.
     """
 
     time: float
     targets: Mapping[str, TargetStatus]
     threads: Mapping[RaidThread, float] = MappingProxyType({})
+    stalled: Stalled | None = None
 
 
 # A fact of an array whose redundancy was not initialised at creation.
@@ -99,6 +107,11 @@ class Role(StrEnum):
 
     __hash__ = str.__hash__  # as above
 
+
+# The states of paths that take requests, and of those that the storage keeps for another time. dm-multipath and
+# NVMe (ANA) have different words.
+USABLE_PATH = ("active", "standby", "non-optimized")
+UNUSED_PATH = ("disabled", "inaccessible")
 
 # The roles of members without valid data.
 UNUSED = frozenset({Role.SPARE, Role.FAILED, Role.REPLACEMENT})

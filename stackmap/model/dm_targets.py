@@ -94,7 +94,7 @@ DM_TARGETS = {
         DmTarget("crypt", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
         DmTarget("inlinecrypt", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
         DmTarget("default-key", ("crypt", " {cipher}"), Kind.CRYPT, passes_on=True, keys=Keys.SECOND_WORD),
-        DmTarget("multipath", ("multipath", ", {paths} paths"), Kind.MULTIPATH, passes_on=True, merges=True, polled=True),
+        DmTarget("multipath", ("multipath", ", {paths} paths", ", {selector}"), Kind.MULTIPATH, passes_on=True, merges=True, polled=True),
         DmTarget("delay", ("delay", " {delay}"), passes_on=True),
         DmTarget("flakey", ("flakey",), passes_on=True),
         DmTarget("dust", ("dust",), passes_on=True),

@@ -159,7 +159,13 @@ def blame_json(
         "corrections": list(interval.corrections),
         "devices": [_disk(topology, each, groups) for each in blamed],
         "groups": [
-            {"group": each.group, "number": each.number, "iops": each.ios, "bytes": each.bytes}
+            {
+                "group": each.group,
+                "number": each.number,
+                "iops": each.ios,
+                "bytes": each.bytes,
+                "waited": each.waited,
+            }
             for each in groups
         ],
         "process_io": [
@@ -224,6 +230,7 @@ def explain_json(judged: Judged) -> dict[str, object]:
     return {
         "schema": "stackmap.explain/1",
         **interval_json(context.interval),
+        "pressure": None if context.stalled is None else context.stalled._asdict(),
         "decision": {
             **decision_json(topology, judged.decide(), open_questions),
             "first": safe(first_line(judged)),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.ledger.ledger import Ledger
     from stackmap.ledger.parity import Parity
     from stackmap.model.cgroup_io import IoLimit
-    from stackmap.model.device import StatusReading, TargetStatus
+    from stackmap.model.device import Stalled, StatusReading, TargetStatus
 
 
 UNKNOWN = Load()
@@ -194,6 +194,13 @@ class Context:
         from stackmap.ledger.device_state import readings_of
 
         return readings_of(self.series or (self.interval,))
+
+    @cached_property
+    def stalled(self) -> Stalled | None:
+        """The shares of time in which tasks waited for I/O; None if unknown."""
+        from stackmap.ledger.device_state import stalled_share
+
+        return stalled_share(self.readings)
 
     @cached_property
     def changes(self) -> Mapping[str, StatusChange]:

@@ -12,6 +12,8 @@ from stackmap.sources import sysfs
 from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import Block, attribute, list_names
 
+LIVE = ("running", "live")  # of SCSI and NVMe
+OPTIMIZED = "optimized"
 _UNPRINTED = "".join(map(chr, range(33)))
 
 # Properties with a serial, in lsblk's order: SCSI's is printed on the disk, ID_SERIAL_SHORT may be a WWN.
@@ -56,11 +58,18 @@ def identity(host: Host, block: Block) -> Identity:
 
 
 def state(host: Host, block: Block) -> str | None:
-    """Return "active", or the state that the driver reports; None if it reports none."""
+    """
+    Return "active", or the state that the driver reports; None if it reports none.
+
+    The path of an NVMe disk has a state of its own (ANA), if its controller works: "non-optimized"
+    where the disk answers more slowly, "inaccessible" where it does not.
+    """
     if "device" not in block.entries:
         return None
     record = attribute(host, f"{block.path}/device/state")
-    return "active" if record in ("running", "live") else record or None
+    if record in LIVE and "ana_state" in block.entries:
+        record = attribute(host, f"{block.path}/ana_state")
+    return "active" if record in (*LIVE, OPTIMIZED) else record or None
 
 
 def wwn(wwid: str) -> str:

@@ -19,7 +19,7 @@ from stackmap.model.cgroup_io import CappedUse, CgroupCounters, IoLimit
 from stackmap.model.interval import Interval
 from stackmap.model.load import plus, ratio
 from stackmap.model.topology import Topology
-from stackmap.sources import cgroup, guests
+from stackmap.sources import cgroup, guests, pressure
 from stackmap.sources.sysfs import attribute, list_names
 
 # A device's number or path, and its caps.
@@ -97,7 +97,7 @@ class CapMeter:
             path = cap.source.rpartition("/")[0]
             counters = _counters(self._host, path, self._numbers.get(cap.device, ""))
             if counters is not None and not cap.source.endswith(".xml"):
-                found[cap] = _Counted(counters, _stalled(self._host, path))
+                found[cap] = _Counted(counters, pressure.read_group(self._host, path))
         return found
 
 
@@ -114,12 +114,6 @@ def _counters(host: Host, path: str, number: str) -> CgroupCounters | None:
         return cgroup.parse(host.read(f"{path}/{cgroup.IO_STAT}")).get(number, CgroupCounters())
     except SourceError:
         return None
-
-
-def _stalled(host: Host, path: str) -> float | None:
-    """Return the seconds in ``io.pressure`` in which some tasks waited; None if unknown."""
-    words = attribute(host, f"{path}/io.pressure").partition("\n")[0].rpartition("total=")
-    return int(words[2]) / 1e6 if words[1] and words[2].isdecimal() else None
 
 
 def parse(text: str) -> Iterator[DeviceCaps]:

@@ -22,11 +22,11 @@ from stackmap.model.dm_targets import DM_TARGETS
 from stackmap.model.error_counts import PATH_FAILURES
 from stackmap.model.raid import raid_state
 from stackmap.model.topology import Topology
-from stackmap.sources import dm, error_counts, mountinfo
+from stackmap.sources import dm, error_counts, mountinfo, pressure
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
 from stackmap.sources.error_counts import ErrorFile
-from stackmap.sources.sysfs import ROOT, attribute, output, parse_int
+from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute, output, parse_int
 
 MD_ATTRIBUTES = ("sync_action", "degraded")
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
@@ -36,18 +36,20 @@ POLLED_TARGETS = frozenset(target.name for target in DM_TARGETS.values() if targ
 
 @dataclass(frozen=True)
 class Polled:
-    """The answers at one instant: ``dmsetup status``, the mounts, md's state, ``stat`` of its threads, errors."""
+    """The answers at one instant: ``dmsetup status``, the mounts, md's state, ``stat`` of its threads, errors, NVMe paths."""
 
     statuses: str
     mounts: str
     md_state: tuple[str, ...]
     stats: tuple[str, ...]
     errors: tuple[str | None, ...] = ()
+    path_states: tuple[str, ...] = ()
+    pressure: str = ""
 
     @cached_property
     def volume_state(self) -> tuple[str, ...]:
-        """The states of dm targets (of RAID: health and sync action), and the mounts."""
-        return (*_states(self.statuses), self.mounts)
+        """The states of dm targets (of RAID: health and sync action), the mounts, and the states of NVMe paths."""
+        return (*_states(self.statuses), self.mounts, *self.path_states)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class PolledDevices:
     threads: tuple[RaidThread, ...]
     error_files: tuple[ErrorFile, ...] = ()
     devices: Mapping[str, Device] = field(default_factory=dict)  # all, by kernel name
+    has_pressure: bool = False
 
     @cached_property
     def _md_attributes(self) -> tuple[str, ...]:
@@ -69,13 +72,24 @@ class PolledDevices:
         return tuple(attribute(host, path) for path in self._md_attributes)
 
     @cached_property
+    def _path_files(self) -> tuple[str, ...]:
+        """The states of NVMe paths: a change has no uevent of a block device."""
+        paths = (
+            name for name in self.devices if name.startswith("nvme") and NVME_PATH.fullmatch(name)
+        )
+        return tuple(
+            f"{ROOT}/{name}/{what}" for name in paths for what in ("ana_state", "device/state")
+        )
+
+    @cached_property
     def _by_number(self) -> Mapping[str, Device]:
         return {device.number: device for device in self.devices.values()}
 
     @property
     def have_figures(self) -> bool:
         """Whether a poll tells more than the mounts."""
-        return bool(self.by_dm_name or self.arrays or self.error_files)
+        polled = self.by_dm_name, self.arrays, self.error_files, self._path_files, self.has_pressure
+        return any(polled)
 
     def poll(self, host: Host) -> Polled:
         """Ask; runs dmsetup only for targets with a status of their own."""
@@ -83,7 +97,11 @@ class PolledDevices:
         statuses = output(host, *STATUS) if self.by_dm_name else ""
         mounts = attribute(host, mountinfo.PATH)
         errors = error_counts.read(host, self.error_files)
-        return Polled(statuses, mounts, md_state, read_stats(host, self.threads), errors)
+        paths = tuple(attribute(host, path) for path in self._path_files)
+        stats, stalled = read_stats(host, self.threads), ""
+        if self.has_pressure:
+            stalled = attribute(host, pressure.PATH)
+        return Polled(statuses, mounts, md_state, stats, errors, paths, stalled)
 
     def reading(self, polled: Polled, time: float) -> StatusReading:
         """Return the status of dm targets, arrays and threads that *polled* has, as of *time*."""
@@ -91,7 +109,7 @@ class PolledDevices:
         for name, counts in error_counts.parse(self.error_files, polled.errors).items():
             self._add(targets, name, counts)
         threads = dict(parse_stats(self.threads, polled.stats))
-        return StatusReading(time, targets, threads)
+        return StatusReading(time, targets, threads, pressure.parse(polled.pressure))
 
     def _add(self, targets: dict[str, TargetStatus], name: str, counts: Counts) -> None:
         if name in self.devices:
@@ -126,7 +144,8 @@ def polled_devices(host: Host, topology: Topology) -> PolledDevices:
     raid = arrays or any(d.target == "raid" for d in devices)
     threads = find_threads(host) if raid else ()
     errors = error_counts.existing(host, error_counts.files(host, devices, topology.edges))
-    return PolledDevices(wanted, arrays, threads, errors, topology.devices)
+    stalls = bool(attribute(host, pressure.PATH))
+    return PolledDevices(wanted, arrays, threads, errors, topology.devices, stalls)
 
 
 def _states(statuses: str) -> Iterator[str]:

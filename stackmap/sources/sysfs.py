@@ -8,6 +8,7 @@ kernel name (cciss/c0d0) is ``!`` here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sized
 from typing import NamedTuple, TypeVar
 
@@ -19,6 +20,7 @@ from stackmap.model.units import SECTOR
 Listing = TypeVar("Listing", bound=Sized)
 
 ROOT = "/sys/block"
+NVME_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)")  # nvme0c1n1, a path of nvme0n1
 PRINTED = "printed"  # in the directory of a device that is known from printed texts
 
 DM_ENTRIES = frozenset({"dm", "slaves", "queue"})

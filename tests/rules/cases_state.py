@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.machine import mapped
+from tests.machine import block, mapped
 from tests.rules.rule_cases import case, least, most, turns
 from tests.rules.scripted import (
     ALL_DISKS,
@@ -264,6 +264,80 @@ def btrfs_errors(io=2):
 def btrfs_corruptions(wrong=5):
     """The same with wrong checksums."""
     return _counts(f"{BTRFS}/devinfo/1/error_stats", STATS.format(io=0, wrong=wrong), _btrfs())
+
+
+def _two_paths(selector: str, first: Did, second: Did, group: str = "A") -> Scripted:
+    """A multipath device over sda, which is active, and sdb, in a group of its own if that is not "A"."""
+    one, two = (f"{path} {word}" for path, word in (("8:0", "1"), ("8:16", "1")))
+    groups, table, status = (1, f"{selector} 0 2 1 {one} {two}", "A 0 2 1 8:0 A 0 1 8:16 A 0 1")
+    if group != "A":
+        table = f"{selector} 0 1 1 {one} {selector} 0 1 1 {two}"
+        groups, status = 2, f"A 0 1 1 8:0 A 0 1 {group} 0 1 1 8:16 A 0 1"
+    both = Did(reads=first.reads + second.reads, read_ms=first.read_ms)
+    return Scripted(
+        disks(("sda", "sdb")), mapped(0, "paths", "mpath-3600", 65536, ("sda", "sdb")),
+        targets=[f"paths: 0 65536 multipath 0 0 {groups} 1 {table}"],
+        statuses=[f"paths: 0 65536 multipath 2 0 0 0 {groups} 1 {status}\n"],
+        parts=[{"dm-0": both, "sda": first, "sdb": second}],
+    )  # fmt: skip
+
+
+@case(
+    "slow-path",
+    {"slower": 1.0},
+    slower=least(2.0),
+    longer=least(0.5, slower=10.0),
+    requests=least(50),
+)
+def slow_path(slower=4.0, longer=None, requests=500):
+    """Both paths have as many requests; one takes 2 ms and the other *slower* times as long."""
+    usual = 2.0 if longer is None else longer / (slower - 1)
+    rate = requests / 10
+    return _two_paths(
+        "service-time", Did(reads=rate, read_ms=usual), Did(reads=rate, read_ms=usual * slower)
+    )
+
+
+@case("detour", {"group": "A"}, share=least(0.1), requests=least(50))
+def detour(group="E", share=0.5, requests=500):
+    """A path of the second group has half of the requests."""
+    rate = requests / 10
+    return _two_paths("service-time", Did(reads=rate * (1 - share)), Did(reads=rate * share), group)
+
+
+@case("unequal-paths", {"selector": "service-time"}, apart=least(0.2), requests=least(2000))
+def unequal_paths(selector="round-robin", apart=0.6, requests=10000):
+    """One path has *apart* more of the requests than the other."""
+    rate = requests / 10
+    return _two_paths(
+        selector, Did(reads=rate * (1 + apart) / 2), Did(reads=rate * (1 - apart) / 2)
+    )
+
+
+@case(
+    "one-path",
+    {"policy": "round-robin"},
+    share=least(0.95, low=0.9, high=0.98),
+    queue=least(4.0),
+    requests=least(50),
+)
+def one_path(policy="numa", share=1.0, queue=8.0, requests=500):
+    """An NVMe disk with two paths, of which one has all requests and a queue."""
+    rate = requests / 10
+    loads = {
+        "nvme0c0n1": Did(reads=rate * share, queue=queue),
+        "nvme0c1n1": Did(reads=rate * (1 - share)),
+    }
+    return Scripted(nvme(policy), parts=[{"nvme0n1": Did(reads=rate, queue=queue), **loads}])
+
+
+def nvme(policy: str) -> Mapping[str, str]:
+    """The head of an NVMe disk and its two paths."""
+    files = {**block("nvme0n1", "259:1", GIB_SECTORS, device__iopolicy=policy)}
+    for number in (0, 1):
+        attributes = {"device__state": "live", "ana_state": "optimized"}
+        files |= block(f"nvme0c{number}n1", f"259:{number + 2}", GIB_SECTORS, **attributes)
+    return files
 
 
 def _btrfs() -> Mapping[str, str]:
