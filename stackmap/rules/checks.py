@@ -304,6 +304,7 @@ def _compare(
     Severity.CRITICAL,
     title="{capture} contains a key",
     outcome=Outcome.STATE,
+    slows=False,
     sentence="{capture} contains a key of {volume}",
     expected="no key in a capture",
     reason="a reader of the capture can decrypt or forge the data, even after a change of the passphrase",

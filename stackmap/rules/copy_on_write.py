@@ -24,6 +24,7 @@ _rule = partial(
     },
     is_state=True,
     outcome=Outcome.STATE,
+    slows=False,
 )
 
 

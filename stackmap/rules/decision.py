@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
-from stackmap.rules import state
 from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Finding, Outcome, rank
 from stackmap.rules.table import findings
@@ -24,13 +23,12 @@ if TYPE_CHECKING:
 
 BEFORE_LAYOUT = {
     Outcome.HUNG,
+    Outcome.STATE,
     Outcome.SICK,
     Outcome.THROTTLED,
     Outcome.REMOTE,
     Outcome.NEIGHBOUR,
 }
-# Of the states, those that make requests wait; a pool that is nearly full does not.
-SLOWING_STATES = {state.broken.id, state.background_work.id, state.unexplained_reads.id}
 
 
 class Decision(NamedTuple):
@@ -66,7 +64,7 @@ def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> D
     first = (
         finding
         for finding in causes
-        if finding.rule.outcome in BEFORE_LAYOUT or finding.rule.id in SLOWING_STATES
+        if finding.rule.outcome in BEFORE_LAYOUT and finding.rule.slows
     )
     return Decision(causes, tuple(first))
 

@@ -174,7 +174,8 @@ def _is_avoided(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
     Whether *slowest* is a copy that gets fewer requests and still needs far longer for each.
 
     The kernel reads from the copy with the shorter queue, so a slow one is never at the rate of its
-    peers. It is judged by service time too, and not near saturation, where NCQ serves a longer queue faster.
+    peers. It is judged by service time too; near saturation, where NCQ serves a longer queue faster,
+    only if no peer has the longer queue.
     """
     loads = {name: group.context.load(name) for name in group.names}
     services = {name: service_ms(load) for name, load in loads.items()}
@@ -190,8 +191,14 @@ def _is_avoided(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
         and min(slowest.ratio, slow.ratio) >= limits["avoided"]
         and own <= max(others)
         and max(sizes) <= SAME_SIZE * min(sizes)
-        and not _all_saturated(group, limits["saturated"])
+        and not (_all_saturated(group, limits["saturated"]) and _peer_queues_more(group, slowest))
     )
+
+
+def _peer_queues_more(group: PeerGroup, slowest: Outlier) -> bool:
+    """Whether a peer of *slowest* has more requests in flight."""
+    queues = {name: group.context.load(name).aqu or 0.0 for name in group.names}
+    return max(queues[name] for name in slowest.peers) > queues[slowest.name]
 
 
 def _has_neighbour(group: PeerGroup, slowest: Outlier) -> bool:
@@ -222,7 +229,8 @@ def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: L
 
     *slow*: in how many intervals it was slower, 0 if there is only one. *queues*: overloaded peers.
     """
-    if queues > 1 or _all_saturated(group, limits["saturated"]):
+    saturated = queues > 1 or _all_saturated(group, limits["saturated"])
+    if saturated and not _is_avoided(group, slowest, limits):
         return "This is only a remark, because several peers are saturated."
     if slow and slowest.value < limits["next_slowest"] * max(slowest.peers.values()):
         return "This is only a remark, because another peer is nearly as slow."

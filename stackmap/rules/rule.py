@@ -132,7 +132,8 @@ class Rule:
     it) and ``advice`` are templates; the first sentence of the advice can stand alone after the title.
     Rules of ``check`` (``needs_load`` false) say instead what is ``expected`` and the ``reason``;
     ``good_sentence`` replaces ``sentence`` where all is well. Rules of ``explain`` that judge a state
-    (``is_state``) need no interval, and ``check`` reports them too. ``outcome``: what is wrong.
+    (``is_state``) need no interval, and ``check`` reports them too. ``outcome``: what is wrong. ``slows``:
+    whether requests wait because of it, so that it comes before a risk of the same severity.
     ``thresholds``: value and unit by name. ``source``: where the rule comes from. ``superseded_by``: ids of
     rules that explain the same device better. ``joins_peers``: one finding is enough for all peers of an array.
     """
@@ -153,6 +154,7 @@ class Rule:
     superseded_by: tuple[str, ...] = ()
     joins_peers: bool = False
     outcome: Outcome = Outcome.LAYOUT
+    slows: bool = True
     find: Callable[[Context, Limits], Found] = _never
     name: str = ""
 
@@ -216,7 +218,7 @@ class Finding(NamedTuple):
         return (good and self.rule.good_sentence) or self.rule.sentence
 
 
-def rank(finding: Finding) -> tuple[int, bool, int]:
-    """Return the sort key of *finding*: its severity, the load before the setup, then what is wrong."""
-    severity, outcome = list(Severity).index(finding.severity), finding.rule.outcome
-    return severity, finding.is_last, list(Outcome).index(outcome)
+def rank(finding: Finding) -> tuple[int, bool, bool, int]:
+    """Return the sort key of *finding*: its severity, the load before the setup, waits before risks, the outcome."""
+    severity, rule = list(Severity).index(finding.severity), finding.rule
+    return severity, finding.is_last, not rule.slows, list(Outcome).index(rule.outcome)

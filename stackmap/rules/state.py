@@ -179,6 +179,7 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
     source="stackmap-kernel(7), RAID write paths; Linux drivers/md/dm-raid.c, nosync",
     thresholds={"data_over_parity": (3, "count")},
     is_state=True,
+    slows=False,
 )
 def never_synced(context: Context, limits: Limits) -> Found:
     """Yield arrays whose parity was never calculated and that small writes do not correct."""

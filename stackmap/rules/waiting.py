@@ -156,7 +156,8 @@ def neighbour(context: Context, limits: Limits) -> Found:
             ):
                 continue
             slow = top.total.await_ms
-            if slow is None or slow <= expected_ms(disk, top.total.size or size):
+            # A disk that serves a wait longer than one request needs makes all in its queue wait.
+            if slow is None or slow < min(wait / 2, expected_ms(disk, top.total.size or size)):
                 continue
             figures: dict[str, Figure] = {
                 "await": (slow, "ms"),

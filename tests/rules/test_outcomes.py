@@ -7,6 +7,10 @@ import pytest
 from stackmap.discover import discover
 from stackmap.document.rule_words import filled, words_of
 from stackmap.model.far_side import FAR_SIDES, by_name, far_side
+from stackmap.rules.copy_on_write import thin_pool_data
+from stackmap.rules.decision import decide
+from stackmap.rules.peers import slow_member
+from stackmap.rules.rule import Finding, observe, rank
 from tests.machine import block
 from tests.rules.scripted import (
     ALL_DISKS,
@@ -115,3 +119,42 @@ def test_a_member_with_a_neighbour_is_not_accused(bully, expected):
     ]
 
     assert names == expected
+
+
+FAST_COPY = Did(reads=210, read_ms=5, busy=1.0, queue=1.1)
+SLOW_COPY = Did(reads=29, read_ms=66, busy=1.0, queue=1.9)
+
+
+@pytest.mark.parametrize(("queue", "expected"), [(1.1, ["slow-member"]), (6.0, [])])
+def test_a_saturated_copy_that_serves_far_less_is_slow(queue, expected):
+    """Both copies of a mirror are always busy. A peer with a longer queue may be faster because of it."""
+    part = {
+        "md0": Did(reads=239, read_ms=12),
+        "sda": FAST_COPY._replace(queue=queue),
+        "sdb": SLOW_COPY,
+    }
+    host = Scripted(disks(), md("raid1", ["sda", "sdb"]), parts=[part] * 4)
+    found = [each.rule.name for each in explained(host) if each.is_grave]
+
+    assert [name for name in found if name == "slow-member"] == expected
+
+
+@pytest.mark.parametrize(("await_ms", "expected"), [(14, ["neighbour"]), (8, [])])
+def test_a_victim_waits_as_long_as_one_request_may_take(await_ms, expected):
+    """sda needs 21 ms per request, more than any single one does: what is in its queue waits, if not served first."""
+    part = {
+        "sda": Did(reads=800, read_ms=21),
+        "sda1": Did(reads=66, read_ms=await_ms),
+        "sda2": Did(reads=734, read_ms=21.6),
+    }
+    parts = [partition("sda", 1, 2048), partition("sda", 2, 80000)]
+    found = explained(Scripted(disks(), *parts, parts=[part] * 4))
+
+    assert [each.rule.name for each in found if each.rule.name == "neighbour"] == expected
+
+
+def test_what_makes_requests_wait_comes_before_a_pool_that_fills_up():
+    risk, cause = Finding(thin_pool_data, observe("dm-0")), Finding(slow_member, observe("sda"))
+
+    assert sorted([risk, cause], key=rank) == [cause, risk]
+    assert decide(discover(Scripted(disks())), [risk, cause]).before_layout == (cause,)
