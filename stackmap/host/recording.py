@@ -147,21 +147,22 @@ class RecordingHost(InterceptingHost):
         end = monotonic() + seconds
         for what, (answer, kept) in [*self._beside.items()]:
             if not answer.ready(max(0.0, end - monotonic())):
-                self._late.setdefault(what, None)
+                if not self._first.is_closed:  # of those asked again later, the first answer is known
+                    self._late.setdefault(what, None)
                 continue
             del self._beside[what]
             with suppress(SourceError, ParseError):  # refusals and odd answers are recorded, too
                 answer.result()
             for each in kept:
-                if self._earlier is None and self._is_unknown(each[0]):
+                if self._earlier is None and not self._first.is_closed and self._is_unknown(each[0]):
                     self._first.add(each)
                 else:
                     self._record(each)
-            if self._late.get(what, 0.0) is None:
+            if not self._first.is_closed and self._late.get(what, 0.0) is None:
                 self._late[what] = (self._time or 0.0) - (self._begun or 0.0)
                 self._is_first_written = False
         if not self._beside and self._is_first_written:
-            self._first.forget_files()
+            self._first.close()
 
     def late(self) -> Iterator[str]:
         """Yield a sentence on each question whose first answer came late, or not yet."""
@@ -265,7 +266,7 @@ class RecordingHost(InterceptingHost):
             self._directory.rename(UNFINISHED, MANIFEST)
         self._is_first_written = True
         if not self._beside:
-            self._first.forget_files()
+            self._first.close()
 
     def _write_frame(self) -> None:
         """Write the frame that ends; at the end of a segment start another, which repeats all answers."""
@@ -334,9 +335,10 @@ class RecordingHost(InterceptingHost):
 
 
 class FirstAnswers:
-    """The answers that came before the first sample."""
+    """The answers that came before the first sample; ``is_closed``: all are written, and no more are added."""
 
     def __init__(self) -> None:
+        self.is_closed = False
         self._answers: dict[str, str | Refusal] = {}
         self._files: dict[str, bytes] = {}
 
@@ -388,6 +390,7 @@ class FirstAnswers:
                 archive.addfile(member, io.BytesIO(content))
         return buffer.getvalue()
 
-    def forget_files(self) -> None:
+    def close(self) -> None:
         """Forget the contents of the files, which are written."""
+        self.is_closed = True
         self._files.clear()

@@ -8,10 +8,12 @@ import stat
 
 import pytest
 
+from stackmap.discover import discover
 from stackmap.errors import CaptureError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from tests.long import START, Repeated
+from tests.rules.scripted import Scripted, disks
 
 PATH = "/proc/diskstats"
 
@@ -107,3 +109,28 @@ def test_a_path_that_leads_out_is_refused(tmp_path):
     with pytest.raises(CaptureError, match="Invalid argument"):
         host._write("/sys/../../beside", "x")
     assert not (tmp_path / "beside").exists()
+
+
+class Slow(Scripted):
+    """A machine whose background answers are ready while ``is_ready``."""
+
+    is_ready = True
+
+    def in_background(self, ask):
+        answer = super().in_background(ask)
+        answer.ready = lambda _: self.is_ready
+        return answer
+
+
+def test_an_answer_that_is_late_when_asked_again_keeps_the_first_ones(tmp_path):
+    """LVM's report is asked again after a change, and takes longer than a sample."""
+    host = Slow(disks(["sda", "sdb"]), parts=[{}] * 3)
+    with RecordingHost(host, str(tmp_path / "out")) as recording:
+        drawn = discover(recording)
+        for number, _ in enumerate(recording.ticks(1.0, 4)):
+            recording.read(PATH)
+            recording.ask_beside("LVM's report", lambda each: each.read("/proc/version"))
+            host.is_ready = number != 1
+            recording.take_beside(0.0)
+
+    assert discover(CapturedHost(str(tmp_path / "out"))).devices == drawn.devices
