@@ -253,7 +253,11 @@ RULE_WORDS = {
         "trickle": "rate there {} of the knee's",
     },
     "SM404": {"spread": "mix within {}", "slower": "write await {} the read await"},
-    "SM406": {"slower": "{} the expected time", "size": "requests below {}"},
+    "SM406": {
+        "slower": "{} the expected time",
+        "size": "requests below {}",
+        "beyond": "any longer if reads in flight are {} what the driver gives to the disk",
+    },
     "SM421": {"own": "{} longer", "times": "and {} the await below"},
     "SM422": {
         "share": "{} of requests or bytes",

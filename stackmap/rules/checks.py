@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE, RAID_LEVELS
 from stackmap.model.topology import Topology
-from stackmap.rules import alignment, cache, copy_on_write, errors, request_sizes, state
+from stackmap.rules import alignment, cache, copy_on_write, errors, hung, request_sizes, state
 from stackmap.rules.alignment import Boundaries, boundaries
 from stackmap.rules.context import Context
 from stackmap.rules.rule import (
@@ -331,6 +331,7 @@ def recorded_key(context: Context, _: Limits) -> Found:
 
 # The rules of ``explain`` that judge a state, in the order of its table.
 STATE: tuple[Rule, ...] = (
+    hung.suspended,
     state.broken,
     state.metadata_read_only,
     *errors.ERRORS,

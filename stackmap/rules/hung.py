@@ -48,14 +48,14 @@ def hung(context: Context, limits: Limits) -> Found:
         below = topology.with_all_below(name)[1:]
         if not stalls.keys().isdisjoint(below) or not _is_sure(context, name, stall):
             continue
-        suspended = [topology[n].title for n in below if SUSPENDED in (topology[n].state or "")]
+        halted = [topology[n].title for n in below if SUSPENDED in (topology[n].state or "")]
         above = [topology[n].title for n in topology.with_all_above(name)[1:] if n in stalls]
         words = {
             "recovered": "" if stall.lasts else "It completes requests again.",
-            "look": _look(context, topology[name], suspended),
+            "look": _look(context, topology[name], halted),
         }
         words |= {"above": ", ".join(above[-3:])} if above else {}
-        words |= {"suspended": ", ".join(suspended)} if suspended else {}
+        words |= {"suspended": ", ".join(halted)} if halted else {}
         figures = {"stalled": (stall.seconds, "s"), "in_flight": (stall.in_flight, "requests")}
         severity = None if stall.lasts else Severity.WARNING
         yield observe(
@@ -63,10 +63,34 @@ def hung(context: Context, limits: Limits) -> Found:
         )
 
 
-def _look(context: Context, device: Device, suspended: list[str]) -> str:
-    """Return the advice for a *device* that hangs."""
-    if suspended:
-        return f"Find out who suspended {suspended[-1]}, then run dmsetup resume on it."
+@Rule(
+    "SM306",
+    Severity.CRITICAL,
+    title="{device} is suspended",
+    outcome=Outcome.HUNG,
+    sentence="{device} is suspended: requests to it wait until it is resumed, and none is counted.[ {above} waits "
+    "for it.]",
+    caveat="LVM suspends a volume for an instant while it changes it. stackmap read the state once, at the start.",
+    advice="If no LVM command runs, resume it: `dmsetup resume /dev/{kernel_name}`.",
+    source="dmsetup(8), suspend; Linux drivers/md/dm.c, DMF_BLOCK_IO_FOR_SUSPEND",
+    is_state=True,
+)
+def suspended(context: Context, _: Limits) -> Found:
+    """Yield devices whose requests wait until somebody resumes them."""
+    topology = context.topology
+    for device in topology:
+        if SUSPENDED in (device.state or ""):
+            above = [topology[name].title for name in topology.with_all_above(device.name)[1:]]
+            words = {"kernel_name": device.name}
+            yield observe(
+                device.name, words=words | ({"above": ", ".join(above[-3:])} if above else {})
+            )
+
+
+def _look(context: Context, device: Device, halted: list[str]) -> str:
+    """Return the advice for a *device* that hangs; *halted*: the suspended ones below it."""
+    if halted:
+        return f"Find out who suspended {halted[-1]}, then run dmsetup resume on it."
     far = far_side(device)
     if far is not None:
         return f"It is {far.what}: check {far.look}."

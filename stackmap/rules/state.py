@@ -14,7 +14,7 @@ from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
     "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
-    "out of data space", "needs check", "merge failed", "offline", "suspended",
+    "out of data space", "needs check", "merge failed", "offline",
 )  # fmt: skip
 
 

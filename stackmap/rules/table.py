@@ -33,6 +33,7 @@ from stackmap.rules.rule import SHORT, Finding, Observation, PerStack, Rule, Sev
 # Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (
     hung.hung,
+    hung.suspended,
     state.broken,
     state.metadata_read_only,
     *errors.ERRORS,

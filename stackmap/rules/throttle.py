@@ -16,6 +16,9 @@ from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rul
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
 DIRECTIONS = {"read": " (reads)", "write": " (writes)"}
+# Slices per second in which blk-throttle counts the requests to a spinning disk (block/blk-throttle.c).
+SLICES = 10
+WHOLE = 0.97  # of what whole requests per slice come to, and at most as much more
 OWN = "The figure is the group's own (io.stat)."
 TOTAL = "The figure is the device's total: others may use it too."
 
@@ -54,7 +57,8 @@ def _at_cap(
     # Leave out intervals in which the load started, ended or paused.
     active = [rate for rate in rates if rate >= cap / 2]
     done = sum(active) / len(active) if active else 0.0
-    if not near * cap <= done <= beyond:
+    whole = _in_whole_requests(cap) if unit == "ios" and limit.uses else cap
+    if not near * cap <= done <= beyond and abs(done - whole) > (1 - WHOLE) * whole:
         return None
     stalls = [use.stalled for use in limit.uses if use.stalled is not None]
     figures = {
@@ -70,6 +74,11 @@ def _at_cap(
         "counted": OWN if limit.uses else TOTAL,
     }
     return observe(limit.device, figures, words, weight=done / cap)
+
+
+def _in_whole_requests(cap: float) -> float:
+    """Return what the kernel lets through of so many requests per second: whole ones in each slice of time."""
+    return cap // SLICES * SLICES or cap
 
 
 def _at_disks(context: Context, top: str) -> float | None:

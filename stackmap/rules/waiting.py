@@ -12,6 +12,7 @@ from stackmap.model.units import KIB
 from stackmap.rules.context import Context
 from stackmap.rules.disk import UNKNOWN, expected_ms, medium
 from stackmap.rules.hung import contradicts, impossible
+from stackmap.rules.queue_depth import knee
 from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, observe
 
 BULK = 128 * KIB  # bytes: requests of this size move data; their queue is throughput, not trouble
@@ -257,6 +258,7 @@ def _where(context: Context, below: list[str], disks: set[str], wait: float) -> 
     thresholds={
         "slower": (3.0, "times"),
         "queue": (8.0, "requests"),
+        "beyond": (2.0, "times"),
         "busy": (0.95, "share"),
         "size": (BULK, "bytes"),
         "requests": (50, "count"),
@@ -265,13 +267,20 @@ def _where(context: Context, below: list[str], disks: set[str], wait: float) -> 
     joins_peers=True,
 )
 def evident_overload(context: Context, limits: Limits) -> Found:
-    """Yield busy disks on which small requests wait several times as long as one needs alone."""
+    """
+    Yield busy disks on which small requests wait several times as long as one needs alone.
+
+    Any longer is enough where throughput does not grow with the queue, or most requests wait outside the disk.
+    """
+    flat = {observed.device for observed in knee.find(context, knee.limits)}
     for device, load in _busy(context, limits["busy"]):
         wait, size = load.total.await_ms, load.total.size
         if wait is None or size is None or size >= limits["size"]:
             continue
         usual = expected_ms(device, size)
-        long = wait >= limits["slower"] * usual and (load.aqu or 0.0) >= limits["queue"]
+        is_full = device.name in flat or _wait_outside(device, load, limits["beyond"])
+        least = usual if is_full else limits["slower"] * usual
+        long = wait >= least and (load.aqu or 0.0) >= limits["queue"]
         if long and context.enough(load.total.ios, limits["requests"]):
             figures = {
                 "queue": (load.aqu, "requests"),
@@ -283,6 +292,16 @@ def evident_overload(context: Context, limits: Limits) -> Found:
             yield observe(
                 device.name, figures, {"medium": medium(device).name}, weight=wait / usual
             )
+
+
+def _wait_outside(device: Device, load: Load, beyond: float) -> bool:
+    """Whether reads, which programs wait for, are *beyond* times as many as the driver gives to *device* at once."""
+    depth, reads = device.queue.depth, load.read.ios or 0.0
+    return (
+        bool(depth)
+        and (load.aqu or 0.0) >= beyond * (depth or 1)
+        and 2 * reads >= (load.total.ios or 0.0)
+    )
 
 
 def _busy(context: Context, least: float) -> Iterator[tuple[Device, Load]]:

@@ -196,14 +196,15 @@ def provider_limit(intervals=8, spread=0.0, queue=8.0, requests=None):
 
 
 @case("evident-overload", {"slower": 1.0}, slower=least(3.0), queue=least(8.0), busy=least(0.95, low=0.9, high=1.0),
-      size=most(131072, slower=8.0), requests=least(50))  # fmt: skip
-def evident_overload(slower=6.0, queue=24.0, busy=1.0, size=4096, requests=1000):
-    """A spinning disk on which requests wait *slower* times as long as one needs."""
+      size=most(131072, slower=8.0), requests=least(50),
+      beyond=least(2.0, low=1.8, high=2.2, slower=1.5, queue=20.0))  # fmt: skip
+def evident_overload(slower=6.0, queue=24.0, busy=1.0, size=4096, requests=1000, beyond=None):
+    """A spinning disk on which requests wait *slower* times as long, *beyond* times as many as it takes at once."""
     ms = slower * (ACCESS_MS + size / TRANSFER)
     rate = 1000 * queue / ms
-    return _one(
-        Did(reads=rate, read_size=size, read_ms=ms, queue=queue, busy=busy), seconds=requests / rate
-    )
+    did = Did(reads=rate, read_size=size, read_ms=ms, queue=queue, busy=busy)
+    depth = {} if beyond is None else {"device__queue_depth": round(queue / beyond)}
+    return _one(did, seconds=requests / rate, **depth)
 
 
 @case("fsync-storm", {"writes": 20.0}, flushes=least(50.0), writes=most(4.0))

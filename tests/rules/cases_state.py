@@ -93,6 +93,16 @@ def broken(degraded=1):
     return Scripted(disks(), md("raid1", ("sda", "sdb"), degraded=degraded))
 
 
+@case("suspended", {"state": 0})
+def suspended(state=1):
+    """A volume whose table is being changed, or was not resumed."""
+    return Scripted(
+        disk("sda"),
+        volume(0, "vg-lv", "sda") | {"/sys/block/dm-0/dm/suspended": f"{state}\n"},
+        targets=["vg-lv: 0 65536 linear 8:0 0"],
+    )
+
+
 @case("background-work", {"action": "idle"})
 def background_work(action="check"):
     """A RAID1 that is checked."""

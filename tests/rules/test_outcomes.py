@@ -158,3 +158,21 @@ def test_what_makes_requests_wait_comes_before_a_pool_that_fills_up():
 
     assert sorted([risk, cause], key=rank) == [cause, risk]
     assert decide(discover(Scripted(disks())), [risk, cause]).before_layout == (cause,)
+
+
+@pytest.mark.parametrize(("done", "expected"), [(20, ["throttled"]), (17, []), (25, ["throttled"])])
+def test_a_low_cap_lets_whole_requests_through(done, expected):
+    """Of 25 requests per second, blk-throttle lets 2 through in each tenth of a second."""
+    group = "/sys/fs/cgroup/app.service"
+    counts = [
+        {
+            f"{group}/io.stat": f"8:0 rbytes=0 wbytes=0 rios={number * done * 10} wios=0 dbytes=0 dios=0\n"
+        }
+        for number in range(4)
+    ]
+    files = {f"{group}/io.max": "8:0 rbps=max wbps=max riops=25 wiops=max\n"}
+    root = {"/sys/fs/cgroup/cgroup.controllers": "io\n"}
+    part = {"sda": Did(reads=done, read_ms=3)}
+    host = Scripted(disks(["sda"]), files | counts[0], root, parts=[part] * 3, changes=counts)
+
+    assert [each.rule.name for each in explained(host) if each.is_grave] == expected

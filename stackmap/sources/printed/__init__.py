@@ -117,8 +117,10 @@ class Reader:
         if self._json or line.lstrip()[:1] == "{":
             self._take_json(line)
             return
-        found = self._format_of(line)
         current = self._parts[-1] if self._parts and self._parts[-1].lines else None
+        if current is None and line[2:3] == line[5:6] == ":":
+            return  # a row of sar, of which a year has 100,000
+        found = self._format_of(line)
         if found is not None:
             goes_on = current is not None and found.rows and current.format.name == found.name
             if not goes_on:
