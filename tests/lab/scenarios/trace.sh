@@ -6,15 +6,16 @@ modprobe -a raid456 dm-raid dm-mod dm-delay
 in_memory
 unwatched
 FIO="fio --name=w --direct=1 --ioengine=libaio --output=/dev/null"
-KIB=1024
+traced=/sys/kernel/tracing/instances/stackmap/events
 
 # traced NAME DEVICE COMMAND...: NAME.json, what trace says of DEVICE while COMMAND runs
 traced() {
     local name=$1 device=$2 status=0; shift 2
     quiet
     stackmap trace -J --max-overhead 100 "$device" 600 > "$name.json" 2> "$name.err" & local tracer=$!
-    # The last histogram that begins to count.
-    until grep -qs "lat >= [0-9]* \[active\]" /sys/kernel/tracing/instances/stackmap/events/synthetic/stackmap_latency/trigger; do
+    # All are paused until the last one is installed, and begin to count one after another; those of rows are the last.
+    until grep -qs "lat >= [0-9]* \[active\]" $traced/synthetic/stackmap_latency/trigger &&
+        ! grep -qsF "[paused]" $traced/{block/block_{bio_queue,rq_issue},stackmap/*,synthetic/*}/trigger; do
         kill -0 $tracer || { cat "$name.err"; return 1; }
         sleep 0.2
     done
