@@ -57,6 +57,30 @@ def test_its_cost_is_the_bitmaps():
     assert stack["causes"]["bitmap"] == pytest.approx(beyond * BLOCK / 4096 * share, rel=0.01)
 
 
+def test_on_parity_levels_its_cost_is_a_range():
+    """An empty flush of a member looks like a block of the bitmap: all of them may be either."""
+    counted = truth.read(RECORDED / "five-first.truth")
+    sizes = [counted.sizes(f"8:{16 * place}", "W") for place in range(4)]
+    pages, blocks = (sum(each.get(size, 0) for each in sizes) for size in (4096, BLOCK))
+    samples = str(RECORDED / "five-first.diskstats")
+    found = json.loads(said("iostat", "--per-layer", "-J", "--input", samples, "md127"))
+    (stack,) = found["stacks"]
+    low, high = (each * found["seconds"] for each in stack["layers"][1]["write"]["range"]["bytes"])
+
+    assert (pages, blocks) == (600, 52)
+    assert low == pytest.approx(pages * 4096)
+    assert high == pytest.approx(pages * 4096 + blocks * BLOCK)
+
+
+def test_on_bits_that_are_set_parity_alone_is_written():
+    """RAID5's members wrote as many pages as requests: none of them can be a block of 512 bytes."""
+    (stack,) = json.loads(said("iostat", "--per-layer", "-J", "md127"))["stacks"]
+
+    assert stack["disk_bytes_per_byte_range"] is None
+    assert stack["parity"]["write_amplification"] == pytest.approx(2.0)
+    assert stack["parity"]["full_stripe"] == {"low": 0.0, "high": 0.0}
+
+
 def test_an_array_without_a_bitmap_is_reported():
     """mdadm 4.6 made it without one. Those with llbitmap are in order."""
     checks = json.loads(said("check", "-J"))["checks"]

@@ -29,7 +29,7 @@ from stackmap.ledger.amounts import Amount, Share, Traffic, share_of_all
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import POOL
 from stackmap.model.load import Flow, Load, ratio, sum_flows, total_of
-from stackmap.model.raid import PAGE, Layout
+from stackmap.model.raid import LOCKLESS, PAGE, Layout
 from stackmap.model.topology import Edge, Topology
 
 LEAST_BLOCK = 512  # bytes that a disk writes at least
@@ -125,8 +125,10 @@ def member_flushes(topology: Topology, loads: Mapping[str, Load], array: Device)
 
 
 def bitmap_write_size(topology: Topology, array: Device) -> int:
-    """Return the bytes of one bitmap write: a page, or less where the whole bitmap is smaller."""
+    """Return the bytes of one bitmap write: a page, or less where the whole bitmap is smaller or lockless."""
     block = _block_size(topology, array.name)
+    if block and array.facts.get("bitmap") == LOCKLESS:  # md-llbitmap.c: io_size
+        return min(block, PAGE)
     region = array.fact_number("region")
     if not block or not region or not array.size or array.layout is None:
         return PAGE

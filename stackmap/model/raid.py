@@ -6,6 +6,8 @@ from typing import NamedTuple
 # (md/stripe_size; larger only on machines with larger pages).
 PAGE = 4096
 
+LOCKLESS = "llbitmap"  # the fact "bitmap" of an md array; without it, the bitmap is the older one
+
 
 class RaidLevel(NamedTuple):
     """

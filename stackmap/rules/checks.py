@@ -79,7 +79,8 @@ def same_disk_twice(context: Context, _: Limits) -> Found:
     sentence="consistency policy: {policy}",
     expected="bitmap, journal or ppl",
     reason="after a crash md resyncs the whole array, which can take hours",
-    advice="add a bitmap: `mdadm --grow --bitmap=internal`; mdadm 4.5 and later makes arrays without one",
+    advice="add a bitmap: `mdadm --grow --bitmap=internal`; mdadm 4.5 and later makes arrays without one. "
+    "Only a new array can have the lockless bitmap: `mdadm --create --bitmap=lockless` (Linux 6.18)",
     source="md(4); stackmap-kernel(7), Bitmap",
     thresholds={"size": (100 * 1024**3, "bytes")},
 )

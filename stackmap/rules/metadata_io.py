@@ -32,8 +32,8 @@ METADATA = {
 REMEDIES = {
     Cause.INTEGRITY: "Use a bitmap instead of a journal: lvconvert --raidintegrity y "
     "--raidintegritymode bitmap or integritysetup --integrity-bitmap-mode.",
-    Cause.BITMAP: "Use larger bitmap regions: lvchange --regionsize or mdadm --bitmap-chunk; or "
-    "md's lockless bitmap (Linux 6.18, mdadm 4.5), which writes little.",
+    Cause.BITMAP: "Use larger bitmap regions: lvchange --regionsize or mdadm --bitmap-chunk. "
+    "A new md array can have a lockless bitmap (Linux 6.18, mdadm 4.5), which writes little.",
     Cause.JOURNAL: "Put the journal on another, faster device.",
     Cause.METADATA: "Flush less often, or put the metadata on flash.",
 }
@@ -47,7 +47,7 @@ REMEDIES = {
     "{writes} of {size}. A metadata write takes {took}; the writes that need it wait.",
     caveat="A burst of writes to new areas does this only briefly.",
     advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`), "
-    "md's lockless bitmap (Linux 6.18, mdadm 4.5), or other disks for the bitmap. Thin pool: flush less often, or put its metadata on flash.",
+    "or other disks for the bitmap; a new md array can have a lockless one (Linux 6.18, mdadm 4.5). Thin pool: flush less often, or put its metadata on flash.",
     source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
     thresholds={"share": (0.5, "times"), "requests": (50, "count"), **LIGHT},
 )

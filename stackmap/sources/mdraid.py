@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from stackmap.host import Host
 from stackmap.model.device import Role
-from stackmap.model.raid import Layout, layout, raid_state
+from stackmap.model.raid import LOCKLESS, Layout, layout, raid_state
 from stackmap.model.units import KIB, percent
 from stackmap.sources.sysfs import Block, attribute, kernel_name, list_names, parse_int
 
@@ -148,7 +148,7 @@ def facts(array: Array) -> dict[str, str]:
     if spared:
         found["write mostly"] = " ".join(spared)
     if "[llbitmap]" in array.attributes["bitmap_type"]:  # Linux 6.18; others are "bitmap"
-        found["bitmap"] = "llbitmap"
+        found["bitmap"] = LOCKLESS
     return {key: value for key, value in found.items() if value not in ("", "0", "none")}
 
 

@@ -41,7 +41,7 @@ from stackmap.model.command_line import Command, words
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.layout_request import MIN_MEMBERS, LayoutRequest
 from stackmap.model.operand import AbsolutePath, BlockDevicePath, Fixed, Number, Word, assigned
-from stackmap.model.raid import Layout, layout
+from stackmap.model.raid import LOCKLESS, Layout, layout
 from stackmap.model.topology import Topology
 
 TESTED_POLICIES = frozenset({"", "resync", "bitmap", "none", "unknown"})
@@ -114,6 +114,8 @@ def _present_layout(context: PlanContext) -> Layout:
         raise PlanRefused(f"its metadata version is {version}; only 1.x was tested")
     if facts.get("consistency", "") not in TESTED_POLICIES:
         raise PlanRefused(f"it has a {facts['consistency']}: remove it first")
+    if facts.get("bitmap") == LOCKLESS:
+        raise PlanRefused("it has a lockless bitmap, with which no reshape was tested")
     users = {
         use.name for name in topology.with_all_above(device.name) for use in topology[name].uses
     }

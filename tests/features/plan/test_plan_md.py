@@ -157,6 +157,14 @@ def test_a_disk_is_large_enough_for_what_will_be(level, members, wanted, fits):
             STRATEGIES["grow"].plan(context)
 
 
+def test_an_array_with_a_lockless_bitmap_is_not_reshaped():
+    """Linux and mdadm may do it; nobody has tried."""
+    context = md_context("raid5", 3, "raid6", onto=("sdd",))
+    array = context.target._replace(facts={**context.target.facts, "bitmap": "llbitmap"})
+    with pytest.raises(PlanRefused, match="lockless bitmap"):
+        STRATEGIES["grow"].plan(replace(context, target=array))
+
+
 def test_what_is_written_on_a_disk_is_left_alone():
     """mdadm asks nobody; where udev tells nothing, the reader has to look."""
     context = md_context("raid5", 3, "raid6", onto=("sdd",), contents={"sdd": "ext4"})
