@@ -24,6 +24,9 @@ LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks 
 MOST_SCANS = 10.0  # of labels, per second
 PASSING = ("linear", "striped", "crypt")  # targets below which only their own I/O happens
 STUCK = 0.99  # busy for this share of the time
+MILLISECONDS = 1000.0  # of a second
+# Before (99dc422335d8), a short request counts as busy until the next tick of the kernel.
+PRECISE_BUSY = (6, 10)
 MOST_IN_FLIGHT = 1e6  # requests; old kernels print 42933903.02 after their counter went below 0
 
 
@@ -113,11 +116,13 @@ def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load])
     load = loads[device.name]
     if load.idle or (device.queue.iostats is None and not doubled(topology, device, loads)):
         return None
-    half = load.scaled(0.5)
-    writes = plus(half.write.ios, _flushes(topology, device, loads) / 2)
+    half, flushes = load.scaled(0.5), _flushes(topology, device, loads)
+    late = _flush_time(topology, device, loads, half, flushes) / 2
     return half._replace(
-        write=half.write._replace(ios=writes),
-        aqu=None if load.aqu is None else load.aqu / 2,
+        write=half.write._replace(
+            ios=plus(half.write.ios, flushes / 2), wait=plus(half.write.wait, late)
+        ),
+        aqu=None if load.aqu is None else load.aqu / 2 + late / MILLISECONDS,
     )
 
 
@@ -152,6 +157,26 @@ def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> f
     members = topology.used_by(device.name, Role.DATA)
     flows = [loads.get(name, UNKNOWN).write for name in members]
     return empty_flushes(device.layout, loads[device.name].write, flows)
+
+
+def _flush_time(
+    topology: Topology, device: Device, loads: Mapping[str, Load], half: Load, flushes: float
+) -> float:
+    """
+    Return the milliseconds per second of the empty *flushes* of a doubled volume, an estimate.
+
+    They are counted once, so *half* has half of their time, and no counter has it by itself. Each waits for a
+    flush of every disk. The volume's own times together are no less than the time in which it was busy.
+    """
+    read, written = half.read.wait, half.write.wait
+    if not flushes or written is None:
+        return 0.0
+    disks = (loads.get(name, UNKNOWN).flush for name in topology.disks_of(device.name))
+    least = flushes * max((flow.await_ms or 0.0 for flow in disks), default=0.0)
+    precise = release(topology.machine.kernel) >= PRECISE_BUSY
+    if precise and half.busy is not None and read is not None:
+        least = max(least, 2 * (half.busy * MILLISECONDS - read - written))
+    return min(least, 2 * written)
 
 
 def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
@@ -276,7 +301,9 @@ RULES = (
         "dm-raid-doubled",
         "if queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume twice, "
         "in dm and in md: its figures are halved. If queue/iostats is unknown, the members show "
-        "it: a RAID never writes less than its volume",
+        "it: a RAID never writes less than its volume. Empty flushes are counted once: their number "
+        "is that of the members, and their time is estimated by the flushes of the disks and by the "
+        "time in which the volume was busy",
         _may_be_doubled,
         _raid_doubled,
     ),

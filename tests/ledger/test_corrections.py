@@ -56,6 +56,31 @@ def test_empty_flushes_were_not_counted_twice(level, members):
 
 
 @pytest.mark.parametrize(
+    ("kernel", "flush", "busy", "late"),
+    [
+        ("6.12.1", None, None, 0),  # a text without either: the least that it can be
+        ("6.12.1", Flow(ios=14, wait=14 * 6), None, 7 * 6 / 2),
+        ("6.12.1", Flow(ios=14, wait=14 * 6), 0.3, 300 - 30 - 200),  # at least as long as it was busy
+        ("6.12.1", Flow(ios=14, wait=14 * 30), 0.3, 7 * 30 / 2),  # several waited at once
+        ("6.12.1", Flow(ios=14, wait=14 * 600), 0.3, 200),  # all that was counted was of flushes
+        ("6.8.0", Flow(ios=14, wait=14 * 6), 0.3, 7 * 6 / 2),  # busy counts whole ticks there
+    ],
+)  # fmt: skip
+def test_the_time_of_empty_flushes_was_not_counted_twice(kernel, flush, busy, late):
+    """11 writes and 7 flushes with 400 ms, 60 ms of reads, and what the disks and the busy time say of the flushes."""
+    tree = topology(raid_volume("vm", "raid5", 8, queue=Queue(iostats=True)), kernel=kernel)
+    members = [did(13 + 7, 13 * 4096 / 20), did(5 + 7, 5 * 4096 / 12)] * 2
+    loads = {f"vm_rimage_{i}": moved(write=flow) for i, flow in enumerate(members)}
+    loads |= {name: Load(flush=flush or Flow()) for name in tree.disks_of("vm")}
+    volume = moved(did(4, 4096, wait=60), did(2 * 11 + 7, 4096, wait=400), aqu=0.46, busy=busy)
+    loads, _ = mended(tree, loads | {"vm": volume})
+
+    assert loads["vm"].read.wait == 30
+    assert loads["vm"].write.wait == pytest.approx(200 + late)
+    assert loads["vm"].aqu == pytest.approx(0.23 + late / 1000)
+
+
+@pytest.mark.parametrize(
     ("level", "above", "below", "said"),
     [
         # Of four members: 4/3 for full stripes, 2 for pages; counted twice, 2/3 and 1.

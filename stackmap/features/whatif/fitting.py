@@ -76,8 +76,7 @@ class Checked(NamedTuple):
 class Subject(NamedTuple):
     """
     The measured volume. ``parts``: its load in each interval. ``requests``: its traced ones, () if they are too
-    few to represent it; ``longest``: seconds of the longest one that was traced. ``halved``: the volume's times are
-    corrected for requests that were counted twice, so an empty flush, which is counted once, has half its time.
+    few to represent it; ``longest``: seconds of the longest one that was traced.
     """
 
     ledger: Ledger
@@ -88,7 +87,6 @@ class Subject(NamedTuple):
     trace: Trace | None
     requests: Sequence[TracedRequest]
     longest: float | None = None
-    halved: bool = False
 
 
 class Fit(NamedTuple):
@@ -292,8 +290,7 @@ class Fitting:
         subject, times = self._subject, outcome.seen[direction]
         if direction != WRITE or subject.requests or not subject.context.counts_flushes:
             return times
-        share = 0.5 if subject.halved else 1.0
-        return times + [time * share for time in outcome.seen[FLUSH]]
+        return times + outcome.seen[FLUSH]
 
     def self_check(self) -> dict[str, dict[str, Checked]]:
         """Return the present layout's statistics by direction: of the likely fit, else of the nearest."""

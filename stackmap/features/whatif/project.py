@@ -171,7 +171,6 @@ class Projector:
                 self._trace,
                 requests,
                 max(times, default=None),
-                f"dm-raid-doubled: {self.context.device.name}" in window.average.corrections,
             )
             self._timing = Timing(subject)
         return self._timing.project(layout, wanted)
