@@ -163,10 +163,11 @@ def _flush_time(
     topology: Topology, device: Device, loads: Mapping[str, Load], half: Load, flushes: float
 ) -> float:
     """
-    Return the milliseconds per second of the empty *flushes* of a doubled volume, an estimate.
+    Return the milliseconds per second of the empty *flushes* of a doubled volume, at least.
 
     They are counted once, so *half* has half of their time, and no counter has it by itself. Each waits for a
-    flush of every disk. The volume's own times together are no less than the time in which it was busy.
+    flush of every disk. The volume's own times together are no less than the time in which it was busy, and
+    with one request in flight they are that time.
     """
     read, written = half.read.wait, half.write.wait
     if not flushes or written is None:
@@ -302,8 +303,8 @@ RULES = (
         "if queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume twice, "
         "in dm and in md: its figures are halved. If queue/iostats is unknown, the members show "
         "it: a RAID never writes less than its volume. Empty flushes are counted once: their number "
-        "is that of the members, and their time is estimated by the flushes of the disks and by the "
-        "time in which the volume was busy",
+        "is that of the members. Their time is estimated by the flushes of the disks and by the time "
+        "in which the volume was busy; with several requests in flight it may be more",
         _may_be_doubled,
         _raid_doubled,
     ),

@@ -76,7 +76,7 @@ def hung(context: Context, limits: Limits) -> Found:
     is_state=True,
 )
 def suspended(context: Context, _: Limits) -> Found:
-    """Yield devices whose requests wait until somebody resumes them."""
+    """Yield devices whose requests wait until `dmsetup resume`."""
     topology = context.topology
     for device in topology:
         if SUSPENDED in (device.state or ""):

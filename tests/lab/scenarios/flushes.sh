@@ -27,7 +27,6 @@ for volume in r5 r1 r10; do
     load $volume plain
     load $volume each --fsync=1
     load $volume fifth --fsync=5
-    load $volume deep --fsync=8 --ioengine=libaio --iodepth=8
     load $volume jobs --fsync=1 --numjobs=4 --number_ios=60
     load $volume mixed --rw=randrw --fsync=4
 done
