@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.discover import discover
+from stackmap.discover import discover, report_texts
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources.device_lists import number_of
@@ -312,3 +312,13 @@ def test_a_json_that_was_cut_does_not_take_the_next_output(tmp_path):
     write(tmp_path, "/sos_commands/multipath/zz", "")
     write(tmp_path, "/sos_commands/block/lsblk", LSBLK_BCACHE)
     assert ("vda2", "vda", "data") in edges(read(tmp_path))
+
+
+def test_outputs_have_a_limit(tmp_path, monkeypatch):
+    """The first ones are used, and what was not read is said."""
+    monkeypatch.setattr(report_texts, "MAX_OUTPUTS", 2000)
+    write(tmp_path, "/sos_commands/block/lsblk", LSBLK_BCACHE)
+    write(tmp_path, "/sos_commands/block/lsblk_-O", "x\n" * 2000)
+    found = read(tmp_path)
+    assert ("bcache1", "vdc", "origin") in edges(found)
+    assert any("not read" in sentence for sentence in found.unknown)

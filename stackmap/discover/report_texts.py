@@ -19,6 +19,7 @@ from stackmap.sources import device_lists, mdstat, mountinfo
 from stackmap.sources.printed import Reader
 
 MAX_FOLDERS, MAX_DEPTH = 300, 4
+MAX_OUTPUTS = 16 << 20  # characters, which take up to 6 s; lsblk -O -P has 3 KiB per device
 # The machine's own trees: they hold no outputs, and some have many files.
 SKIPPED = frozenset(
     ("proc", "sys", "run", "dev", "etc", "var", "usr", "boot", "lib", "log", "frames", "cmd", "tmp")
@@ -71,14 +72,21 @@ class ReportHost(InterceptingHost):
 def with_outputs(host: Host) -> tuple[Host, list[str]]:
     """Return *host* with what the outputs in it tell, and a sentence for each contradiction between them."""
     reader = Reader()
+    room = MAX_OUTPUTS
     for path in (*LISTS, *_outputs(host)):
         with suppress(SourceError):
-            for line in host.read(path).split("\n"):
+            text = host.read(path)
+            room -= len(text)
+            if room < 0:
+                break
+            for line in text.split("\n"):
                 reader.take(line)
         reader.end()
     told = reader.merged()
     if not told.files:
         return host, []
+    if room < 0:
+        told.notes.append(f"outputs of commands beyond {MAX_OUTPUTS >> 20} MiB: not read")
     return ReportHost(host, CapturedHost("the outputs of commands", files=told.files)), told.notes
 
 
