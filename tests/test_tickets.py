@@ -416,3 +416,43 @@ def test_sar_of_other_systems_is_named(tmp_path, first, system):
 def test_annotate_says_that_a_text_is_of_two_hosts(tmp_path):
     done = run(tmp_path, SAR + SAR.replace("db1", "web7"), "annotate")
     assert done.stderr.count("the text is from db1 and web7") == 1
+
+
+def test_figures_in_a_table_of_markdown(tmp_path):
+    text = (
+        "| Device  |   r/s  | rMB/s | w/s  | wMB/s |\n"
+        "|---------|:------:|:-----:|:----:|:-----:|\n"
+        "| md127   | 550.93 |  2.25 | 10.0 |  1.00 |\n"
+    )
+    (device,) = json.loads(run(tmp_path, text, "iostat", "-J", "--input").stdout)["devices"]
+    assert (device["name"], device["reads"], device["writes"]) == ("md127", 550.93, 10)
+
+
+CODE = """\
+static int f(void)
+{
+	return 1;
+"""
+
+
+def test_braces_of_code_do_not_hide_what_follows():
+    topology, _ = read(f"{CODE}\n{MD_LVM}")
+    assert edges(topology) == MD_EDGES
+
+
+def test_lines_of_a_tree_in_a_wrong_encoding():
+    """As Windows-1252, and where each byte was lost."""
+    tree = "NAME   MAJ:MIN RM  SIZE RO TYPE MOUNTPOINT\nsda      8:0    0   1G  0 disk\n├─sda1   8:1    0   1G  0 part /a\n└─sda2   8:2    0   1G  0 part /b\n"
+    for wrong in (
+        tree.encode().decode("cp1252", errors="ignore"),
+        "".join(c if ord(c) < 128 else "\ufffd" * 3 for c in tree),
+    ):
+        assert edges(read(wrong)[0]) == {("sda1", "sda"), ("sda2", "sda")}
+
+
+def test_of_hosts_the_first_with_a_device_is_used():
+    empty = "[root@a ~]# cat /proc/mdstat\nPersonalities : [raid1]\nunused devices: <none>\n"
+    other = "[root@b ~]# cat /proc/mdstat\nmd0 : active raid1 sdb1[1] sda1[0]\n      1024 blocks [2/2] [UU]\n"
+    topology, notes = read(empty + other)
+    assert ("md0", "sda1") in edges(topology)
+    assert not notes

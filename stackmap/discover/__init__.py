@@ -45,6 +45,9 @@ def discover(host: Host, *, geometry: bool = False, counters: bool = True) -> To
     return topology_parts(scan, found).topology()
 
 
+NO_DEVICES = "block devices: the input has none"
+
+
 class TopologyParts(NamedTuple):
     """What a topology is made of."""
 
@@ -73,6 +76,7 @@ def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
         for each in found
     ]
     unknown = [*scan.unknown, *device_mapper.unknown(found), *_unknown_sizes(found)]
+    unknown += [] if found else [NO_DEVICES]
     edges, doubts = sound_edges(_with_sources(scan, [e for each in found for e in each.edges]))
     unknown += doubts
     return TopologyParts(devices, edges, machine(scan.host), unknown)

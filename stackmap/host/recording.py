@@ -147,14 +147,20 @@ class RecordingHost(InterceptingHost):
         end = monotonic() + seconds
         for what, (answer, kept) in [*self._beside.items()]:
             if not answer.ready(max(0.0, end - monotonic())):
-                if not self._first.is_closed:  # of those asked again later, the first answer is known
+                if (
+                    not self._first.is_closed
+                ):  # of those asked again later, the first answer is known
                     self._late.setdefault(what, None)
                 continue
             del self._beside[what]
             with suppress(SourceError, ParseError):  # refusals and odd answers are recorded, too
                 answer.result()
             for each in kept:
-                if self._earlier is None and not self._first.is_closed and self._is_unknown(each[0]):
+                if (
+                    self._earlier is None
+                    and not self._first.is_closed
+                    and self._is_unknown(each[0])
+                ):
                     self._first.add(each)
                 else:
                     self._record(each)

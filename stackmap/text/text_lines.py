@@ -27,6 +27,7 @@ BYTE_ORDER_MARKS = codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
 # Terminal escapes: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_MARKDOWN_ROW = re.compile(r"^\|[^\n]*\|[ \t\r]*$", re.MULTILINE)
 MANY_BLANKS = b"\n" * 64
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
 
@@ -183,6 +184,8 @@ def _text(raw: bytes) -> str:
         # Line by line, so that the result does not depend on how many came together.
         text = "\n".join(map(_line, raw.split(b"\n")))
     text = text.replace("\uff1a", ":")  # the full-width colon that Chinese input methods write
+    if text.startswith("|") or "\n|" in text:
+        text = _MARKDOWN_ROW.sub(lambda row: row[0].replace("|", " "), text)
     return ESCAPES.sub("", text) if "\x1b" in text else text
 
 

@@ -88,7 +88,7 @@ _BEGINNINGS = re.compile(
 _END = re.compile(
     r"\s*(?:avg-cpu|Device\b|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
 )
-_WARNING = re.compile(r"\s*[A-Z]")  # LVM warns between the lines of its JSON
+_JSON = re.compile(r'\s*\{\s*(?:".*)?')  # code and logs have other braces
 _BANNER = re.compile(r"\s*Linux \d\S* \((?P<host>[^()\s]{1,64})\)")
 
 
@@ -114,9 +114,14 @@ class Reader:
     def take(self, line: str) -> None:
         """Take the next line."""
         line = clean(line)
-        if self._json or line.lstrip()[:1] == "{":
+        begun = self._json and self._format_of(line) is None and not PROMPT.match(line)
+        if begun or _JSON.fullmatch(line):
             self._take_json(line)
-            return
+        else:
+            self._give_up_json()
+            self._take_row(line)
+
+    def _take_row(self, line: str) -> None:
         current = self._parts[-1] if self._parts and self._parts[-1].lines else None
         if current is None and line[2:3] == line[5:6] == ":":
             return  # a row of sar, of which a year has 100,000
@@ -146,9 +151,16 @@ class Reader:
         self._room[is_json] -= len(line) + 1
         return self._room[is_json] >= 0
 
+    def _give_up_json(self) -> None:
+        """Read the lines that are no JSON after all as other lines are."""
+        lines, self._json, self._depth = self._json, [], 0
+        for line in lines:
+            self._take_row(line)
+
     def end(self) -> None:
         """End the last part: no further line belongs to it."""
-        self._json, self._depth = [], 0
+        if self._json:
+            self._give_up_json()
         if self._parts and self._parts[-1].lines:
             self._parts.append(Part(LSBLK, [], self._host))
 
@@ -163,7 +175,7 @@ class Reader:
         return None if found is None else FORMATS[int((found.lastgroup or "f0")[1:])]
 
     def _take_json(self, line: str) -> None:
-        if _WARNING.match(line):
+        if line.lstrip().startswith("WARNING:"):  # LVM warns between the lines of its JSON
             return
         if not self._has_room(line, is_json=True):
             self._json, self._depth = [], 0
@@ -171,7 +183,7 @@ class Reader:
         self._json.append(line)
         self._depth += line.count("{") - line.count("}")
         if self._depth <= 0:
-            text = "\n".join(self._json)
+            text, self._json, self._depth = "\n".join(self._json), [], 0
             for key, name, read in JSON_FORMATS:
                 if key in text[:400]:
                     self.end()
@@ -179,31 +191,39 @@ class Reader:
                     self._parts.append(Part(whole, [text], self._host))
                     self.end()
                     break
-            self._json, self._depth = [], 0
 
     def merged(self, host: str = "") -> Merged:
-        """Return the machine that the text tells of; of several hosts *host*, or the first."""
-        parts = [part for part in self._parts if part.lines]
-        hosts = list(dict.fromkeys(part.host for part in parts if part.host))
+        """Return the machine that the text tells of; of several hosts *host*, or the first with a device."""
+        self._give_up_json()
+        told = [(part, *_facts(part)) for part in self._parts if part.lines]
+        hosts = list(dict.fromkeys(part.host for part, facts, _ in told if part.host and facts))
         chosen = host if host in hosts else (hosts or [""])[0]
-        machine = Machine()
+        notes = []
         if len(hosts) > 1:
-            machine.notes[
+            notes.append(
                 f"the text is from {' and '.join(hosts[:5])}: only {chosen} is used; give one text per host"
-            ] = None
+            )
         if min(self._room.values()) < 0:
-            machine.notes[
+            notes.append(
                 f"only the first {MAX_ROWS >> 20} MiB of what lsblk and others printed are used, {MAX_JSON >> 20} MiB of JSON"
-            ] = None
-        for part in parts:
-            if part.host in ("", chosen):
-                try:
-                    machine.take(part.format.name, list(part.format.read(part.lines)))
-                except DAMAGE as error:
-                    machine.notes[
-                        f"{part.format.name}: not understood ({type(error).__name__})"
-                    ] = None
+            )
+        machine = Machine(notes)
+        for part, facts, damage in told:
+            if part.host in ("", chosen) or not hosts:
+                machine.take(part.format.name, facts)
+                if damage:
+                    machine.notes[f"{part.format.name}: not understood ({damage})"] = None
         merged = machine.merged()
         if chosen and merged.files:
             merged.files["/proc/sys/kernel/hostname"] = chosen
         return merged
+
+
+def _facts(part: Part) -> tuple[list[Fact], str]:
+    """Return what a part tells, and the kind of the damage that ended it, "" without one."""
+    facts: list[Fact] = []
+    try:
+        facts.extend(part.format.read(part.lines))
+    except DAMAGE as error:
+        return facts, type(error).__name__
+    return facts, ""

@@ -21,6 +21,8 @@ FENCE = re.compile(
 PROMPT = re.compile(
     r"^\s{0,8}(?:\[?[\w.-]{1,32}@(?P<host>[\w.-]{1,64})[^#$%>]{0,80}[#$%>]|(?:bash|sh)-\d\.\d+[#$]|[#$%])\s*(?P<command>[a-z/.].*)$"
 )
+# Lines of a tree after a wrong decoding: as Windows-1252, and with each byte lost.
+MOJIBAKE = {"â”œ": "├", "â”€": "─", "â””": "└", "â”‚": "│", "\ufffd\ufffd\ufffd": "─"}
 MAX_WORDS = 100  # of a row that is read
 UNITS = "BKMGTPE"
 _SIZE = re.compile(r"<?(\d{1,20})([.,]\d{1,4})?\s?([bBsSkKmMgGtTpPeE]?)(?:i?[bB])?")
@@ -41,6 +43,9 @@ def clean(line: str) -> str:
         line = TAGS.sub("", line)
     if line.lstrip()[:1] == ">":
         line = QUOTES.sub("", line)
+    if "â”" in line or "\ufffd" in line:
+        for wrong, drawn in MOJIBAKE.items():
+            line = line.replace(wrong, drawn)
     line = line.replace("\xa0", " ").expandtabs().rstrip()
     return "" if FENCE.match(line) else line
 

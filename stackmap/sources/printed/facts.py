@@ -11,7 +11,7 @@ DEV = "/dev/"
 KERNEL_NAME = re.compile(
     r"(?:[shv]d[a-z]{1,4}\d{0,3}|xvd[a-z]{1,3}\d{0,3}|nvme\d+(?:c\d+)?n\d+(?:p\d+)?|mmcblk\d+(?:p\d+|boot\d|rpmb)?|dm-\d+|md\d+(?:p\d+)?"
     r"|md_\w+|loop\d+(?:p\d+)?|sr\d+|zram\d+|nbd\d+(?:p\d+)?|rbd\d+(?:p\d+)?|ram\d+|bcache\d+(?:p\d+)?|drbd\d+|pmem\d\S*|fd\d"
-    r"|dasd[a-z]+\d*|cciss[!/]c\d+d\d+(?:p\d+)?|zd\d+(?:p\d+)?|fio[a-z]\d*|emcpower[a-z]+\d*|vx\S+|ida[!/]c\d+d\d+(?:p\d+)?)"
+    r"|dasd[a-z]+\d*|cciss[!/]c\d+d\d+(?:p\d+)?|zd\d+(?:p\d+)?|fio[a-z]\d*|emcpower[a-z]+\d*|vx\S+|(?:sata|sas)\d+(?:p\d+)?|ida[!/]c\d+d\d+(?:p\d+)?)"
 )
 NUMBER = re.compile(r"\d{1,7}:\d{1,7}")
 MAPPER, ALIAS = "mapper/", "md/"

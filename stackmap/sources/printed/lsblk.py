@@ -30,7 +30,7 @@ _AMOUNT = re.compile(r"\d{1,20}(?:[.,]\d+)?[BKMGTPE]?")
 _WHOLE = re.compile(r"-?\d{1,20}")
 _ANY = re.compile(r".+")
 TYPE = re.compile(
-    r"disk|part|lvm|crypt|mpath|loop|rom|dm|md|raid\d+|linear|dmraid|thin|swap|faulty|container|multipath|stripe\w*|mirror"
+    r"disk|part|lvm|crypt|mpath|loop|rom|dm|md|raid\d+|linear|dmraid|thin|swap|faulty|container|ldm|vdo|stratis|drbd|zram|multipath|stripe\w*|mirror"
 )
 FSTYPE = re.compile(
     r"ext[234]|xfs|btrfs|vfat|swap|ntfs|exfat|iso9660|squashfs|zfs_member|LVM2_member|linux_raid_member|crypto_LUKS|"

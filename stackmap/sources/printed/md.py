@@ -26,6 +26,8 @@ def read_mdstat(lines: list[str]) -> Iterator[Fact]:
             text.append(line)
         elif name and _MEMBERS.fullmatch(line):
             text[-1] += f" {line}"
+        elif line.startswith("unused devices"):
+            name = ""
         elif name and line:
             if match := _BLOCKS.match(line):
                 sizes[name] = str(int(match[1]) * KIB)

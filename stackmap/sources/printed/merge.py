@@ -35,11 +35,11 @@ class Merged(NamedTuple):
 class Machine:
     """Takes facts, each with the name of its text, and returns what they tell together."""
 
-    def __init__(self) -> None:
+    def __init__(self, notes: Iterable[str] = ()) -> None:
         self._same: dict[str, str] = {}  # a ref → another ref of the same device
         self._facts: list[tuple[str, int, Fact]] = []
         self._parts = 0
-        self.notes: dict[str, None] = {}
+        self.notes: dict[str, None] = dict.fromkeys(notes)
         self.sources: dict[str, int] = {}
 
     def take(self, source: str, facts: Iterable[Fact]) -> None:
