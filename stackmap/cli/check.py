@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -14,23 +16,25 @@ from stackmap.cli.options import (
     status_of,
     text_option,
 )
-from stackmap.cli.output import print_blocks
+from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
+from stackmap.document.describe import listed
 from stackmap.document.findings import check_document
 from stackmap.errors import InputError
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity
-from stackmap.sources import mountinfo
+from stackmap.sources import health, mountinfo
 from stackmap.sources.lvm_names import unmangle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from stackmap.cli.session import Session
     from stackmap.host.capture import CapturedHost
+    from stackmap.model.health import Health
     from stackmap.model.topology import Topology
     from stackmap.rules.rule import Finding
 
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 @text_option
 @click.option("-a", "--all", "everything", is_flag=True, help="Also show each passed check.")
 @click.option("-p", "--problems", is_flag=True, help="Show problems only; the default.")
+@click.option("--no-health", is_flag=True, help="Do not open disks to read their health.")
 @exit_code_option
 @click.pass_obj
 def command(
@@ -53,11 +58,13 @@ def command(
     everything: bool,
     problems: bool,
     exit_code: bool,
+    no_health: bool,
 ) -> None:
     """
-    Check alignment, chunks, stripes and sector sizes.
+    Check alignment, chunks, stripes, sector sizes, errors and health.
 
-    No device is opened: sysfs, device-mapper tables and mount options are read.
+    As root on this machine, nvme-cli and smartctl open disks that are awake to read
+    their health; --no-health leaves that out, and then no device is opened.
     """
     if text is not None:
         session.take(text)
@@ -69,13 +76,16 @@ def command(
     chosen = topology.select(find_all(topology, names)) if names else topology
     session.tell_missing(topology, names)
     tell_unknown(topology)
-    found = checks(_context(session, chosen))
+    asked = session.live and text is None and not no_health and os.geteuid() == 0
+    known = health.read(session.host, chosen) if asked else {}
+    found = checks(replace(_context(session, chosen), health=known))
+    _tell_unknown_health(chosen, known)
     if as_json:
         if problems:
             found = [each for each in found if each.severity is not Severity.GOOD]
         from stackmap.render.figures_json import check_json
 
-        click.echo(json.dumps(check_json(chosen, found)))
+        click.echo(json.dumps(check_json(chosen, found, known)))
     else:
         passed = everything and not problems
         print_blocks(check_document(chosen, found, passed=passed))
@@ -83,6 +93,14 @@ def command(
         judged = bool(found) and not topology.unknown
         severities = (each.severity for each in found)
         session.status = status_of(severities, judged=judged) or session.status
+
+
+def _tell_unknown_health(topology: Topology, known: Mapping[str, Health]) -> None:
+    """Tell once per reason which disks did not say how they are."""
+    reasons = {health.unknown: None for health in known.values() if health.unknown}
+    for reason in reasons:
+        names = [topology[name].title for name, each in known.items() if each.unknown == reason]
+        tell(f"health of {listed(names)}: {reason}")
 
 
 def setup_problems(session: Session, topology: Topology) -> Iterator[Finding]:

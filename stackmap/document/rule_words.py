@@ -229,6 +229,8 @@ RULE_WORDS = {
     "SM208": {"share": "{} of the requests"},
     "SM209": {"apart": "shares {} apart"},
     "SM210": {"share": "{} of the requests"},
+    "SM342": {"warning": "{} used", "critical": "critical from {}"},
+    "SM344": {"hot": "{} in all"},
     "SM303": {"share": "excess {} of the members' I/O", "bytes": "and {}"},
     "SM305": {"stalled": "for {}"},
     "SM304": {"data_over_parity": "{} more data than parity members"},

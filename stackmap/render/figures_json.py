@@ -18,6 +18,7 @@ from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
 from stackmap.model.device import Device
 from stackmap.model.dm_targets import Expected
+from stackmap.model.health import Health
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
 from stackmap.model.topology import Topology
@@ -286,10 +287,16 @@ def _cause(finding: Finding) -> dict[str, object]:
     return {"id": finding.rule.id, "device": finding.device or None, "outcome": outcome}
 
 
-def check_json(topology: Topology, found: Iterable[Finding]) -> dict[str, object]:
-    """Return the checks *found* as one object."""
+def check_json(
+    topology: Topology, found: Iterable[Finding], health: Mapping[str, Health]
+) -> dict[str, object]:
+    """Return the checks *found* as one object, with the *health* of the disks that were asked."""
     return {
         "schema": "stackmap.check/1",
+        "health": [
+            {"device": name, **each._asdict(), "unknown": safe(each.unknown) or None}
+            for name, each in health.items()
+        ],
         "checks": [
             {
                 **_finding(topology, each),

@@ -13,7 +13,16 @@ from collections.abc import Iterator, Mapping
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE, RAID_LEVELS
 from stackmap.model.topology import Topology
-from stackmap.rules import alignment, cache, copy_on_write, errors, hung, request_sizes, state
+from stackmap.rules import (
+    alignment,
+    cache,
+    copy_on_write,
+    errors,
+    health,
+    hung,
+    request_sizes,
+    state,
+)
 from stackmap.rules.alignment import Boundaries, boundaries
 from stackmap.rules.context import Context
 from stackmap.rules.rule import (
@@ -346,6 +355,7 @@ STATE: tuple[Rule, ...] = (
     cache.cache_dirty,
 )
 SETUP: tuple[Rule, ...] = (
+    *health.HEALTH,
     recorded_key,
     alignment.start,
     alignment.stripe_start,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.ledger.parity import Parity
     from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.device import Stalled, StatusReading, TargetStatus
+    from stackmap.model.health import Health
 
 
 UNKNOWN = Load()
@@ -33,7 +34,7 @@ class Context:
     ``series``: its parts, () if there is only one. ``baseline``: an interval
     of the same machine when it was healthy. ``corrections``: what was
     corrected, as "rule: device". ``limits``: I/O limits in force.
-    ``mounted``: mount options by the kernel name of the device. ``capture``: its path, "" on this machine;
+    ``mounted``: mount options by the kernel name of the device, ``health``: what disks say of themselves, if asked. ``capture``: its path, "" on this machine;
     ``recorded_keys``: device-mapper's names of the devices whose key is in it.
     """
 
@@ -45,6 +46,7 @@ class Context:
     limits: tuple[IoLimit, ...] = ()
     mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     capture: str = ""
+    health: Mapping[str, Health] = field(default_factory=dict)
     recorded_keys: tuple[str, ...] = ()
 
     @property

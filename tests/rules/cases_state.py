@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from tests.machine import block, mapped
@@ -348,6 +349,41 @@ def nvme(policy: str) -> Mapping[str, str]:
         attributes = {"device__state": "live", "ana_state": "optimized"}
         files |= block(f"nvme0c{number}n1", f"259:{number + 2}", GIB_SECTORS, **attributes)
     return files
+
+
+# What disks say of themselves
+
+
+def _smart(**page: object) -> Scripted:
+    """An NVMe disk with this health log."""
+    host = Scripted(nvme("numa"))
+    host.commands = {"nvme smart-log /dev/nvme0n1": json.dumps({"percent_used": 1, **page})}
+    return host
+
+
+@case("failing-disk", {"warning": 0})
+def failing_disk(warning=4):
+    """A disk that has become read-only."""
+    return _smart(critical_warning=warning)
+
+
+@case("worn-out", {"used": 0.1}, warning=least(0.8), critical=turns(1.0, "warning", "critical"))
+def worn_out(used=0.9, warning=None, critical=None):
+    """Nine tenths of its life are used."""
+    share = warning or critical or used
+    return _smart(percent_used=round(100 * share), avail_spare=97)
+
+
+@case("unreadable-sectors", {"errors": 0})
+def unreadable_sectors(errors=3):
+    """Three errors that it could not correct."""
+    return _smart(media_errors=errors)
+
+
+@case("overheated", {"hot": 60}, hot=least(600))
+def overheated(hot=6000):
+    """Too hot for 100 minutes."""
+    return _smart(warning_temp_time=round(hot / 60), critical_comp_time=0)
 
 
 def _btrfs() -> Mapping[str, str]:

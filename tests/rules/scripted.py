@@ -16,7 +16,7 @@ from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Finding
 from stackmap.rules.table import findings
 from stackmap.sampling.watch import Watch
-from stackmap.sources import limits, mountinfo
+from stackmap.sources import health, limits, mountinfo
 from tests.machine import DrawnHost, block, mapped
 
 KIB = 1024
@@ -155,7 +155,8 @@ def explained(host: Scripted) -> list[Finding]:
 def checked(host: Scripted) -> list[Finding]:
     """What ``check`` finds."""
     topology = discover(host, geometry=True)
-    return checks(Context(topology, mounted=mountinfo.options(host, topology)))
+    known = health.read(host, topology)
+    return checks(Context(topology, mounted=mountinfo.options(host, topology), health=known))
 
 
 def disk(name: str, size: int = GIB_SECTORS, **more: object) -> dict[str, str]:

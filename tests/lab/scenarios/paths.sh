@@ -1,5 +1,5 @@
-# Disks over several paths: dm-multipath with a slow path and a failing one, and NVMe over two controllers; then control
-# groups that wait for a slow disk. Each with the kernel's counters before and after. For test_paths.py.
+# Disks over several paths: dm-multipath with a slow path and a failing one, and NVMe over two controllers; its health; then
+# control groups that wait for a slow disk. Each with the kernel's counters before and after. For test_paths.py.
 . /lab/guest.sh
 in_memory dmsetup
 modprobe -a dm_multipath dm_round_robin dm_service_time nvmet nvme_loop configfs
@@ -63,6 +63,7 @@ group() { echo "$2" > "$nvmet/ports/$1/ana_groups/1/ana_state"; }
 lost() { load /dev/nvme0n1 9 & local loading=$!; sleep 3; group 2 non-optimized; sleep 3; group 1 inaccessible; wait $loading; }
 recorded nvme-lost 16 lost
 group 1 optimized
+nvme smart-log --output-format=json /dev/nvme0n1 > smart.json; stackmap check -J > health.json 2> health.err
 
 # One group reads a slow disk, and waits; one reads a quick disk within a cap; one only computes.
 echo "+io +cpu" > /sys/fs/cgroup/cgroup.subtree_control

@@ -1,0 +1,196 @@
+"""
+What a disk says of itself: wear, errors and heat, by nvme-cli or smartctl where one is installed.
+
+These questions open the disk, so only ``check`` asks them, on this machine, and ``--no-health`` leaves them
+out. QUESTIONS has all of them. Each runs in a process of its own, which is given up after
+``DEFAULT_TIMEOUT`` of ``host/live.py``. A disk that sleeps is not asked: the kernel's runtime suspend is
+looked up first, and smartctl asks a SATA disk for its power mode, which does not wake it.
+
+Both tools print log page 02h of NVMe, by other names; its data unit is 512,000 bytes. Of ATA's attributes only
+those are read that vendors agree on: 241 (written) has a unit of the vendor's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from stackmap.errors import NO_ANSWER, SourceError, SourceMissing
+from stackmap.host import Host
+from stackmap.model.device import Device, Kind
+from stackmap.model.health import Health
+from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute
+
+# The words before the path of the disk. ``standby,0``: a sleeping disk is no error, and prints no attributes.
+QUESTIONS = {
+    "nvme": ("nvme", "smart-log", "--output-format=json"),
+    "smartctl": (
+        "smartctl",
+        "--json=c",
+        "--nocheck=standby,0",
+        "--info",
+        "--health",
+        "--attributes",
+    ),
+}
+AT_ONCE = 8  # disks that are asked at the same time
+MOST_SILENT = 2  # disks that do not answer in time: together 10 s
+ASLEEP = "asleep, and not woken"
+GIVEN_UP = "not asked, because other disks do not answer"
+NO_FIGURES = "the disk printed no health"
+
+DATA_UNIT = 512_000  # bytes
+KELVIN = 273
+MINUTE, HOUR = 60, 3600
+GIGABYTE = 10**9
+Figures = Mapping[str, Any]
+
+
+def read(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
+    """Return the health of each disk of *devices* that can have one, by kernel name."""
+    asked = [device for device in devices if _tools(device)]
+    found: dict[str, Health] = {}
+    silent = 0
+    for place in range(0, len(asked), AT_ONCE):
+        batch = asked[place : place + AT_ONCE]
+        asleep = {device.name for device in batch if _is_suspended(host, device)}
+        for device in batch if silent < MOST_SILENT else ():
+            if device.name not in asleep:
+                host.start(*_question(_tools(device)[0], device))
+        for device in batch:
+            if device.name in asleep:
+                found[device.name] = Health(unknown=ASLEEP)
+            elif silent >= MOST_SILENT:
+                found[device.name] = Health(unknown=GIVEN_UP)
+            else:
+                found[device.name] = _ask(host, device)
+                silent += NO_ANSWER in found[device.name].unknown
+    return found
+
+
+def _tools(device: Device) -> tuple[str, ...]:
+    """Return the tools that can ask *device*, the first choice first; () for what is no disk of its own."""
+    if device.kind is not Kind.DISK or NVME_PATH.fullmatch(device.name):
+        return ()
+    if device.name.startswith("nvme"):
+        return ("nvme", "smartctl")
+    return ("smartctl",) if device.name.startswith("sd") else ()
+
+
+def _question(tool: str, device: Device) -> tuple[str, ...]:
+    return (*QUESTIONS[tool], f"/dev/{device.name}")
+
+
+def _is_suspended(host: Host, device: Device) -> bool:
+    status = attribute(host, f"{ROOT}/{device.name}/device/power/runtime_status")
+    return status in ("suspended", "suspending")
+
+
+def _ask(host: Host, device: Device) -> Health:
+    refused = ""
+    for tool in _tools(device):
+        try:
+            return parse(host.run(*_question(tool, device)))
+        except SourceMissing as error:  # the next tool may be installed
+            refused = refused or str(error)
+        except SourceError as error:
+            return Health(unknown=str(error))
+    return Health(unknown=refused)
+
+
+def parse(text: str) -> Health:
+    """Return the health that nvme-cli or smartctl printed as JSON."""
+    try:
+        printed = json.loads(text)
+    except ValueError:
+        return Health(unknown="an answer that is not JSON")
+    if not isinstance(printed, dict):
+        return Health(unknown=NO_FIGURES)
+    page = _part(printed, "nvme_smart_health_information_log")
+    if "percent_used" in printed or page:
+        return _nvme(page or printed, kelvin=not page)
+    health = _ata(printed) if "ata_smart_attributes" in printed else _scsi(printed)
+    passed = _part(printed, "smart_status").get("passed")
+    hours = _number(_part(printed, "power_on_time").get("hours"))
+    health = health._replace(
+        failing=None if not isinstance(passed, bool) else not passed,
+        power_on=None if hours is None else hours * HOUR,
+        temperature=_number(_part(printed, "temperature").get("current")),
+    )
+    if health != Health():
+        return health
+    messages = [
+        str(each.get("string", "")) for each in _list(_part(printed, "smartctl"), "messages")
+    ]
+    is_asleep = any("STANDBY" in message or "SLEEP" in message for message in messages)
+    return Health(unknown=ASLEEP if is_asleep else NO_FIGURES)
+
+
+def _nvme(page: Figures, *, kelvin: bool) -> Health:
+    """Return the health of log page 02h; nvme-cli prints *kelvin* and names of its own."""
+    warning = page.get("critical_warning")
+    warning = warning.get("value") if isinstance(warning, dict) else warning
+    bits = _number(warning)
+    hot = [_number(page.get(name)) for name in ("warning_temp_time", "critical_comp_time")]
+    units, hours = _number(page.get("data_units_written")), _number(page.get("power_on_hours"))
+    degrees = _number(page.get("temperature"))
+    return Health(
+        failing=None if bits is None else bits != 0,
+        used=_share(page, "percent_used", "percentage_used"),
+        spare=_share(page, "avail_spare", "available_spare"),
+        media_errors=_number(page.get("media_errors")),
+        hot=None if None in hot else MINUTE * sum(each or 0 for each in hot),
+        written=None if units is None else units * DATA_UNIT,
+        power_on=None if hours is None else hours * HOUR,
+        temperature=None if degrees is None else degrees - KELVIN * kelvin,
+    )
+
+
+def _ata(printed: Figures) -> Health:
+    raw = {}
+    for each in _list(_part(printed, "ata_smart_attributes"), "table"):
+        raw[each.get("id")] = _number(_part(each, "raw").get("value"))
+    return Health(reallocated=raw.get(5), pending=raw.get(197), media_errors=raw.get(198))
+
+
+def _scsi(printed: Figures) -> Health:
+    counters = _part(printed, "scsi_error_counter_log")
+    logs = [_part(counters, name) for name in ("read", "write", "verify") if name in counters]
+    errors = [_number(log.get("total_uncorrected_errors")) for log in logs]
+    try:
+        written = round(float(_part(counters, "write")["gigabytes_processed"]) * GIGABYTE)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        written = None
+    return Health(
+        used=_share(printed, "scsi_percentage_used_endurance_indicator"),
+        media_errors=None if not errors or None in errors else sum(each or 0 for each in errors),
+        reallocated=_number(printed.get("scsi_grown_defect_list")),
+        written=written,
+    )
+
+
+def _part(printed: Figures, name: str) -> Figures:
+    part = printed.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _list(printed: Figures, name: str) -> Iterator[Figures]:
+    part = printed.get(name)
+    yield from (each for each in part if isinstance(each, dict)) if isinstance(part, list) else ()
+
+
+def _number(value: object) -> int | None:
+    """Return a count that is a number, or a text of one: nvme-cli prints 128 bits as a text; None otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if number >= 0 else None
+
+
+def _share(printed: Figures, *names: str) -> float | None:
+    percents = (_number(printed.get(name)) for name in names)
+    return next((percent / 100 for percent in percents if percent is not None), None)

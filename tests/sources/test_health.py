@@ -1,0 +1,207 @@
+"""Health of disks: what is asked, of which disks, and what the answers of nvme-cli and smartctl mean."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.discover import discover
+from stackmap.errors import NO_ANSWER, SourceMissing, SourceTimeout
+from stackmap.host import command, live
+from stackmap.host.live import LiveHost
+from stackmap.model.health import Health
+from stackmap.sources import health
+from tests.machine import DrawnHost, block
+from tests.rules.cases_state import nvme
+from tests.rules.scripted import disk, disks
+
+# Imitations of what the tools print.
+NVME = {
+    "critical_warning": 0, "temperature": 311, "avail_spare": 97, "spare_thresh": 10, "percent_used": 13,
+    "data_units_written": "16093122", "media_errors": 2, "power_on_hours": 6487,
+    "warning_temp_time": 3, "critical_comp_time": 2,
+}  # fmt: skip
+NVME_BY_SMARTCTL = {
+    "smart_status": {"passed": False},
+    "nvme_smart_health_information_log": {
+        "critical_warning": 4, "temperature": 38, "available_spare": 97, "percentage_used": 113,
+        "data_units_written": 7, "media_errors": 0, "power_on_hours": 1,
+    },
+}  # fmt: skip
+ATA = {
+    "smart_status": {"passed": True},
+    "ata_smart_attributes": {
+        "table": [{"id": 5, "raw": {"value": 1975}}, {"id": 197, "raw": {"value": 8}},
+                  {"id": 198, "raw": {"value": 0}}, {"id": 241, "raw": {"value": 99}}, "damaged"],
+    },
+    "power_on_time": {"hours": 65592},
+    "temperature": {"current": 25},
+}  # fmt: skip
+SAS = {
+    "smart_status": {"passed": True},
+    "scsi_grown_defect_list": 56,
+    "scsi_percentage_used_endurance_indicator": 4,
+    "scsi_error_counter_log": {
+        "read": {"total_uncorrected_errors": 3},
+        "write": {"total_uncorrected_errors": 0, "gigabytes_processed": "86472.611"},
+    },
+}  # fmt: skip
+ASLEEP = {
+    "smartctl": {
+        "messages": [{"string": "Device is in STANDBY mode, exit(0)", "severity": "information"}]
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (NVME, Health(failing=False, used=0.13, spare=0.97, media_errors=2, hot=300, written=16093122 * 512000,
+                      power_on=6487 * 3600, temperature=38)),
+        (NVME | {"critical_warning": {"value": 1, "available_spare": 1}}, Health(
+            failing=True, used=0.13, spare=0.97, media_errors=2, hot=300, written=16093122 * 512000,
+            power_on=6487 * 3600, temperature=38)),
+        (NVME_BY_SMARTCTL, Health(failing=True, used=1.13, spare=0.97, media_errors=0, written=3584000,
+                                  power_on=3600, temperature=38)),
+        (ATA, Health(failing=False, media_errors=0, pending=8, reallocated=1975, power_on=65592 * 3600,
+                     temperature=25)),
+        (SAS, Health(failing=False, used=0.04, media_errors=3, reallocated=56, written=86472611000000)),
+        (ASLEEP, Health(unknown=health.ASLEEP)),
+        ({"smartctl": {}}, Health(unknown=health.NO_FIGURES)),
+        ([1], Health(unknown=health.NO_FIGURES)),
+    ],
+)  # fmt: skip
+def test_an_answer(printed, expected):
+    assert health.parse(json.dumps(printed)) == expected
+
+
+@pytest.mark.parametrize("value", [-1, "x", None, True, [], 1e400, "9" * 5000])
+def test_a_strange_figure_is_unknown(value):
+    found = health.parse(json.dumps(NVME | {"percent_used": value, "media_errors": value}))
+    assert (found.used, found.media_errors) == (None, None)
+    assert found.spare == 0.97
+
+
+def machine(*commands):
+    files = {
+        **disks(("sda", "sdb")), **nvme("numa"), **block("vda", "252:0", 2048), **block("loop0", "7:0", 2048),
+        "/sys/block/sdb/device/power/runtime_status": "suspended\n",
+    }  # fmt: skip
+    return DrawnHost(files, dict(commands))
+
+
+class Spy(DrawnHost):
+    """It also keeps the words of each command."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.run_words = []
+
+    def run(self, *words):
+        self.run_words.append(words)
+        return super().run(*words)
+
+
+def test_every_question_that_is_ever_asked():
+    """These and no others: they read log pages and attributes, and write, reset and wake nothing."""
+    files = {**disks(("sda",)), **nvme("numa")}
+    host = Spy(
+        files,
+        {"smartctl /dev/sda": json.dumps(ATA), "nvme smart-log /dev/nvme0n1": json.dumps(NVME)},
+    )
+    found = health.read(host, discover(host))
+
+    assert [words for words in host.run_words if words[0] in ("nvme", "smartctl")] == [
+        ("nvme", "smart-log", "--output-format=json", "/dev/nvme0n1"),
+        (
+            "smartctl",
+            "--json=c",
+            "--nocheck=standby,0",
+            "--info",
+            "--health",
+            "--attributes",
+            "/dev/sda",
+        ),
+    ]
+    assert set(health.QUESTIONS) == {"nvme", "smartctl"}
+    assert found["nvme0n1"].used == 0.13
+
+
+def test_a_suspended_disk_is_not_asked():
+    """Nor are paths, loop devices and virtio disks, which have no health of their own."""
+    host = machine(
+        ("smartctl /dev/sda", json.dumps(ATA)), ("nvme smart-log /dev/nvme0n1", json.dumps(NVME))
+    )
+    found = health.read(host, discover(host))
+
+    assert found.keys() == {"sda", "sdb", "nvme0n1"}
+    assert found["sdb"].unknown == health.ASLEEP
+    assert not any(asked.startswith("smartctl") and "sdb" in asked for asked in host.asked)
+
+
+class Missing(DrawnHost):
+    """nvme-cli is not installed."""
+
+    def run(self, *words):
+        if words[0] == "nvme":
+            raise SourceMissing("nvme: No such file or directory")
+        return super().run(*words)
+
+
+def test_without_nvme_cli_smartctl_is_asked():
+    host = Missing(dict(nvme("numa")), {"smartctl /dev/nvme0n1": json.dumps(NVME_BY_SMARTCTL)})
+    assert health.read(host, discover(host))["nvme0n1"].used == 1.13
+
+
+class Silent(DrawnHost):
+    """No disk answers."""
+
+    def run(self, *words):
+        if words[0] == "smartctl":
+            self.asked.append(words[-1])
+            raise SourceTimeout(f"smartctl: {NO_ANSWER} 5 s")
+        return super().run(*words)
+
+
+def test_disks_that_do_not_answer_are_given_up():
+    """After two of them no other is asked, so that check ends."""
+    names = [f"sd{letter}" for letter in "abcdefghijkl"]
+    host = Silent(disks(names))
+    found = health.read(host, discover(host))
+    assert [name for name in host.asked if name.startswith("/dev/")] == ["/dev/sda", "/dev/sdb"]
+    assert found["sdl"].unknown == health.GIVEN_UP
+
+
+@pytest.mark.parametrize(
+    ("status", "known"), [(0, True), (64, True), (8, True), (2, False), (1, False)]
+)
+def test_the_status_of_smartctl_is_about_the_disk(tmp_path, monkeypatch, status, known):
+    """Bits 0 and 1 say that it could not ask; a failing disk sets others."""
+    tool = tmp_path / "smartctl"
+    tool.write_text(f"#!/bin/sh\necho '{json.dumps(ATA)}'\nexit {status}\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(command, "SYSTEM_PATH", str(tmp_path))
+    host = DrawnHost(disk("sda"))
+    (device,) = discover(host).devices.values()
+    asking = LiveHost()
+    found = health.read(asking, [device])["sda"]
+    assert (found.pending == 8) == known
+    assert bool(found.unknown) != known
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root asks disks")
+@pytest.mark.parametrize("words", [["check", "--no-health"], ["tree"], ["explain", "1", "1"]])
+def test_who_never_opens_a_disk(words, monkeypatch):
+    """Only check does, and not with --no-health."""
+    started = []
+    monkeypatch.setattr(
+        live,
+        "_started",
+        lambda c: started.append(c) or (_ for _ in ()).throw(SourceMissing("none")),
+    )
+    CliRunner().invoke(stackmap, words)
+    assert [each for each in started if each[0] in health.QUESTIONS] == []
