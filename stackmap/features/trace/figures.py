@@ -100,6 +100,9 @@ class Distribution:
 
 
 LOST = 1e-3  # of the requests, or of the bytes written: a trace that lacks more has lost some
+FAR = (
+    0.05  # of the bytes written: rows that lack more do not represent the load, whatever the reason
+)
 # Why there are no rows, and why these cannot be checked. The state of an array is the code of its own reason.
 NOT_TRACED = Reason("not-traced", "the row updates were not traced")
 JOURNAL = Reason("journal", "it has a journal, which decides when rows are written")
@@ -153,7 +156,7 @@ def row_updates(topology: Topology, raid: Device, trace: Trace) -> RowUpdates:
     found = _counted(raid, layout, rows, pages, sizes)
     check, largest = found.self_check, sizes.max.high if sizes.max else 0
     uncertain = largest * _uncertain(trace, raid.number, sizes.count) + LOST * sizes.total
-    if check is None or abs(check - 1) * sizes.total <= uncertain:
+    if check is None or abs(check - 1) * sizes.total <= min(uncertain, FAR * sizes.total):
         return found
     words = f"they hold {check:.4f} of the bytes written, so rows or requests were not counted"
     return RowUpdates(raid, self_check=check, reason=Reason("self-check", words))

@@ -352,7 +352,9 @@ def test_what_string_keys_made_false_is_withheld(name, withheld, count, rows):
     assert stack["layers"][0]["write"]["count"] == count
     assert stack["parity"]["reason_code"] == rows
     assert (stack["parity"]["rows"]["full"] is None) == (rows == "self-check")
-    if name == "sequential":  # rows need no sizes: of 24 MiB, each write begins and ends within a stripe
+    if (
+        name == "sequential"
+    ):  # rows need no sizes: of 24 MiB, each write begins and ends within a stripe
         pages = {int(k): count for k, count in stack["parity"]["by_pages"].items()}
         assert sum(k * count for k, count in pages.items()) == 24 * 256
         assert stack["parity"]["full_stripe_share"] == 0.875
