@@ -8,6 +8,9 @@ are scsi_debug's in virtual time.
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
+from math import ceil
 
 import pytest
 
@@ -60,3 +63,39 @@ def test_flushes_are_counted_and_timed_as_fio_does(booted):
         if not (-0.5 if name.endswith("jobs") else -NEAR) <= times <= NEAR
     }
     assert far == {}
+
+
+EVENT = re.compile(r" ([\d.]+): block_bio_(queue|complete): [\d,]+ (\w+) (\d+) \+ \d+ \[")
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+def of_kernel(path):
+    """Microseconds of each request by direction, from the events of its arrival and its end."""
+    began, took = {}, defaultdict(list)
+    for time, what, letters, sector in EVENT.findall(path.read_text()):
+        key = "write" if "W" in letters else "read", sector
+        if what == "queue":
+            began[key] = float(time)
+        else:
+            took[key[0]].append((float(time) - began.pop(key)) * 1e6)
+    return {direction: sorted(times) for direction, times in took.items()}
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_traced_latencies_are_those_of_each_request(booted, direction):
+    """Every request is counted; percentiles are within 5 % of the kernel's own events, and of fio's."""
+    (stack,) = json.loads((booted / "traced.json").read_text())["stacks"]
+    (job,) = json.loads((booted / "traced.fio").read_text())["jobs"]
+    traced = stack["layers"][0][direction]
+    times, by_fio = of_kernel(booted / "traced.events")[direction], job[direction]
+    seen = by_fio["clat_ns"]["percentile"]
+
+    assert traced["count"] == len(times) == by_fio["total_ios"] > 1000
+    assert sum(count for *_, count in traced["latency_us"]["histogram"]) == len(times)
+    for name, share in PERCENTILES.items():
+        assert traced["latency_us"][name] == pytest.approx(
+            times[ceil(share * len(times)) - 1], rel=NEAR
+        )
+        assert traced["latency_us"][name] == pytest.approx(
+            seen[f"{share * 100:.6f}"] / 1000, rel=NEAR
+        )

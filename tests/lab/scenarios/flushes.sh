@@ -1,5 +1,5 @@
-# Writes and fsyncs of LVM RAID volumes whose disks flush slowly, in virtual time: how long they took by fio, and what
-# the counters say. For test_flushes.py.
+# Times of LVM RAID volumes, in virtual time: writes and fsyncs where disks flush slowly, by fio and by the counters;
+# then a load as trace, fio and the kernel's own events have it. For test_flushes.py.
 . /lab/guest.sh
 set -e
 rm -f measured.txt
@@ -30,4 +30,27 @@ for volume in r5 r1 r10; do
     load $volume jobs --fsync=1 --numjobs=4 --number_ios=60
     load $volume mixed --rw=randrw --fsync=4
 done
+
+# Requests that take up to 8 ms, as drawn by the disk: traced as a whole, and each event of the volume beside it.
+echo 1 > /sys/bus/pseudo/drivers/scsi_debug/random
+echo 8000000 > /sys/bus/pseudo/drivers/scsi_debug/ndelay
+in_memory fio
+events=$tracing/instances/events traced=$tracing/instances/stackmap/events
+mkdir "$events"; echo 20000 > "$events/buffer_size_kb"
+IFS=: read -r major minor < "/sys/block/$(basename "$(readlink -f /dev/t/r5)")/dev"
+for event in block_bio_queue block_bio_complete; do
+    echo "dev == $((major << 20 | minor))" > "$events/events/block/$event/filter"
+    echo 1 > "$events/events/block/$event/enable"
+done
+stackmap trace -J --max-overhead 100 t/r5 600 > traced.json 2> traced.err & tracer=$!
+until grep -qs "lat >= [0-9]* \[active\]" "$traced/synthetic/stackmap_latency/trigger" &&
+    ! grep -qsF "[paused]" "$traced"/{block/block_{bio_queue,rq_issue},stackmap/*,synthetic/*}/trigger; do
+    kill -0 $tracer || { cat traced.err; exit 1; }
+    sleep 0.2
+done
+fio --name=load --direct=1 --ioengine=libaio --iodepth=4 --rw=randrw --bs=4k --number_ios=4000 --filename=/dev/t/r5 \
+    --randrepeat=0 --norandommap --output-format=json --output=traced.fio
+sleep 1
+kill -INT $tracer; wait $tracer
+cat "$events/trace" > traced.events
 echo "$SECONDS s: done"
