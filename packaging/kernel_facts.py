@@ -45,6 +45,13 @@ KERNEL_FACTS = (
         "figures allow for the requests in flight at both ends",
     ),
     KernelFact(
+        "busy time counts a short request by its time, and not until the next tick",
+        "6.10",
+        "99dc422335d8",
+        dict.fromkeys(("6.12", "7.3"), "yes: with one request in flight it is what fio waited, within 3 %"),
+        "the time of empty flushes on LVM RAID volumes asks the release, and uses no busy time before",
+    ),
+    KernelFact(
         "md RAID4/5/6 cuts requests at full stripes and counts the pieces",
         "about 7.1",
         "d51e1668fad6",
