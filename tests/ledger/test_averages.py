@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.ledger import averages
-from stackmap.ledger.averages import average
+from stackmap.ledger.averages import Average, average
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.text.table_layout import TableLayout
@@ -129,3 +129,17 @@ def test_tables_are_added_up_as_their_loads_are(draw, heading, sizes):
         by_load = averaged(*(Interval(dict(table)) for table in tables))
 
     assert dict(by_column.loads) == by_load.loads
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=6))
+def test_the_average_at_the_end_of_a_report_is_a_summary(rates):
+    """A reader of the output must not take it for another interval; of one interval there is none."""
+    running = Average()
+    for rate in rates:
+        running.add(Interval({"sda": reading(rate)}, seconds=1.0))
+
+    found = list(running.closing())
+    assert len(found) == (len(rates) > 1)
+    for whole in found:
+        assert whole.summary
+        assert whole.loads["sda"].read.ios == pytest.approx(sum(rates) / len(rates))

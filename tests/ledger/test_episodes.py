@@ -25,21 +25,25 @@ PACE = 600.0
 NIGHT = 143
 
 
-def series(seed, count=NIGHT, *, slower=(), more=(), noise=0.25, mean=7.0, absent=()):
+def series(seed, count=NIGHT, **more):
+    """Return a series of ``night``."""
+    return IntervalSeries(night(seed, count, **more))
+
+
+def night(seed, count=NIGHT, *, slower=(), more=(), noise=0.25, mean=7.0, absent=(), requests=53):
     """
-    Return a series of web and its disks, with lognormal noise and a daily swing of the load.
+    Yield intervals of web and its disks, with lognormal noise and a daily swing of the load.
 
     *slower*: (first, last, factor of await); *more*: the same of the rate and the await.
     """
     random = Random(seed)
-    result = IntervalSeries()
     for place in range(count):
         if place in absent:
             continue
         swing = exp(0.4 * cos(2 * pi * place * PACE / 86400))
         loads = {}
         for name, share in (("web", 1.0), ("sda", 0.9), ("sdb", 0.5), ("sdz", 0.3)):
-            rate = 53 * swing * random.lognormvariate(0, noise)
+            rate = requests * swing * random.lognormvariate(0, noise)
             wait = mean * share * random.lognormvariate(0, noise)
             for first, last, factor in (*slower, *more):
                 if first <= place <= last and name not in {"sdz", "sdb"}:
@@ -48,8 +52,7 @@ def series(seed, count=NIGHT, *, slower=(), more=(), noise=0.25, mean=7.0, absen
                 rate *= factor if first <= place <= last and name != "sdz" else 1
             flow = Flow(rate, 0.0, rate * 8192, rate * wait)
             loads[name] = Load(Flow(0.0, 0.0, 0.0, 0.0), flow, aqu=rate * wait / 1000)
-        result.add(Interval(loads, time=1e9 + (place + 1) * PACE, seconds=PACE))
-    return result
+        yield Interval(loads, time=1e9 + (place + 1) * PACE, seconds=PACE)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -81,6 +84,42 @@ def test_more_load_is_told_from_a_slower_device(seed):
 
     assert [each.changed for each in found] == [Change.LOAD]
     assert found[0].rates["write"].ratio == pytest.approx(6, rel=0.6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("requests", "count"), [(12_000, 1), (600, 0)])
+def test_a_fast_device_needs_many_requests(seed, requests, count):
+    """From 0.1 to 0.4 ms: thousands of requests wait for it, but nobody notices it of hundreds."""
+    found = episodes(
+        STACK, series(seed, slower=[(60, 79, 4.0)], noise=0.05, mean=0.1, requests=requests)
+    )
+    assert [each.top for each in found] == ["web"] * count
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("factor", "count"), [(8.0, 1), (4.0, 0)])
+def test_half_a_millisecond_is_noticed(seed, factor, count):
+    """Of hundreds of requests per second, a rise by 0.7 ms is an episode, one by 0.3 ms is none."""
+    found = episodes(
+        STACK, series(seed, slower=[(60, 79, factor)], noise=0.05, mean=0.1, requests=600)
+    )
+    assert [each.top for each in found] == ["web"] * count
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_unknown_await_within_an_episode_changes_little(seed):
+    """A counter of milliseconds that went back: the interval has requests, and no await."""
+    whole, lost = series(seed, slower=[(60, 79, 9.0)]), IntervalSeries()
+    for place, interval in enumerate(night(seed, slower=[(60, 79, 9.0)])):
+        loads = dict(interval.loads)
+        if place in {65, 70}:
+            unknown = loads["web"].write._replace(wait=None)
+            loads["web"] = loads["web"]._replace(write=unknown, aqu=None)
+        lost.add(replace(interval, loads=loads))
+
+    (found,), (expected,) = episodes(STACK, lost), episodes(STACK, whole)
+    assert (found.top, found.span) == (expected.top, expected.span)
+    assert found.awaits.ratio == pytest.approx(expected.awaits.ratio, rel=0.1)
 
 
 def test_two_incidents_are_two_the_worse_first():

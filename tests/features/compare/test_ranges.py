@@ -6,7 +6,9 @@ import math
 
 import pytest
 
-from stackmap.features.compare.estimate import Estimate, Spread, change
+from stackmap.features.compare.comparison import AWAIT, FigureComparison
+from stackmap.features.compare.document import _row
+from stackmap.features.compare.estimate import Change, Estimate, Spread, change
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5, 2.571), (7, 2.365), (11, 2.201), (13, 2.160)])
@@ -29,3 +31,17 @@ def test_a_change_has_welchs_degrees_of_freedom():
     assert found.ratio == pytest.approx(13 / 11)
     assert math.log(found.high / found.ratio) / 0.05 == pytest.approx(2.233, rel=0.005)
     assert math.log(found.ratio / found.low) / 0.05 == pytest.approx(2.233, rel=0.005)
+
+
+def test_a_row_has_both_ends_of_the_range():
+    """For CSV, beside the change; without a change all three are unknown."""
+    sides = Estimate(4.0), Estimate(8.0)
+    known = FigureComparison(AWAIT, "top", "read", *sides, Change(2.0, 1.5, 2.5, 0.01))
+    value = _row(known)[3]
+    assert (value.number, value.low, value.high) == (2.0, 1.5, 2.5)
+
+    assert str(_row(known)[-1]) == ""
+    assert str(_row(known._replace(significant=True))[-1]) == "*"
+
+    value = _row(known._replace(change=None))[3]
+    assert (value.number, value.low, value.high) == (None, None, None)

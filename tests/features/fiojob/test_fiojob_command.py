@@ -211,6 +211,35 @@ def test_an_image_of_a_guest_is_refused(tmp_path):
     assert "is the disk of guest 101" in refused(file)
 
 
+# Where each format has its mark, by its own documents: the superblocks of file systems (ext4: 1024 + 0x38,
+# btrfs: 64 KiB + 0x40), ECMA-119 (sector 16), UEFI (LBA 1), md's version 1.2, LVM's label, mkswap(8), POSIX pax.
+MARKS = [
+    (1024 + 0x38, b"\x53\xef", "ext4"),
+    (64 * 1024 + 0x40, b"_BHRfS_M", "btrfs"),
+    (16 * 2048 + 1, b"CD001", "ISO 9660"),
+    (512, b"EFI PART", "partition table"),
+    (512 - 2, b"\x55\xaa", "boot sector"),
+    (512, b"LABELONE", "LVM"),
+    (4096, (0xA92B4EFC).to_bytes(4, "little"), "md array"),
+    (4096 - 10, b"SWAPSPACE2", "swap"),
+    (257, b"ustar", "tar"),
+    (0, b"LUKS\xba\xbe", "LUKS"),
+    (0, b"XFSB", "XFS"),
+    (0, b"QFI\xfb", "qcow2"),
+]
+
+
+@pytest.mark.parametrize(("place", "mark", "said"), MARKS, ids=[each[2] for each in MARKS])
+def test_what_is_no_test_file_is_known_by_its_mark(place, mark, said):
+    """At its place, and only there."""
+    size = 1 << 20
+    head = bytes(place) + mark + bytes(target.HEAD)
+    assert said in target.not_a_test_file("/x", size, head[: target.HEAD], executable=False)
+    for other in (place + 1, place + 512):
+        moved = (bytes(other) + mark + bytes(target.HEAD))[: target.HEAD]
+        assert target.not_a_test_file("/x", size, moved, executable=False) == ""
+
+
 def test_what_a_file_holds_is_said_to_be_lost(tmp_path):
     """In the job, in JSON and on stderr; of a file that holds nothing, or is read alone, nothing is said."""
     full, hole = tmp_path / "full", tmp_path / "hole"

@@ -88,6 +88,35 @@ def test_the_bitmap_is_written_more_where_a_bit_stands_for_less():
     assert 3 * now.likely < then.likely
 
 
+@pytest.mark.parametrize("cache", ["write through", "write back"])
+@pytest.mark.parametrize("wish", ["raid10", "raid1", "raid6:members=5"])
+def test_a_page_of_the_bitmap_is_one_write_of_a_disk_without_a_cache(cache, wish):
+    """A flush before it, which a disk with a cache counts too, has no bytes. A page is written as the 512 bytes of it that changed."""
+    with_cache = machine("raid5")
+    devices = [
+        d._replace(queue=Queue(write_cache=cache)) if d.kind is Kind.DISK else d for d in with_cache
+    ]
+    tree = Topology(devices, with_cache.edges, machine=with_cache.machine)
+    found = projected(tree, RANDOM, wish).projected
+    members, disks = found.members.metadata, found.disks.metadata
+
+    assert disks.bytes == members.bytes
+    pages = disks.bytes.scaled(1 / 512)
+    if cache == "write through":
+        assert disks.requests.likely == pytest.approx(pages.likely)
+        assert disks.requests.high == pytest.approx(pages.high)
+    else:
+        assert disks.requests == members.requests
+        assert disks.requests.likely >= pages.likely
+
+
+def test_without_requests_now_there_is_no_percentage():
+    """Of none, no number of requests is so many percent."""
+    idle = interval(moved(did(1e-9, 0), did(40, 4096)), read=did(0, 0), write=did(0, 0))
+    found = projected(machine("raid5"), idle, "raid10")
+    assert "previously 0" in headline(found)
+
+
 def test_raid6_adds_a_page_of_parity_to_each_row():
     """Of five, as many hold data: a row of a page reads 2 and writes 3."""
     found = projected(machine("raid5"), RANDOM, "raid6:members=5").projected
