@@ -10,7 +10,7 @@ came from elsewhere: a direct reader, udev's probing, the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -169,8 +169,8 @@ def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
     """
     Yield the edges whose devices tell what was sent to *name*, and for which volumes.
 
-    A device that passes on the requests of several volumes is replaced by the
-    devices above it, whose own counters tell the volumes apart. A device that
+    A device that passes on the requests of several volumes, or data and metadata of one, is
+    replaced by the devices above it, whose own counters tell them apart. A device that
     makes requests of its own is kept: those above it would not tell.
     """
     topology = ledger.topology
@@ -180,11 +180,17 @@ def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
             continue
         between = (edge, *topology.above(edge.above))
         told_apart = all(map(ledger.sent.passes_on, between))
-        if not told_apart or divides(topology, edge) or len(_owner(ledger, edge.above).tops) == 1:
+        owners = {_owner(ledger, each.above) for each in between}
+        if not told_apart or divides(topology, edge) or _is_one_volume(owners):
             yield edge
         elif edge.above not in replaced:
             replaced.add(edge.above)
             yield from _senders(ledger, edge.above, idle=idle)
+
+
+def _is_one_volume(owners: Set[Owner]) -> bool:
+    """Whether *owners* are one: data of one volume, or metadata of one."""
+    return len(owners) == 1 and all(len(owner.tops) == 1 for owner in owners)
 
 
 def _owner(ledger: Ledger, name: str) -> Owner:
