@@ -30,9 +30,13 @@ DIRECTIONS = ("read", "write", "discard")
 NOTHING = {"arrivals": 0.0, "bytes": 0.0}
 NEAR = 1e-6  # export prints twelve digits
 
-EXPORTED = re.compile("(.*?)_((?:bytes_)?per_second|seconds|bytes|ratio|requests)")  # a key of iostat, and its unit
+EXPORTED = re.compile(
+    "(.*?)_((?:bytes_)?per_second|seconds|bytes|ratio|requests)"
+)  # a key of iostat, and its unit
 
-RECORDINGS = [p for p in sorted(SAMPLES.iterdir()) if (p / "frames").exists() or (p / "log").exists()]
+RECORDINGS = [
+    p for p in sorted(SAMPLES.iterdir()) if (p / "frames").exists() or (p / "log").exists()
+]
 TEXTS = [(path.parent.parent, path) for path in sorted(SAMPLES.glob("*/input/*.txt"))]
 KERNELS = [
     (path.parent.parent / "capture.tar.gz", path)
@@ -72,7 +76,9 @@ class Said:
         self._machine, self._text = machine, text
         self.devices = {each["name"]: each for each in self._json("iostat", "-x")["devices"]}
         self.stacks = self._json("iostat", "-l")["stacks"]
-        self.blamed = {each["device"]: each for each in self._json("blame", *self.devices)["devices"]}
+        self.blamed = {
+            each["device"]: each for each in self._json("blame", *self.devices)["devices"]
+        }
 
     def printed(self, command, *options):
         """Return what *command* prints, or None where it refuses the input, and its complaint."""
@@ -147,7 +153,10 @@ def test_tops_are_their_devices(said):
         device, layer = said.devices[stack["device"]], stack["layers"][0]
         for direction in ("read", "write"):
             shown = {key: layer[direction][key] for key in ("iops", "bytes", "size", "await")}
-            keys = (f"{direction}s", *(f"{direction}_{each}" for each in ("bytes", "size", "await")))
+            keys = (
+                f"{direction}s",
+                *(f"{direction}_{each}" for each in ("bytes", "size", "await")),
+            )
             for (name, value), key in zip(shown.items(), keys, strict=True):
                 assert near(value, device[key]), (stack["top"], direction, name)
         assert near(layer["aqu"], device["aqu"]), stack["top"]
@@ -171,7 +180,10 @@ def test_blame_accounts_for_what_iostat_counts(said):
             parts = [each[direction] for each in blamed["loaders"] if direction in each]
             if parts and arrivals(device, direction) is not None:
                 rest = next((x[direction] for x in blamed["loaders"] if not x["tops"]), NOTHING)
-                wanted = {"arrivals": arrivals(device, direction), "bytes": device[f"{direction}_bytes"]}
+                wanted = {
+                    "arrivals": arrivals(device, direction),
+                    "bytes": device[f"{direction}_bytes"],
+                }
                 for key, counted in wanted.items():
                     summed = added(part[key] for part in parts)
                     # What was sent and had not completed at the end is in the counters of the sender alone.
@@ -222,7 +234,9 @@ def test_top_draws_what_iostat_and_blame_print(said):
                 assert near(flow.arrivals, layer[direction]["arrivals"]), stack["top"]
                 assert near(flow.bytes, layer[direction]["bytes"]), stack["top"]
     for name, blamed in said.blamed.items():
-        drawn = {(each.tops, each.through, each.metadata): each for each in moment.blame(name).loaders}
+        drawn = {
+            (each.tops, each.through, each.metadata): each for each in moment.blame(name).loaders
+        }
         for row in blamed["loaders"]:
             loader = drawn.get((tuple(row["tops"]), row["through"] or "", row["metadata"]))
             moved = added(row[each]["bytes"] for each in DIRECTIONS if each in row)
@@ -237,7 +251,9 @@ def test_export_writes_what_iostat_prints(said):
     text, complaint = said.printed("export", "--openmetrics")
     if text is None:
         pytest.skip(f"export refuses it: {complaint.strip()}")
-    found = re.findall(r'^stackmap_(\w+)\{host="[^"]*",device="([^"]*)".*\} (\S+) \S+$', text, re.MULTILINE)
+    found = re.findall(
+        r'^stackmap_(\w+)\{host="[^"]*",device="([^"]*)".*\} (\S+) \S+$', text, re.MULTILINE
+    )
     assert {name for _, name, _ in found} <= said.devices.keys()
     for metric, name, value in found:
         key, unit = EXPORTED.match(metric).groups()

@@ -10,7 +10,8 @@ came from elsewhere: a direct reader, udev's probing, the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -188,7 +189,7 @@ def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
             yield from _senders(ledger, edge.above, idle=idle)
 
 
-def _is_one_volume(owners: Set[Owner]) -> bool:
+def _is_one_volume(owners: AbstractSet[Owner]) -> bool:
     """Whether *owners* are one: data of one volume, or metadata of one."""
     return len(owners) == 1 and all(len(owner.tops) == 1 for owner in owners)
 

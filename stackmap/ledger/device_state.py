@@ -24,7 +24,7 @@ from stackmap.model.device import (
 )
 from stackmap.model.error_counts import ERROR_COUNTS
 from stackmap.model.load import plus
-from stackmap.model.reason import Reason
+from stackmap.model.reason import Reason, StateChange
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:  # a tree has no interval, and starts without dataclasses
@@ -75,6 +75,36 @@ def work_of(device: Device) -> str:
 def is_degraded(device: Device) -> bool:
     """Whether *device* lacks a member."""
     return "degraded" in (device.state or "")
+
+
+def state_changes(
+    topology: Topology, events: Iterable[str]
+) -> Mapping[str, tuple[StateChange, ...]]:
+    """Return the changes of state among *events*, by the device of *topology* that is still the same."""
+    changes: dict[str, tuple[StateChange, ...]] = {}
+    for event in events:
+        if not isinstance(event, StateChange) or event.device not in topology:
+            continue
+        if event.identity == topology[event.device].identity:
+            changes[event.device] = (*changes.get(event.device, ()), event)
+    return changes
+
+
+def with_newest_states(topology: Topology, events: Iterable[str]) -> Topology:
+    """
+    Return *topology* with the states after *events*.
+
+    Background work that ended keeps its state: the counters of the measurement include it.
+    """
+    newest = {
+        name: topology[name]._replace(state=changes[-1].now)
+        for name, changes in state_changes(topology, events).items()
+    }
+    newest = {n: d for n, d in newest.items() if is_working(d) or not is_working(topology[n])}
+    if not newest:
+        return topology
+    devices = [newest.get(name, device) for name, device in topology.devices.items()]
+    return Topology(devices, topology.edges, machine=topology.machine, unknown=topology.unknown)
 
 
 def missing_members(topology: Topology, array: Device) -> int:

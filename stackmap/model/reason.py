@@ -1,4 +1,4 @@
-"""Reasons in words for people, each with a code for programs."""
+"""Sentences for people that carry their facts for programs: reasons, and changes of a state."""
 
 from __future__ import annotations
 
@@ -24,6 +24,31 @@ class Reason(str):
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # those of __new__
         """Return what a copy is made of."""
         return self.code, str(self)
+
+
+class StateChange(str):
+    """
+    A sentence about a device whose state changed, with the facts in it.
+
+    ``device``: its name, ``identity``: see ``Device``. ``was`` and ``now``: its states, "" if unknown.
+    """
+
+    __slots__ = ("device", "identity", "now", "was")
+    device: str
+    identity: str
+    was: str
+    now: str
+
+    def __new__(cls, title: str, device: str, identity: str, was: str, now: str) -> Self:
+        """Return the sentence; *title*: the name of the device for people."""
+        words = f"{title}: was {was or 'in an unknown state'}, now {now or 'unknown'}"
+        change = super().__new__(cls, words)
+        change.device, change.identity, change.was, change.now = device, identity, was, now
+        return change
+
+    def __getnewargs__(self) -> tuple[str, str, str, str, str]:  # type: ignore[override]  # those of __new__
+        """Return what a copy is made of."""
+        return self.partition(": was ")[0], self.device, self.identity, self.was, self.now
 
 
 def code_of(reason: str | None) -> str | None:

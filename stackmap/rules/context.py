@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.device import Stalled, StatusReading, TargetStatus
     from stackmap.model.health import Health
+    from stackmap.model.reason import StateChange
 
 
 UNKNOWN = Load()
@@ -211,6 +212,13 @@ class Context:
 
         return status_changes(self.readings)
 
+    @cached_property
+    def state_changes(self) -> Mapping[str, tuple[StateChange, ...]]:
+        """The changes of each device's state during the measurement, the earliest first."""
+        from stackmap.ledger.device_state import state_changes
+
+        return state_changes(self.topology, self.interval.events)
+
     def status(self, device: Device) -> TargetStatus:
         """Return the newest status of *device*."""
         change = self.changes.get(device.name)
@@ -230,14 +238,17 @@ def measured_context(
     """
     Return the average of *intervals*, and the intervals as its series; both are corrected here.
 
+    Devices have the states that they had at the end, see ``with_newest_states``.
     Averages since boot count only if there is nothing else. *intervals* must not be empty.
     """
     from stackmap.ledger.averages import average
     from stackmap.ledger.corrections import corrected
+    from stackmap.ledger.device_state import with_newest_states
 
     current = [interval for interval in intervals if not interval.since_boot] or intervals
     whole = corrected(topology, next(average(current)))
     series = (
         tuple(corrected(topology, interval) for interval in current) if len(current) > 1 else ()
     )
+    topology = with_newest_states(topology, whole.events)
     return Context(topology, whole, series, baseline, whole.corrections, limits)

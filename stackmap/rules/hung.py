@@ -70,7 +70,7 @@ def hung(context: Context, limits: Limits) -> Found:
     outcome=Outcome.HUNG,
     sentence="{device} is suspended: requests to it wait until it is resumed, and none is counted.[ {above} waits "
     "for it.]",
-    caveat="LVM suspends a volume for an instant while it changes it. stackmap read the state once, at the start.",
+    caveat="LVM suspends a volume for an instant while it changes it.",
     advice="If no LVM command runs, resume it: `dmsetup resume /dev/{kernel_name}`.",
     source="dmsetup(8), suspend; Linux drivers/md/dm.c, DMF_BLOCK_IO_FOR_SUSPEND",
     is_state=True,

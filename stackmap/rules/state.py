@@ -9,15 +9,17 @@ from stackmap.model.device import NEVER_SYNCED, Device, Role
 from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
+from stackmap.rules.hung import SUSPENDED
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
+READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
     "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
     "out of data space", "needs check", "merge failed", "offline",
 )  # fmt: skip
 
-
+PASSING = (*BROKEN, SUSPENDED, READ_ONLY)
 PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs
 
 
@@ -26,8 +28,8 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     Severity.CRITICAL,
     title="{device} is {state}",
     outcome=Outcome.STATE,
-    sentence="{device} is {state}; {cause}.",
-    caveat="stackmap read the state once, at the start.",
+    sentence="{device} is {state}; {cause}.[ At the start of the measurement it was {was}.]",
+    caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
     advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
     "RAID4/5/6 reads all other members in place of the missing one.",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
@@ -40,9 +42,14 @@ def broken(context: Context, _: Limits) -> Found:
         above = [topology[edge.above] for edge in topology.above(device.name)]
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
-            yield observe(
-                device.name, words={"state": state, "cause": _cause(topology, device, above)}
-            )
+            words = {"state": state, "cause": _cause(topology, device, above)}
+            yield observe(device.name, words=words | _was(context, device))
+
+
+def _was(context: Context, device: Device) -> dict[str, str]:
+    """Return the state of *device* at the start as a word of a sentence, if it changed since."""
+    changes = context.state_changes.get(device.name)
+    return {"was": changes[0].was} if changes and changes[0].was != device.state else {}
 
 
 def _broken_state(context: Context, device: Device) -> str:
@@ -80,7 +87,8 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     Severity.WARNING,
     title="{device} does background work ({state})",
     outcome=Outcome.STATE,
-    sentence="{device} does background work ({state}): {does}. Figures below it include this work.",
+    sentence="{device} does background work ({state}): {does}. Figures below it include this work.[ At the start "
+    "of the measurement it was {was}.]",
     caveat="The counters do not separate it from the load.",
     advice="Measure again after it, or slow it down (`lvchange --maxrecoveryrate`, md/sync_speed_max).",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
@@ -97,7 +105,8 @@ def background_work(context: Context, _: Limits) -> Found:
             }
             yield observe(device.name, words=words)
         elif work:
-            yield observe(device.name, words={"state": device.state or "", "does": WORK[work]})
+            words = {"state": device.state or "", "does": WORK[work]}
+            yield observe(device.name, words=words | _was(context, device))
 
 
 @Rule(
@@ -208,5 +217,25 @@ def never_synced(context: Context, limits: Limits) -> Found:
 def metadata_read_only(context: Context, _: Limits) -> Found:
     """Yield thin pools and caches that the kernel switched to read-only."""
     for device in context.topology:
-        if device.target in ("thin-pool", "cache") and context.status(device).state == "read-only":
+        states = (context.status(device).state, device.state)
+        if device.target in ("thin-pool", "cache") and READ_ONLY in states:
             yield observe(device.name, words={"target": device.target})
+
+
+@Rule(
+    "SM307",
+    Severity.WARNING,
+    title="{device} was {state} during the measurement",
+    outcome=Outcome.STATE,
+    sentence="{device} was {state} during the measurement. Now it is {now}.",
+    caveat="LVM suspends a volume for an instant while it changes it.",
+    advice="Find the cause in the kernel log: `journalctl -k`. Measure again: some figures belong to the other state.",
+    source="Linux admin-guide/md.rst; admin-guide/device-mapper, status lines",
+)
+def passing_state(context: Context, _: Limits) -> Found:
+    """Yield devices that were broken, suspended or read-only during the measurement, and are not at its end."""
+    for name, changes in context.state_changes.items():
+        states = [state for change in changes for state in (change.was, change.now)]
+        passing = [s for s in states[:-1] if any(word in s for word in PASSING)]
+        if passing and not any(word in states[-1] for word in PASSING):
+            yield observe(name, words={"state": passing[-1], "now": states[-1] or "unknown"})

@@ -36,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     hung.suspended,
     state.broken,
     state.metadata_read_only,
+    state.passing_state,
     *errors.ERRORS,
     copy_on_write.thin_pool_data,
     copy_on_write.thin_pool_metadata,

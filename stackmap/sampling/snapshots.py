@@ -17,6 +17,7 @@ from stackmap.errors import InputError
 from stackmap.model.device import Device, StatusReading
 from stackmap.model.error_counts import grown_errors
 from stackmap.model.interval import Interval
+from stackmap.model.reason import StateChange
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
@@ -124,7 +125,7 @@ def _device_events(was: Device, now: Device) -> Iterator[str]:
     if was.size != now.size:
         yield f"{now.title}: its size changed from {was.size} to {now.size} bytes"
     if _FIGURES.sub("", was.state or "") != _FIGURES.sub("", now.state or ""):
-        yield f"{now.title}: was {was.state or 'in an unknown state'}, now {now.state or 'unknown'}"
+        yield StateChange(now.title, now.name, now.identity, was.state or "", now.state or "")
 
 
 def _below(edges: Iterable[Edge]) -> set[tuple[str, str, int | None]]:

@@ -94,6 +94,16 @@ def broken(degraded=1):
     return Scripted(disks(), md("raid1", ("sda", "sdb"), degraded=degraded))
 
 
+@case("passing-state", {"degraded": 1})
+def passing_state(degraded=0):
+    """A RAID1 that lacked a member when the measurement began, and has it at the end."""
+    later = {"/sys/block/md0/md/degraded": f"{degraded}\n"}
+    return Scripted(
+        disks(), md("raid1", ("sda", "sdb"), degraded=1), parts=[{"sda": Did(reads=10)}],
+        changes=[{}, later],
+    )  # fmt: skip
+
+
 @case("suspended", {"state": 0})
 def suspended(state=1):
     """A volume whose table is being changed, or was not resumed."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
+from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
+from stackmap.model.reason import StateChange
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.checks import checks
-from stackmap.rules.context import Context
+from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import findings
 from tests.drawn import disk
@@ -47,6 +51,45 @@ def test_a_broken_device_is_critical(state):
 
     assert (rule, device, severity) == ("SM301", "md0", Severity.CRITICAL)
     assert words == {"state": state, "cause": "members that are not active: sdc (faulty)"}
+
+
+def changed(was, *states):
+    """Return what is found where md0 was in the state *was* at the start, and in *states* one after the other."""
+    first = array(was)
+    identity = first["md0"].identity
+    events = [StateChange("md0", "md0", identity, a, b) for a, b in pairwise((was, *states))]
+    intervals = [Interval({}, seconds=1.0, events=(event,)) for event in events]
+    found = findings(measured_context(first, intervals))
+    return [(each.rule.id, each.severity, dict(each.observed.words)) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("states", "rule", "severity", "words"),
+    [
+        (("active", "degraded"), "SM301", "critical", {"state": "degraded", "was": "active"}),
+        (("degraded", "active"), "SM307", "warning", {"state": "degraded", "now": "active"}),
+        (("active", "degraded", "active"), "SM307", "warning", {"state": "degraded"}),
+        (("active", "suspended"), "SM306", "critical", {}),
+        (("active", "suspended", "active"), "SM307", "warning", {"state": "suspended"}),
+        (("active", "resync 1.0 %"), "SM302", "warning", {"was": "active"}),
+        (("resync 99 %", "active"), "SM302", "warning", {"state": "resync 99 %"}),
+        (("degraded", "recover 2.0 %"), "SM307", "warning", {"now": "recover 2.0 %"}),
+    ],
+)
+def test_a_state_that_changed_comes_first(states, rule, severity, words):
+    """The state at the end is judged; one that passed is reported too."""
+    first, *_ = changed(*states)
+
+    assert first[:2] == (rule, severity)
+    assert words.items() <= first[2].items()
+
+
+def test_a_change_of_another_device_of_that_name():
+    """What was replaced later says nothing of the device that was measured first."""
+    first = array("active")
+    event = StateChange("md0", "md0", "another", "active", "degraded")
+
+    assert findings(measured_context(first, [Interval({}, seconds=1.0, events=(event,))])) == []
 
 
 def test_a_failed_member_that_a_spare_replaced():
