@@ -43,7 +43,7 @@ class Loader(NamedTuple):
     ``tops``: the volumes it belongs to, () for what no device above sent.
     ``through``: the device that several volumes share, "" for one volume.
     ``metadata``: metadata rather than data. ``parts``: traffic by direction. ``inferred``: a device
-    with an unknown target is below it, of which only counters tell that it passes requests on.
+    with an unknown target is below it, which passes requests on by its counters.
     """
 
     tops: tuple[str, ...]

@@ -199,8 +199,8 @@ class Ledger:
 
         ``UNKNOWN`` if a device above makes requests of its own: they have no counter. Also
         ``UNKNOWN`` if a device above uses devices outside *names* too: its requests to *names*
-        are then estimated from the arrivals, so they cannot confirm them. So with a device of
-        which only counters tell what it passes on, and a partition that has the figures of its disk.
+        are then estimated from the arrivals, so they cannot confirm them. The same holds for a device
+        with an unknown target, and for a partition that has the figures of its disk.
         """
         accounts = [self._account_of(name, direction) for name in names]
         arrived = sum((account.arrived for account in accounts), start=ZERO)

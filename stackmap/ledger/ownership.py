@@ -8,8 +8,8 @@ merging are divided in proportion to arrivals, an estimate. Where a device
 above makes requests of its own for several tops (two volumes on one array),
 the answer is None with the reason.
 
-A thin pool counts what its volumes sent and what it zeroed and copied for them;
-its metadata goes to a device of its own. No counter tells for which volume. Reads
+A thin pool counts the requests of its volumes together with its own zeroing and copying;
+its metadata has a device of its own. No counter divides these by volume. Reads
 of blocks that were never written end in the volume. What a volume sent itself
 bounds its part:
 

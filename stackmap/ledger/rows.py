@@ -170,7 +170,7 @@ class StackRows:
                 yield Row(edge, direction, cause, traffic, reason)
 
     def _at_top(self, name: str, direction: str, share: Share) -> ByCause:
-        """Return what came to the top: data, and at a thin pool what it does for its volumes."""
+        """Return the traffic that arrived at the top, by cause: data; at a thin pool also its own work."""
         above = [
             edge.above for edge in self._topology.above(name) if edge.above in self._sent.loads
         ]
@@ -231,7 +231,7 @@ class StackRows:
         }
         own, every = self._sent.load(name).flow(direction).ios, total_of(sent.values())
         if self._topology[name].kind is Kind.ARRAY and own is not None and own < (every or 0.0):
-            # md counts no empty flush: what it counted less than was sent are those of the data.
+            # md does not count empty flushes: the requests it did not count are flushes, not data.
             sent[Cause.DATA] = max(0.0, own - (every or 0.0) + (sent.get(Cause.DATA) or 0.0))
         return moved, _shares(sent)
 

@@ -254,7 +254,7 @@ class Sent:
 
     @computed_once
     def is_estimate(self, name: str) -> bool:
-        """Whether *name* is below a device of which only counters tell that it passes requests on."""
+        """Whether *name* is below a device with an unknown target that passes requests on by its counters."""
         above = {edge.above for edge in self.topology.above(name)} if self.unknown_targets else ()
         return any(self._seems_to_pass_on(each) or self.is_estimate(each) for each in above)
 

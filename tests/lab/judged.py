@@ -246,7 +246,7 @@ def _taken(device: dict[str, Any], counted: Truth, kind: str) -> Sent:
         return counted.taken(number, kind) + Sent(counted.flushing[number, kind])
     if device["kind"] != "array":
         return counted.taken(number, kind)
-    # md counts no empty flush, and cuts at its chunks without telling; all writes here are aligned.
+    # md does not count empty flushes and splits at its chunks without counting that; all writes here are aligned.
     whole = counted.arrived(number, kind)
     if layout["level"] == "raid1" or (layout["parity"] and kind == "W"):
         return whole

@@ -126,7 +126,7 @@ def pool(*volumes: str) -> Topology:
 
 
 def pool_loads(data, metadata, **volumes):
-    """Loads of a pool; it counts what its volumes sent and what it did for them."""
+    """The loads of a pool, which counts its own zeroing and copying too."""
     idle = dict.fromkeys(("alias", "sdc", "sdd"), IDLE)
     own = dict.fromkeys(("tpool", "tdata", "sda"), data)
     return {**idle, **volumes, **own, "tmeta": metadata, "sdb": metadata}

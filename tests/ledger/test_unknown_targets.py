@@ -78,7 +78,7 @@ def test_each_direction_needs_requests():
     "topology",
     [
         tree(Edge("other", "sda", Role.DATA)),  # another device sends there, too
-        tree(Edge("x", "other", Role.DATA)),  # what it sent went to two devices
+        tree(Edge("x", "other", Role.DATA)),  # its requests go to two devices
         tree(target="cache"),  # known
         tree(target=""),
     ],
