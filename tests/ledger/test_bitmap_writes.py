@@ -6,6 +6,7 @@ from stackmap.ledger.member_writes import (
     bitmap_write_size,
     max_bitmap_bytes,
     max_bitmap_writes,
+    member_flushes,
 )
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.load import IDLE
@@ -75,6 +76,24 @@ def test_a_mark_takes_no_more_than_its_bitmap(chunk, block, size):
     seen = with_blocks(array("raid5", chunk), block)
 
     assert bitmap_write_size(seen, seen["md0"]) == size
+
+
+@pytest.mark.parametrize(
+    ("level", "state", "known"),
+    [("raid1", "active", True), ("raid5", "active", False), ("raid1", "degraded", False)],
+)
+def test_flushes_are_known_of_whole_copies_alone(level, state, known):
+    """A mark looks like a flush of an array with parity; of a degraded one, members lack writes."""
+    (device,), edges = array(level, "67108864")
+    seen = with_blocks(([device._replace(state=state)], edges), 512)
+    # Of 7 empty writes a member, as many as there may be marks are not certain.
+    loads = {"md0": moved(write=did(40, 8192))} | members(did(47, 40 * 8192 / 47))
+
+    sent = member_flushes(seen, loads, seen["md0"])
+    assert (sent > 0) == known
+    assert member_flushes(seen, {}, seen["md0"]) == 0
+    bare = seen["md0"]._replace(layout=None)
+    assert member_flushes(seen, loads, bare) == 0
 
 
 def test_a_degraded_mirror_promises_no_copies():

@@ -168,6 +168,15 @@ def test_work_below_an_idle_target_is_not_its_load(target, role):
     assert mended(topology((devices, edges), kernel="6.12"), busy)[1] == ("not-counted: lv",)
 
 
+@pytest.mark.parametrize("kernel", ["5.10.0", "6.1.0", "6.12.1"])
+@pytest.mark.parametrize("level", ["raid1", "raid5", "raid10"])
+def test_an_idle_stack_that_counts_is_not_corrected(level, kernel):
+    """Half of nothing is nothing: no device of it is named among the corrections."""
+    tree = topology(raid_volume("vm", level, 8, queue=Queue(iostats=True)), kernel=kernel)
+    idle = dict.fromkeys(tree.devices, IDLE)
+    assert mended(tree, idle) == (idle, ())
+
+
 def test_md_honours_the_attribute_since_5_14():
     """An array with queue/iostats 0 has no counters, whatever its disks do."""
     array = Device("md0", Kind.ARRAY, "9:0", queue=Queue(iostats=False))
