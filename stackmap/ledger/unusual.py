@@ -35,6 +35,7 @@ from stackmap.ledger.unusual_spans import (
 REQUESTS = 4  # of an interval whose await counts
 LEAST_MS = 0.5  # more await than usual, or
 FAST_MS, EXTRA = 0.2, 1.0  # as much with so many more requests in flight
+BRIEF, SCARCE = 2, 0.03  # so few intervals in which so few more are in flight: nearly nobody waits
 DAY = 86400.0
 WAITING = 0.02  # the least share of what a device usually waits in a day, or in a shorter series
 QUEUE_FACTOR, QUEUE, QUEUE_AWAIT = log(3.0), 2.0, 1.3  # a longer queue counts if await rises, too
@@ -189,7 +190,10 @@ def _matters(run: Run) -> bool:
     rise = run.during - run.usual
     if run.during < QUEUE_AWAIT * run.usual:
         return False
-    extra = run.excess / (run.last + 1 - run.first)
+    length = run.last + 1 - run.first
+    extra = run.excess / length
+    if length <= BRIEF and extra < SCARCE:
+        return False
     return rise >= LEAST_MS or (rise >= FAST_MS and extra >= EXTRA)
 
 

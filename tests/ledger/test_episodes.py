@@ -278,3 +278,16 @@ def test_the_columns_of_a_text_are_those_of_its_loads():
         ours = printed.devices[name]
         for place in range(len(read)):
             assert ours.load(place) == columns.load(place)
+
+
+@pytest.mark.parametrize(("rate", "found"), [(1.0, []), (20.0, [(70, 70)])])
+def test_a_request_now_and_then_is_no_episode(rate, found):
+    """Of a disk that is nearly idle, ten minutes of reads that miss a cache slow down nearly nobody."""
+    random, night = Random(5), IntervalSeries()
+    for place in range(NIGHT):
+        wait = (20.0 if place == 70 else 0.2) * random.lognormvariate(0, 0.1)
+        read, none = Flow(rate, 0.0, rate * 8192, rate * wait), Flow(0.0, 0.0, 0.0, 0.0)
+        loads = {"sda": Load(read, none, aqu=rate * wait / 1000)}
+        night.add(Interval(loads, time=1e9 + (place + 1) * PACE, seconds=PACE))
+
+    assert [each.span for each in episodes(STACK, night)] == found
