@@ -191,7 +191,7 @@ class Chart(NamedTuple):
 
     ``axis``: "time" (seconds since the epoch), "number" (of a report), "hour"
     (of the day) or "size" (bytes, the lower end of a class). The last two are
-    bars. ``words``: the chart in a sentence.
+    bars. ``words``: the chart in a sentence. ``shaded``: from where to where on ``x`` something was unusual.
     """
 
     key: str
@@ -201,6 +201,7 @@ class Chart(NamedTuple):
     x: tuple[float, ...]
     lines: tuple[Line, ...]
     words: str = ""
+    shaded: tuple[tuple[float, float], ...] = ()
 
 
 class Tile(NamedTuple):

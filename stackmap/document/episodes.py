@@ -103,6 +103,11 @@ def _card(
     )
 
 
+def slower(topology: Topology, series: IntervalSeries, clock: Clock, episode: Episode) -> str:
+    """Return when and how slow in a few words: "03:10–03:50 vg/web await 6.0 → 95 ms (16×)"."""
+    return f"{'–'.join(when(series, clock, episode.span))} {_slower(topology, episode).removesuffix('.')}"
+
+
 def _slower(topology: Topology, episode: Episode) -> str:
     """Return the device and its await: "vg/web await 6.0 → 95 ms (16×)."."""
     name, awaits = topology[episode.top].title, episode.awaits

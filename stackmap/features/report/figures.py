@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from stackmap.features.report.profiles import Hours, SizeClasses
 from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
 from stackmap.ledger.corrections import corrected
+from stackmap.ledger.episodes import Episode, episodes
+from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.time_series import Stretch, TimeSeries, start_of
 from stackmap.model.cgroup_io import IoLimit
@@ -28,6 +30,7 @@ from stackmap.rules.table import findings
 from stackmap.rules.unjudged import Unjudged, unjudged
 
 SHORT = 3600.0  # seconds; a shorter measurement may miss the busiest hour
+MAX_VALUES = 2_000_000  # intervals times devices in which episodes are looked for
 MAX_STACKS = 8  # with all details, unless stacks are named; the others are in a table
 
 
@@ -69,7 +72,7 @@ class Report:
     ``interval``: the corrected average. ``stacks``: those
     with all details, the worst and busiest first. ``others``: other busy tops;
     ``idle``: tops without load. ``left_out``: what was not used, and why.
-    ``judged``: the findings and what could not be judged.
+    ``judged``: the findings and what could not be judged. ``episodes`` of the tops, worst first, in ``intervals``.
     """
 
     topology: Topology
@@ -83,6 +86,8 @@ class Report:
     others: tuple[Device, ...] = ()
     idle: tuple[Device, ...] = ()
     left_out: tuple[str, ...] = ()
+    episodes: tuple[Episode, ...] = ()
+    intervals: IntervalSeries | None = None
 
     @property
     def findings(self) -> Sequence[Finding]:
@@ -93,6 +98,11 @@ class Report:
     def open_questions(self) -> Sequence[Unjudged]:
         """What could not be judged."""
         return self.judged.open_questions
+
+    def episodes_of(self, top: str) -> tuple[Episode, ...]:
+        """Return the episodes of the stack of *top*, the worst first."""
+        stack = set(self.topology.with_all_below(top))
+        return tuple(each for each in self.episodes if not stack.isdisjoint(each.devices))
 
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
@@ -110,6 +120,7 @@ class Measuring:
     hours: Hours = field(default_factory=Hours)
     sizes: SizeClasses = field(default_factory=SizeClasses)
     period: Period = field(default_factory=Period)
+    _intervals: IntervalSeries | None = field(default_factory=IntervalSeries)
     _since_boot: int = 0  # of the intervals that were added
     _left_out_averages: int = 0  # since boot
     _seen: dict[str, None] = field(default_factory=dict)
@@ -127,12 +138,17 @@ class Measuring:
         if not interval.since_boot and 0 < self._since_boot == self.period.count:
             # There are current rates: discard averages since boot.
             self.series, self.hours, self.sizes = TimeSeries(), Hours(), SizeClasses()
+            self._intervals = IntervalSeries()
             self._left_out_averages += self._since_boot
             self.period, self._since_boot = Period(), 0
         self._since_boot += interval.since_boot
         self.period = _longer(self.period, interval)
         watched = self._corrected_loads(interval)
         self.series.add(interval, watched)
+        if self._intervals is not None:
+            self._intervals.add(replace(interval, loads=watched, readings=()))
+            if self._intervals.count * len(watched) > MAX_VALUES:
+                self._intervals = None
         self.hours.add(interval, watched)
         self.sizes.add(interval, watched)
 
@@ -190,6 +206,8 @@ class Measuring:
             tuple(self.topology[name] for name in others),
             tuple(self.topology[name] for name in idle),
             tuple(self._left_out(interval)),
+            tuple(episodes(part, self._intervals)) if self._intervals is not None else (),
+            self._intervals,
         )
 
     def _chosen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stackmap.document import blocks as doc
+from stackmap.document.episodes import SHOWN, slower
 from stackmap.document.rule_words import shown
 from stackmap.document.wording import (
     REQUESTS,
@@ -45,8 +46,22 @@ def load_section(report: Report) -> doc.Section:
         doc.Part(stack.top.full_title, tuple(_blocks(report, stack, share)))
         for stack, share in zip(report.stacks, shares, strict=True)
     ]
-    intro = doc.Paragraph(_resolution(report))
-    return doc.Section("load", "The load over time", (intro, *doc.side_by_side(parts)))
+    intro = [doc.Paragraph(_resolution(report)), *_episodes(report)]
+    return doc.Section("load", "The load over time", (*intro, *doc.side_by_side(parts)))
+
+
+def _episodes(report: Report) -> Iterator[doc.Block]:
+    """Yield when each of the worst episodes was, which the charts shade."""
+    if report.intervals is None or not report.episodes:
+        return
+    clock, worst = report.intervals.clock(), report.episodes[:SHOWN]
+    each = "; ".join(slower(report.topology, report.intervals, clock, each) for each in worst)
+    many = (
+        f"{len(worst)} worst of {len(report.episodes)}"
+        if report.episodes[SHOWN:]
+        else "worst first"
+    )
+    yield doc.Paragraph(f"The charts shade episodes of slow I/O ({many}): {each}.")
 
 
 def _at_disks(report: Report) -> list[tuple[Share, ...]]:
@@ -100,7 +115,8 @@ def _charts(
         lines = [line for d in directions if (line := _line(course, name, d, figure))]
         if lines:
             words = _extent(stack, course, figure, unit, directions)
-            yield _chart(course, f"{figure}-{name}", title, unit, lines)._replace(words=words)
+            chart = _chart(course, f"{figure}-{name}", title, unit, lines)
+            yield chart._replace(words=words, shaded=_shaded(report, name))
     if len(stack.layers) > 1:
         yield from _disks(report, stack, at_disks)
         yield from _await_per_disk(report, stack)
@@ -115,6 +131,20 @@ def _chart(
     if axis == "time":
         x = tuple(each.start or 0.0 for each in course)
     return doc.Chart(key, title, unit, axis, x, tuple(lines))
+
+
+def _shaded(report: Report, name: str) -> tuple[tuple[float, float], ...]:
+    """Return from where to where on the x axis the worst episodes of the stack of *name* were."""
+    if report.intervals is None:
+        return ()
+    clock, spans = (
+        report.intervals.clock(),
+        [each.span for each in report.episodes_of(name)[:SHOWN]],
+    )
+    if _axis(report.course) == "time":
+        return tuple((clock.ends[a] - clock.pace, clock.ends[b]) for a, b in spans if clock.ends)
+    per_point = report.course[0].count
+    return tuple((a // per_point + 0.5, b // per_point + 1.5) for a, b in spans)
 
 
 def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> doc.Line | None:

@@ -54,6 +54,19 @@
     };
   };
 
+  // Spans of the x axis behind the lines, at least 2 pixels wide.
+  const shade = (chart) => (plot) => {
+    plot.ctx.save();
+    plot.ctx.fillStyle = faded("--warning");
+    const { left, top, width, height } = plot.bbox;
+    for (const [begin, end] of chart.shaded) {
+      const from = Math.max(left, plot.valToPos(begin, "x", true));
+      const to = Math.min(left + width, plot.valToPos(end, "x", true));
+      plot.ctx.fillRect(from, top, Math.max(2, to - from), height);
+    }
+    plot.ctx.restore();
+  };
+
   const options = (chart, width) => {
     const bars = chart.names.length > 0;
     const ink = colour("--soft"), rule = colour("--rule");
@@ -81,6 +94,7 @@
     const axis = { stroke: ink, grid: { stroke: rule, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     return [{
       width, height: HEIGHT, series, bands, tzDate: utc, legend: { markers: { width: 0, fill: (u, i) => u.series[i].stroke() } },
+      hooks: { drawClear: [shade(chart)] },
       cursor: { y: false, points: { size: 6 } },
       scales: {
         x: { time: chart.axis === "time", ...(bars && { range: [-0.6, chart.x.length - 0.4] }) },

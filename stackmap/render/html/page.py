@@ -203,6 +203,7 @@ def _values(block: doc.Chart) -> dict[str, object]:
         "unit": scale.unit,
         "x": [round(x, 3) for x in places(block)],
         "names": [label(block, place) for place in range(len(block.x))] if bars else [],
+        "shaded": [[round(x, 3) for x in span] for span in block.shaded],
         "lines": [
             {
                 "label": line.label,

@@ -119,7 +119,8 @@ def plot(chart: Chart) -> Markup:
     x = _placed(ends, (LEFT, WIDE - RIGHT))
     y = _placed((0.0, marks[-1] * scale.factor), (HIGH - BOTTOM, TOP))
     draw = _bars if has_bars else _line
-    parts = [_grid(y(mark * scale.factor), f"{mark:g}") for mark in marks]
+    parts = [_shade(x(max(a, ends[0])), x(min(b, ends[1]))) for a, b in chart.shaded]
+    parts += [_grid(y(mark * scale.factor), f"{mark:g}") for mark in marks]
     parts += [_mark(x(at), words) for at, words in x_ticks(chart)]
     parts += [
         draw(line, number, [x(at) for at in along], y, len(chart.lines))
@@ -139,6 +140,19 @@ def _placed(values: tuple[float, float], pixels: tuple[float, float]) -> Place:
     least, most = values
     span = (most - least) or 1.0
     return lambda value: pixels[0] + (value - least) / span * (pixels[1] - pixels[0])
+
+
+def _shade(left: float, right: float) -> Markup:
+    """Return a span of the x axis as an area behind the lines, at least as wide as can be seen."""
+    wide = max(2.0, right - left)
+    return tag(
+        "rect",
+        klass="shade",
+        x=_n(left),
+        y=f"{TOP}",
+        width=_n(wide),
+        height=f"{HIGH - BOTTOM - TOP}",
+    )
 
 
 def _grid(y: float, words: str) -> Markup:

@@ -692,3 +692,33 @@ def test_a_browser_would_have_told(browsed):
 
     assert any("Content Security Policy" in line for line in browsed(foreign)[1])
     assert any("Uncaught" in line for line in browsed(failing)[1])
+
+
+@pytest.fixture
+def night(tmp_path):
+    """A night of sar: sda waits 5 ms and 60 ms in reports 81 to 84, sdb 5 ms all the time."""
+    heading = "{:02}:{:02}:00          DEV       tps     rkB/s     wkB/s   areq-sz    aqu-sz     await     %util"
+    rows = ["Linux 6.1.0 (db1) \t01/02/26 \t_x86_64_\t(4 CPU)", "", heading.format(0, 0)]
+    for report in range(1, 144):
+        hour, minute = divmod(10 * report, 60)
+        for name in ("sda", "sdb"):
+            wait = 5.0 + 0.1 * (report % 7) + (55.0 if name == "sda" and 81 <= report <= 84 else 0)
+            rows.append(
+                f"{hour:02}:{minute:02}:00    {name:>9}     40.00    320.00      0.00      8.00 "
+                f"{wait / 25:9.2f} {wait:9.2f}     20.00"
+            )
+    path = tmp_path / "sar.txt"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_the_charts_shade_the_episodes(night):
+    """Of the device that was slow, also where a script draws it; of no other."""
+    words = ["report", "--input", str(night), "-o", "-"]
+    drawn = run(words).stdout
+    charts = {key: json.loads(text)["shaded"] for key, text in Read(drawn).scripts.items()}
+
+    assert "13:20–14:00 sda await 5.3 → 60.4 ms" in run([*words, "-m"]).stdout
+    assert charts["data-await_ms-sda"] == [[80.5, 84.5]]
+    assert charts["data-await_ms-sdb"] == []
+    assert drawn.count('class="shade"') == sum(map(len, charts.values())) >= 2
