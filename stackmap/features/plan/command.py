@@ -21,7 +21,12 @@ from stackmap.errors import NoInterval, PlanRefused
 from stackmap.features.plan import document as plan
 from stackmap.features.plan.document import plan_json
 from stackmap.features.plan.inputs import plan_context
-from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
+from stackmap.features.plan.strategies import (
+    STRATEGIES,
+    is_current_layout,
+    outcomes,
+    require_finished,
+)
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.measurement.source import IntervalSelection
 from stackmap.model.layout_request import parse
@@ -84,6 +89,7 @@ def command(
     topology = measured.topology
     context = plan_context(session.host, topology, name, request, onto, _judged(measured))
     if is_current_layout(context):
+        require_finished(context)
         same = json.dumps(plan_json(context, [], same=True))
         click.echo(same if as_json else plan.unchanged(context))
         return

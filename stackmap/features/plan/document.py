@@ -21,8 +21,8 @@ from stackmap.render.figures_json import decision_json
 from stackmap.render.json import layout_json
 
 ROLL_BACK = (
-    "To go back, run the roll-back commands of the steps that are done, the last step first. Within "
-    "a step, keep their order."
+    "To go back, stop what uses the new volume: unmount it, or run swapoff. Then run the roll-back commands of "
+    "the steps that are done, the last step first. Within a step, keep their order. Stop at the first that fails."
 )
 SCHEMA = "stackmap.plan/1"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,8 @@ from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.lab_results import with_lab_results
 from stackmap.features.plan.plan import WITH_LAYOUT, Plan, PlanContext, Step, disks, path_of
+from stackmap.ledger.device_state import is_degraded, work_of
+from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
 
 # Target layouts that no strategy supports, and why.
@@ -63,6 +66,7 @@ def outcomes(context: PlanContext) -> list[Outcome]:
     if why := UNSUPPORTED.get(context.request.level):
         raise PlanRefused(f"plan does not support {context.request.level}: {why}")
     require_healthy(context)
+    require_finished(context)
     if context.is_lvm:
         _require_usable_group(context)
         require_no_snapshots(context)
@@ -86,6 +90,39 @@ def is_current_layout(context: PlanContext) -> bool:
     return context.request.resolve(present, lvm=context.is_lvm) == present
 
 
+def require_finished(context: PlanContext) -> None:
+    """Refuse a target that is not healthy, or whose last conversion left LVs; a state may be unknown."""
+    title, state = context.target.title, context.target.state
+    if left := _extracted(context):
+        raise PlanRefused(
+            f"{title} is {state or 'in an unknown state'}, and a conversion of it was interrupted: it left "
+            f"{', '.join(left)}. If no lvconvert runs, run `lvremove {' '.join(left)}`, then plan again"
+        )
+    if state not in HEALTHY:
+        raise PlanRefused(f"{title} is {state}; {_next_step(context.target)}")
+
+
+def _extracted(context: PlanContext) -> list[str]:
+    """Return the sub-LVs that an interrupted lvconvert took out of the target and did not remove, as vg/lv."""
+    if not context.is_lvm:
+        return []
+    name, _, volume = context.target.label.partition("/")
+    group = (context.groups or {}).get(name)
+    images = re.compile(rf"{re.escape(volume)}_r(?:image|meta)_\d+_extracted")
+    return [f"{name}/{lv}" for lv in (group.volumes if group else ()) if images.fullmatch(lv)]
+
+
+def _next_step(device: Device) -> str:
+    """Return what to do about a device that is not healthy."""
+    if work_of(device):
+        return "wait until it ends"
+    if not is_degraded(device) or not device.layout:
+        return "wait until it ends, or repair it"
+    if device.kind is Kind.ARRAY:
+        return f"repair it first: `mdadm /dev/{device.name} --add NEW`"
+    return f"repair it first: `lvconvert --repair {device.label}`"
+
+
 def require_healthy(context: PlanContext) -> None:
     """Refuse while a device of the stack is degraded, syncing or suspended, or its state is not known."""
     topology = context.topology
@@ -97,7 +134,7 @@ def require_healthy(context: PlanContext) -> None:
         if device.state is None and device.layout is not None and name == context.target.name:
             raise PlanRefused(f"the state of {device.title} is not known (needs root)")
         if device.state not in HEALTHY:
-            raise PlanRefused(f"{device.title} is {device.state}; wait until it ends, or repair it")
+            raise PlanRefused(f"{device.title} is {device.state}; {_next_step(device)}")
 
 
 def _require_usable_group(context: PlanContext) -> None:

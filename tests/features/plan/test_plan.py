@@ -13,7 +13,12 @@ from stackmap.features.plan.document import redundancy
 from stackmap.features.plan.lab_results import LVM2, announced
 from stackmap.features.plan.lvm_steps import metadata_extents, place
 from stackmap.features.plan.plan import Mount, disks, target
-from stackmap.features.plan.strategies import STRATEGIES, is_current_layout, outcomes
+from stackmap.features.plan.strategies import (
+    STRATEGIES,
+    is_current_layout,
+    outcomes,
+    require_finished,
+)
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
 from stackmap.model.topology import Edge, Topology
@@ -772,6 +777,36 @@ def test_what_is_there_already(wanted, there):
 def test_linear_is_there_already():
     assert is_current_layout(lv_context("linear", 1, "linear"))
     assert not is_current_layout(lv_context("linear", 1, "raid1"))
+
+
+@pytest.mark.parametrize(
+    ("state", "command"),
+    [("degraded", "lvconvert --repair vg/lv"), ("recover 3.0 %", "wait until it ends")],
+)
+def test_a_present_layout_that_is_not_healthy(state, command):
+    """It has the layout, and still something to do."""
+    with pytest.raises(PlanRefused, match=command):
+        require_finished(lv_context("raid5", 4, "raid5", state=state))
+
+
+def test_a_conversion_that_was_interrupted():
+    """lvconvert leaves the images that it took out; those of another LV do not count."""
+    context = lv_context("raid5", 4, "raid5", state="degraded")
+    volumes = context.groups["vg"].volumes
+    image = volumes["lv_rimage_0"]
+    volumes["other_rimage_4_extracted"] = replace(image, name="other_rimage_4_extracted")
+    with pytest.raises(PlanRefused, match="lvconvert --repair"):
+        require_finished(context)
+
+    volumes["lv_rimage_4_extracted"] = replace(image, name="lv_rimage_4_extracted")
+    with pytest.raises(
+        PlanRefused, match=r"degraded.* left vg/lv_rimage_4_extracted.*lvremove vg/lv_rim"
+    ):
+        require_finished(context)
+
+
+def test_a_healthy_layout_is_finished():
+    require_finished(lv_context("raid5", 4, "raid5"))
 
 
 # What changes.
