@@ -34,12 +34,8 @@ local promql = import 'promql.libsonnet';
     '{{ $labels.instance }}: the {{ $labels.space }} of {{ $labels.name }} is {{ $value | humanizePercentage }} full, and full in %d hours' % limits.hours,
     extend,
   ),
-  // Hosts that had stacks in the last week.
-  local known = 'group without (kind, level) (max_over_time(instance_level:stackmap_volumes:count[7d:1h]))',
-  local up = p.scrape('up', config.upSelector),
-  local nodeTime = p.scrape('node_time_seconds', config.nodeExporterSelector),
-  local syncing = p.textfile('stackmap_stack_sync_active') + ' == 1',
-  local topologyTime = p.textfile('stackmap_topology_timestamp_seconds'),
+  local trouble(what, reason='') =
+    'instance_device:stackmap_trouble:now{what="%s"%s}' % [what, if reason == '' then '' else ',reason="%s"' % reason],
 
   local alerts = [
     alert(
@@ -51,18 +47,29 @@ local promql = import 'promql.libsonnet';
       '{{ $labels.instance }}: each byte written to {{ $labels.name }} costs {{ $value | humanize }} bytes at its members',
       'Most writes are smaller than a stripe. On {{ $labels.instance }}, run: stackmap explain {{ $labels.top }}; then: stackmap whatif {{ $labels.top }} --to raid10',
     ),
-    // The host judges, by explain's rule over ten minutes; a resync makes a member slow.
     alert(
       'StackmapSlowMember', severities.slowMember, '5m',
-      'max without (top, name) (%s unless ignoring (device) %s)' % [p.textfile('stackmap_slow_member_ratio'), syncing],
-      '{{ $labels.instance }}: the RAID member {{ $labels.device }} has {{ $value | humanize }} times the await of its peers',
-      'On {{ $labels.instance }}, run: stackmap explain {{ $labels.device }}; it names the disk.',
+      trouble('sick'),
+      '{{ $labels.instance }}: the disk {{ $labels.device }}{{ with $labels.serial }} ({{ $labels.model }}, serial {{ . }}){{ end }} has {{ $value | humanize }} times the await of its peers',
+      'On {{ $labels.instance }}, run: stackmap explain {{ $labels.device }}',
     ),
     alert(
       'StackmapDegraded', severities.degraded, '5m',
-      'instance_top:stackmap_degraded:held == 1',
+      trouble('degraded'),
       '{{ $labels.instance }}: {{ $labels.name }} lacks a member',
-      'On {{ $labels.instance }}, run: stackmap check {{ $labels.top }}; then replace the failed member.',
+      'On {{ $labels.instance }}, run: stackmap check {{ $labels.device }}; then replace the failed member.',
+    ),
+    alert(
+      'StackmapFailed', severities.failed, '2m',
+      trouble('failed'),
+      '{{ $labels.instance }}: {{ $labels.name }} has failed',
+      'On {{ $labels.instance }}, run: stackmap check {{ $labels.device }}',
+    ),
+    alert(
+      'StackmapHung', severities.hung, '2m',
+      trouble('hung'),
+      '{{ $labels.instance }}: {{ $labels.name }}{{ with $labels.serial }} ({{ $labels.model }}, serial {{ . }}){{ end }} completes no request',
+      'On {{ $labels.instance }}, run: stackmap explain {{ $labels.device }}; then read the kernel log: dmesg -T',
     ),
     // By level, and by the trend of 6 hours as node_exporter's mixin does. It must have grown in the last hour: a jump
     // is no trend.
@@ -70,7 +77,7 @@ local promql = import 'promql.libsonnet';
     poolFull('critical', '10m', config.poolFull.critical),
     poolFilling('warning', config.poolFilling.warning),
     poolFilling('critical', config.poolFilling.critical),
-    // The alerts above report broken arrays, full pools and full snapshots.
+    // The alerts above report broken devices, full pools and full snapshots.
     alert(
       'StackmapFinding', severities.finding, '10m',
       'max without (device, severity) (%s) == 1' % p.textfile('stackmap_finding', 'severity="critical",id!~"SM301|SM31[123]"'),
@@ -79,36 +86,25 @@ local promql = import 'promql.libsonnet';
     ),
     alert(
       'StackmapStacksGone', severities.stacksGone, '10m',
-      |||
-        %s
-        unless group without (top, name, kind, level) (%s)
-        and %s == 1
-      ||| % [known, p.textfile('stackmap_stack_info'), up],
+      trouble('silent', 'no textfile'),
       '{{ $labels.instance }}: it answers, and its stacks are gone',
       'Its textfile is missing or has no volume. On {{ $labels.instance }}, run: systemctl status stackmap-textfile.timer stackmap-textfile.service; then: stackmap tree',
     ),
     alert(
       'StackmapHostSilent', severities.hostSilent, '10m',
-      '%s == 0 and %s' % [up, known],
+      trouble('silent', 'node_exporter does not answer'),
       '{{ $labels.instance }}: node_exporter does not answer, so nothing is known of its stacks',
       'Log in to {{ $labels.instance }}, and run: systemctl status prometheus-node-exporter',
     ),
     alert(
       'StackmapClockWrong', severities.clockWrong, '10m',
-      |||
-        abs(%(node)s - timestamp(%(node)s)) > %(limit)d
-        or %(topology)s - time() > %(limit)d
-      ||| % { node: nodeTime, topology: topologyTime, limit: config.clockSkewSeconds },
+      trouble('clock'),
       "{{ $labels.instance }}: its clock differs from the server's by {{ $value | humanizeDuration }}",
       'Set the clock. On {{ $labels.instance }}, run: chronyc tracking',
     ),
-    // By the host's own clock, if its exporter tells the time.
     alert(
-      'StackmapTopologyStale', severities.topologyStale, '10m',
-      |||
-        (%s or %s * 0 + time())
-        - %s > %s
-      ||| % [nodeTime, topologyTime, topologyTime, config.topologyStaleSeconds],
+      'StackmapTopologyStale', severities.topologyStale, '5m',
+      trouble('silent', 'an old textfile'),
       '{{ $labels.instance }}: its topology is {{ $value | humanizeDuration }} old',
       'On {{ $labels.instance }}, run: systemctl status stackmap-textfile.timer stackmap-textfile.service',
     ),

@@ -17,6 +17,8 @@
       parityCost: 'warning',
       slowMember: 'warning',
       degraded: 'critical',
+      failed: 'critical',
+      hung: 'critical',
       pool: { warning: 'warning', critical: 'critical' },
       stacksGone: 'critical',
       hostSilent: 'warning',

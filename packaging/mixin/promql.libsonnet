@@ -16,7 +16,15 @@ function(config) {
   textfile(metric, extra='')::
     local all = matchers([config.stackmapSelector, extra]);
     if all == '' then metric else '%s{%s}' % [metric, all],
-  info:: self.textfile('stackmap_stack_info', absent(['exported_top', 'exported_name', 'exported_kind', 'exported_level'])),
+  info(extra=''):: self.textfile('stackmap_stack_info', matchers([absent(['exported_top', 'exported_name', 'exported_kind', 'exported_level']), extra])),
+  // Each disk with only these of the labels that node_exporter has of it.
+  diskLabels(kept)::
+    local known = ['major', 'minor', 'path', 'wwn', 'revision', 'rotational', 'model', 'serial'];
+    local left = std.setDiff(std.set(known), std.set(std.split(kept, ', ')));
+    'max without (%s) (%s)' % [
+      std.join(', ', left),
+      self.scrape('node_disk_info', config.nodeExporterSelector, 'model!="",' + plain),
+    ],
   counter(name, extra=''):: 'node_disk_%s_total{%s}' % [name, matchers([config.nodeExporterSelector, plain, extra])],
   ownCounter(name):: 'stackmap_device_%s_total{%s}' % [name, matchers([config.stackmapSelector, plain])],
   scrape(metric, selector, extra='')::

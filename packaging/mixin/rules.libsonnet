@@ -110,10 +110,13 @@ local promql = import 'promql.libsonnet';
     (%s / %s > %s)
     or %s
   ||| % [atVolume(bytes), p.textfile('stackmap_stack_chunk_bytes'), atVolume(arrivals), atVolume(arrivals)],
-  local perLevel(figure) = |||
-    sum without (top, name) (%s
-    * ignoring (kind, level) group_left () %s)
-  ||| % [p.info, figure],
+  // What several stacks share is in the sums of what is lost there, and not in those of what arrives.
+  local perLevel(info, figure) = |||
+    sum without (top, name, uuid, shared) (%s
+    * ignoring (kind, level, uuid, shared) group_left () %s)
+  ||| % [info, figure],
+  local own = p.info('shared=""'),
+  local requests = '(%s + %s)' % [atVolume('reads'), atVolume('writes')],
 
   local volumes = [
     // Everything the disks read and wrote for a volume: data and metadata.
@@ -132,6 +135,11 @@ local promql = import 'promql.libsonnet';
       p.weight('layer="disks"'),
       p.textfile('stackmap_device_disk_info'),
     ]),
+    // Seconds that all its requests took together; divided by the requests, their await.
+    record(volume('io_seconds'), |||
+      sum without (layer, role, device) (%s)
+      %s
+    ||| % [p.perWeight('(%s + %s)' % [p.rate('read_time_seconds'), p.rate('write_time_seconds')], 'layer="volume"'), unlessIncomplete('volume')]),
     // What parity costs: bytes written and read at the members beyond the bytes read: Mw + Mr - R.
     // Not while a member is missing: reads in its place are not for parity.
     record(volume('parity_cost_bytes'), |||
@@ -172,19 +180,13 @@ local promql = import 'promql.libsonnet';
     ),
 
     // Sums per host, kind and level, so that totals of a fleet read few series.
-    record('instance_level:stackmap_volumes:count', 'count without (top, name) (%s)' % p.info),
-    record('instance_level:stackmap_written_bytes:rate5m', perLevel(atVolume('written_bytes'))),
-    record('instance_level:stackmap_wasted_bytes:rate5m', perLevel(volume('wasted_bytes'))),
-    record('instance_level:stackmap_wasted_requests:rate5m', perLevel(volume('wasted_requests'))),
-
-    // Degraded, and held where the textfile vanishes: nothing says then that the array is whole. It ends when a new
-    // file says so or lacks the array, or when the target is removed.
-    record('instance_top:stackmap_degraded:held', |||
-      %s == 1
-      or last_over_time(instance_top:stackmap_degraded:held[1h])
-      unless ignoring (top, name) %s
-      and ignoring (top, name) %s
-    ||| % [p.textfile('stackmap_stack_degraded'), p.textfile('stackmap_topology_timestamp_seconds'), p.scrape('up', config.upSelector)]),
+    // Disks and partitions too, which are no volumes: they tell which hosts there are.
+    record('instance_level:stackmap_volumes:count', 'count without (top, name, uuid) (%s)' % p.info()),
+    record('instance_level:stackmap_written_bytes:rate5m', perLevel(own, atVolume('written_bytes'))),
+    record('instance_level:stackmap_requests:rate5m', perLevel(own, requests)),
+    record('instance_level:stackmap_io_seconds:rate5m', perLevel(own, volume('io_seconds'))),
+    record('instance_level:stackmap_wasted_bytes:rate5m', perLevel(p.info(), volume('wasted_bytes'))),
+    record('instance_level:stackmap_wasted_requests:rate5m', perLevel(p.info(), volume('wasted_requests'))),
 
     // How full thin pools and snapshots are.
     record('instance_device:stackmap_used:ratio', std.join('\nor ', [
@@ -197,16 +199,100 @@ local promql = import 'promql.libsonnet';
     ])),
   ],
 
+  // By model of disk, of each host.
+  local disk(name) = p.counter(name, p.noDisk + ',device!~"(dm-|md|loop).*"'),
+  local perModel(one, other) = |||
+    sum without (device) ((rate(%s[%s]) + rate(%s[%s]))
+    * ignoring (model) group_left (model) %s)
+  ||| % [disk(one), config.range, disk(other), config.range, p.diskLabels('model')],
+  local models = [
+    record('instance_model:stackmap_disks:count', 'count without (device) (%s)' % p.diskLabels('model')),
+    record('instance_model:stackmap_disk_requests:rate5m', perModel('reads_completed', 'writes_completed')),
+    record('instance_model:stackmap_disk_io_seconds:rate5m', perModel('read_time_seconds', 'write_time_seconds')),
+  ],
+
+  // What is wrong. The alerts and stackmap fleet read these series: one definition for both. The label what is
+  // degraded, failed, full, sick, hung, silent or clock; reason says why a host is silent; the value is the used share
+  // of what is full, the times the await of its peers of what is sick, and the seconds of a wrong clock.
+  local what(name, expression, reason='') =
+    'label_replace(label_replace(%s, "what", "%s", "", ""), "reason", "%s", "", "")' % [std.stripChars(expression, '\n '), name, reason],
+  local topologyTime = p.textfile('stackmap_topology_timestamp_seconds'),
+  local nodeTime = p.scrape('node_time_seconds', config.nodeExporterSelector),
+  local up = p.scrape('up', config.upSelector),
+  local known = 'instance:stackmap_known:group',
+  local brokenIs(name) = 'instance_device:stackmap_broken:held{what="%s"}' % name,
+  local now = 'instance_device:stackmap_trouble:now',
+  local since = 'instance_device:stackmap_trouble:since_seconds',
+  // The model and serial number of a disk, where node_exporter knows them.
+  local ofDisk(expression) = |||
+    (%(found)s
+    * ignoring (model, serial, name) group_left (model, serial) %(disks)s
+    or ignoring (model, serial) %(found)s)
+  ||| % { found: expression, disks: p.diskLabels('model, serial') },
+  local troubles = [
+    // Hosts that had stacks in the last week.
+    local count = 'instance_level:stackmap_volumes:count';
+    record(known, 'group without (kind, level, shared) (max_over_time(%s[7d:1h]) or max_over_time(%s[1h]))' % [count, count]),
+    // Broken, and held where the textfile vanishes: nothing says then that the device is whole. It ends when a new
+    // file says so or lacks the device, or when the target is removed.
+    record('instance_device:stackmap_broken:held', |||
+      %s
+      or last_over_time(instance_device:stackmap_broken:held[1h])
+      unless ignoring (device, name, what) %s
+      and ignoring (device, name, what) %s
+    ||| % [p.textfile('stackmap_broken'), topologyTime, up]),
+    // The host judges its members, by explain's rule over ten minutes; a resync makes a member slow. Two members on one
+    // disk are one sick disk.
+    record('instance_device:stackmap_sick:ratio', |||
+      max without (disk) (label_replace(max without (device) (
+      %(slow)s
+      * ignoring (disk) group_left (disk) %(disks)s
+      or ignoring (disk) label_replace(%(slow)s, "disk", "$1", "device", "(.+)")
+      ), "device", "$1", "disk", "(.+)"))
+    ||| % {
+      slow: '(max without (top, name) (%s unless ignoring (device) %s))' % [p.textfile('stackmap_slow_member_ratio'), syncing],
+      disks: p.textfile('stackmap_device_disk_info'),
+    }),
+    record(now, std.join('or ', [
+      '%s\n' % each
+      for each in [
+        what('degraded', brokenIs('degraded')),
+        what('failed', brokenIs('failed')),
+        what('full', 'instance_device:stackmap_used:ratio > %s' % config.poolFull.critical),
+        what('sick', ofDisk('instance_device:stackmap_sick:ratio')),
+        what('hung', ofDisk('(%s or ignoring (what) %s)' % [p.textfile('stackmap_device_hung'), brokenIs('hung')])),
+        what('silent', '(%s == 0 and %s)' % [up, known], 'node_exporter does not answer'),
+        what('silent', '(%s unless %s and %s == 1)' % [known, topologyTime, up], 'no textfile'),
+        // By the host's own clock, if its exporter tells the time.
+        what('silent', '((%s or %s * 0 + time()) - %s > %s)' % [nodeTime, topologyTime, topologyTime, config.topologyStaleSeconds], 'an old textfile'),
+        what('clock', '(abs(%(node)s - timestamp(%(node)s)) > %(limit)d or %(topology)s - time() > %(limit)d)' % { node: nodeTime, topology: topologyTime, limit: config.clockSkewSeconds }),
+      ]
+    ])),
+    // When it began; after a gap in the rules, when they saw it again.
+    record(since, |||
+      last_over_time(%(since)s[10m]) and %(now)s
+      or %(now)s * 0 + time()
+    ||| % { now: now, since: since }),
+    // 0 says that all is well; nothing, that nobody looked.
+    record('instance:stackmap_troubles:count', |||
+      count without (what, reason, device, name, space, model, serial) (%s)
+      or %s * 0
+    ||| % [now, known]),
+  ],
+
   // Means of an hour, for reports on days and weeks.
   local hours = [
     record('instance_top:stackmap_%s:avg1h' % name, perVolume('avg_over_time(%s[1h])' % of(layer(name), 'volume')))
     for name in ['read_bytes', 'written_bytes', 'reads', 'writes']
   ] + [
     record('instance_top:stackmap_%s:avg1h' % name, 'avg_over_time(%s[1h])' % volume(name))
-    for name in ['disk_bytes', 'disk_requests', 'parity_cost_bytes', 'parity_written_bytes', 'wasted_bytes', 'wasted_requests']
+    for name in ['io_seconds', 'disk_bytes', 'disk_requests', 'parity_cost_bytes', 'parity_written_bytes', 'wasted_bytes', 'wasted_requests']
   ] + [
     record('instance_level:stackmap_%s:avg1h' % name, 'avg_over_time(instance_level:stackmap_%s:rate5m[1h])' % name)
-    for name in ['written_bytes', 'wasted_bytes', 'wasted_requests']
+    for name in ['written_bytes', 'requests', 'io_seconds', 'wasted_bytes', 'wasted_requests']
+  ] + [
+    record('instance_model:stackmap_%s:avg1h' % name, 'avg_over_time(instance_model:stackmap_%s:rate5m[1h])' % name)
+    for name in ['disk_requests', 'disk_io_seconds']
   ] + [
     local ratio = 'instance_top_device:stackmap_slowest_member:ratio_rate5m';
     record(
@@ -219,7 +305,8 @@ local promql = import 'promql.libsonnet';
     groups+: [
       { name: 'stackmap.layers', interval: config.interval, rules: layers },
       { name: 'stackmap.ratios', interval: config.interval, rules: ratios },
-      { name: 'stackmap.volumes', interval: config.interval, rules: volumes },
+      { name: 'stackmap.volumes', interval: config.interval, rules: volumes + models },
+      { name: 'stackmap.health', interval: '1m', rules: troubles },
       { name: 'stackmap.hours', interval: '1h', rules: hours },
     ],
   },

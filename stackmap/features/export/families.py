@@ -6,17 +6,17 @@ The text is for node_exporter's textfile collector: no timestamps, no ``# EOF``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.features.export.time_series import escaped, labels
 from stackmap.features.export.weights import DISKS, Stack
-from stackmap.ledger.device_state import is_degraded, is_working
+from stackmap.ledger.device_state import is_degraded, is_working, missing_members
 from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import layers
 from stackmap.ledger.sent import divides
 from stackmap.model import exported
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Kind
 from stackmap.model.error_counts import errors
 from stackmap.model.interval import Counters
 from stackmap.model.raid import Layout
@@ -24,6 +24,13 @@ from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
 
 Sample = tuple[Mapping[str, str], float]
+BROKEN = "SM301"
+SUSPENDED = "suspended"
+# Words in the state of a device that is more than degraded.
+HARMED = (
+    "failed", "faulty", "missing", "invalid", "overflow", "corrupted", "out of data space", "needs check", "offline",
+)  # fmt: skip
+LASTING = ("LVM-", "CRYPT-")  # uuids of device-mapper that a reboot keeps and that name no disk
 FIRST = "# Written by stackmap export --textfile; it replaces only files with this line.\n"
 
 
@@ -40,8 +47,8 @@ class Exported(NamedTuple):
     """
     What is exported of one host; ``time``: when the topology was read, seconds since the epoch.
 
-    ``slow``: members that ``explain`` calls slow, with await ÷ the median of their peers; None if
-    there are no samples of ten minutes yet.
+    ``slow``: members that ``explain`` calls slow, with await ÷ the median of their peers; ``hung``: devices
+    that complete nothing. None if there are no samples of ten minutes yet.
     """
 
     topology: Topology
@@ -51,6 +58,7 @@ class Exported(NamedTuple):
     time: float
     version: str
     slow: Mapping[str, float] | None = None
+    hung: Collection[str] | None = None
 
 
 # By the end of its name: the help of a metric, and its value; None if unknown.
@@ -72,7 +80,9 @@ def families(host: Exported) -> list[Family]:
         *_state_families(host.topology),
         _error_family(host.topology),
         _findings(host.findings),
+        _broken(host),
         *_slow_families(host),
+        *_hung_families(host),
         *_topology_families(host.topology),
         *counted(host),
         _gauge(
@@ -113,9 +123,9 @@ def _stack_families(topology: Topology, stacks: Iterable[Stack]) -> Iterator[Fam
     )
     yield _gauge(
         "stackmap_stack_info",
-        "A stack: its top, its kind and its RAID level.",
+        "A stack: its top, its kind and its RAID level, the uuid of LVM or md, and whether several stacks share it.",
         (
-            ({**_of(s), "kind": str(s.top.kind), "level": s.raid.layout.level if s.raid and s.raid.layout else ""}, 1)
+            ({**_of(s), "kind": str(Kind.DISK if s.plain else s.top.kind), "level": s.raid.layout.level if s.raid and s.raid.layout else "", **_identity(s)}, 1)
             for s in stacks
         ),
     )  # fmt: skip
@@ -133,6 +143,14 @@ def _stack_families(topology: Topology, stacks: Iterable[Stack]) -> Iterator[Fam
 
 def _of(stack: Stack) -> dict[str, str]:
     return {"top": stack.top.name, "name": stack.top.title}
+
+
+def _identity(stack: Stack) -> dict[str, str]:
+    """Return the UUID of an LV or array, and whether stacks share it; a WWN is a serial number, and stays here."""
+    top = stack.top
+    known = top.kind is Kind.ARRAY or top.uuid.startswith(LASTING)
+    found = {"uuid": top.uuid if known else "", "shared": "1" if stack.shared else ""}
+    return {key: value for key, value in found.items() if value}
 
 
 def _ideal(topology: Topology, stack: Stack) -> float | None:
@@ -207,6 +225,39 @@ def _findings(findings: Iterable[Finding]) -> Family:
         "A finding of stackmap check on device.",
         ((dict(zip(keys, each, strict=True)), 1) for each in found),
     )
+
+
+def _broken(host: Exported) -> Family:
+    """Return the devices that ``check`` calls broken: degraded while their data is there."""
+    broken = dict.fromkeys(each.device for each in host.findings if each.rule.id == BROKEN)
+    found = ((host.topology[name], _trouble(host.topology, name)) for name in broken)
+    return _gauge(
+        "stackmap_broken",
+        "A device that stackmap check calls broken: degraded, failed, or hung (suspended).",
+        (({**_device(device), "what": what}, 1) for device, what in found),
+    )
+
+
+def _trouble(topology: Topology, name: str) -> str:
+    device = topology[name]
+    state, shape = device.state or "", device.layout
+    if SUSPENDED in state:
+        return "hung"
+    lost = (
+        shape is not None and missing_members(topology, device) > shape.members - shape.data_members
+    )
+    harmed = lost or any(word in state for word in HARMED)
+    return "failed" if harmed else "degraded"
+
+
+def _hung_families(host: Exported) -> Iterator[Family]:
+    """Yield the devices that hang, and how many; nothing while unknown."""
+    if host.hung is None:
+        return
+    help_ = "A device with requests in flight of which none completes, as explain says."
+    hung = ((_device(host.topology[name]), 1) for name in host.hung)
+    yield _gauge("stackmap_device_hung", help_, hung)
+    yield _gauge("stackmap_hung_devices", "How many devices hang.", [({}, len(host.hung))])
 
 
 def _slow_families(host: Exported) -> Iterator[Family]:

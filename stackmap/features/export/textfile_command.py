@@ -1,7 +1,7 @@
 """
 ``stackmap export --textfile``: the stacks of this machine for node_exporter's textfile collector.
 
-One run sees one instant; a member is judged by ten minutes. So each run keeps its sample in a file beside its own. That
+One run sees one instant; a member or disk is judged by ten minutes. So each run keeps its sample in a file beside its own. That
 has a first line with the boot, then each sample: its time in a line, and lines of ``/proc/diskstats``.
 """
 
@@ -27,6 +27,7 @@ from stackmap.host.directory import OutputFile
 from stackmap.model.interval import Interval
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context, measured_context
+from stackmap.rules.rule import Severity
 from stackmap.rules.table import findings
 from stackmap.sources import diskstats, limits, mountinfo
 from stackmap.sources.diskstats import Sample
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 NAME = "stackmap.prom"
 SAMPLES = "stackmap.samples"  # beside it; node_exporter reads *.prom only
 READABLE = 0o644
-SLOW = "SM202"
+SLOW, HUNG = "SM202", "SM305"
 FIRST_KEPT = "# Samples that stackmap export --textfile judges members by; boot "
 TIME = "time "
 LEAST = 600  # seconds of samples that a judgement needs
@@ -75,6 +76,7 @@ def _families(session: Session, names: tuple[str, ...], place: str) -> list[Fami
     chosen = find_existing(topology, names) if names else []
     session.tell_missing(topology, names)
     part = topology.select(chosen) if names else topology
+    slow, hung = _judged(host, topology, sample, place) if place else (None, None)
     return families(
         Exported(
             part,
@@ -83,41 +85,45 @@ def _families(session: Session, names: tuple[str, ...], place: str) -> list[Fami
             sample.counters,
             time,
             __version__,
-            _slow_members(host, topology, sample, place) if place else None,
+            slow,
+            None if hung is None else [name for name in hung if name in part],
         )
     )
 
 
-def _slow_members(
+def _judged(
     host: Host, topology: Topology, newest: diskstats.Sample, place: str
-) -> dict[str, float] | None:
+) -> tuple[dict[str, float], list[str]] | tuple[None, None]:
     """
-    Keep *newest* in the folder *place*, and judge members as ``explain`` does by what is kept there.
+    Keep *newest* in the folder *place*, and judge devices as ``explain`` does by what is kept there.
 
-    Return await ÷ the median of the peers of each slow member; None before there are ten minutes.
+    Return await ÷ the median of the peers of each slow member, and the devices that hang; None before there
+    are ten minutes.
     """
-    raids = [device.name for device in topology if device.layout is not None]
-    if not raids:
-        return None
     path = os.path.join(place, SAMPLES)
     output = OutputFile(path, force=True)  # refuses links and pipes
     _refuse_foreign(path, FIRST_KEPT)
-    kept = _kept(path).with_newest(
-        topology.machine.boot, newest, frozenset(topology.with_all_below(*raids))
-    )
+    raids = [device.name for device in topology if device.layout is not None]
+    disks = [device.name for device in topology if not topology.below(device.name)]
+    used = frozenset((*topology.with_all_below(*raids), *disks))
+    kept = _kept(path).with_newest(topology.machine.boot, newest, used)
     with output.writing() as file:
         file.writelines(line.encode("utf-8", "surrogateescape") for line in kept.text())
     intervals = kept.intervals()
     if not intervals:
-        return None
+        return None, None
     context = measured_context(topology, intervals, limits=tuple(limits.read(host, topology)))
     if not context.loads:  # all counters went back
-        return None
-    return {
-        each.device: each.observed.evidence["ratio"].value
-        for each in findings(context)
-        if each.rule.id == SLOW and each.is_grave
+        return None, None
+    grave = [each for each in findings(context) if each.is_grave]
+    ratios = {
+        each.device: each.observed.evidence["ratio"].value for each in grave if each.rule.id == SLOW
     }
+    return ratios, [
+        each.device
+        for each in grave
+        if each.rule.id == HUNG and each.severity is Severity.CRITICAL  # else it goes on again
+    ]
 
 
 def _kept(path: str) -> KeptSamples:

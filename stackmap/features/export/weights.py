@@ -44,22 +44,34 @@ class Stack(NamedTuple):
     A stack as it is exported. ``raid``: its RAID device, None without one.
 
     ``disks``: pairs of a device whose counters are used at the disks, and the only disk it sends to.
+    ``shared``: several stacks use it, so what arrives there is counted with them too. ``plain``: it is a disk
+    or a partition of one, which is no volume.
     """
 
     top: Device
-    raid: Device | None
-    weights: tuple[Weight, ...]
-    disks: tuple[tuple[str, str], ...]
+    raid: Device | None = None
+    weights: tuple[Weight, ...] = ()
+    disks: tuple[tuple[str, str], ...] = ()
+    shared: bool = False
+    plain: bool = False
 
 
 def stacks(topology: Topology, names: Iterable[str] = ()) -> Iterator[Stack]:
-    """Yield the stacks of the tops and of the devices that several of them share; *names*: only these tops."""
+    """
+    Yield the stacks of the tops and of the devices that several of them share; *names*: only these tops.
+
+    A plain disk or partition is no volume: it has no weights, so no figures.
+    """
     wanted = list(names) or [top.name for top in topology.tops]
-    todo = [name for name in wanted if _is_storage(topology, topology[name])]
-    seen = set(todo)
+    tops = [name for name in wanted if _is_storage(topology, topology[name])]
+    todo, seen = list(tops), set(tops)
     while todo:
         senders = Senders(topology, todo.pop(0))
-        yield _stack(senders)
+        top = topology[senders.top]
+        if _is_plain(topology, top):
+            yield Stack(top, plain=True)
+        else:
+            yield _stack(senders)._replace(shared=top.name not in tops or is_pool(top))
         more = [name for name in senders.shared if name not in seen]
         seen.update(more)
         todo += more
@@ -134,6 +146,12 @@ def _is_storage(topology: Topology, device: Device) -> bool:
     """Whether *device* is more than an empty drive or a device in memory."""
     lone = device.removable or device.kind in UNBACKED or device.size == 0
     return bool(topology.below(device.name)) or not lone
+
+
+def _is_plain(topology: Topology, device: Device) -> bool:
+    """Whether *device* is a disk, or a partition of one."""
+    below = [topology[edge.below].kind for edge in topology.below(device.name)]
+    return device.kind is Kind.DISK or (device.kind is Kind.PARTITION and below == [Kind.DISK])
 
 
 class Senders:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from re import escape
 from typing import TYPE_CHECKING
 
 import click
@@ -29,10 +29,11 @@ from stackmap.cli.session import SOME_MISSING, tell_unknown
 from stackmap.document.interval import end_time
 from stackmap.errors import NameNotFound
 from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, fleet_page
-from stackmap.features.fleet.host_source import PrometheusHost, Window, find_host
+from stackmap.features.fleet.host_source import HostSearch, PrometheusHost, Window
 from stackmap.features.fleet.http import Prometheus
 from stackmap.features.fleet.http_config import HttpConfig, read_http_config
-from stackmap.features.fleet.queries import Expressions, FleetReader, Question
+from stackmap.features.fleet.promql import CLUSTER, Expressions
+from stackmap.features.fleet.reader import FleetReader, Question
 from stackmap.features.fleet.volumes import SORTS, fleet_json
 from stackmap.measurement.capture_part import instant, length
 from stackmap.model.interval import Interval
@@ -45,6 +46,8 @@ URL = "STACKMAP_PROMETHEUS_URL"
 LIMIT = 50  # volumes in a table
 PAGE_LIMIT = 500  # in a page
 SHORTEST = 300  # seconds: the range of the recorded rates
+LABEL = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
+ALIASES = {"host": "instance"}
 REPEATED = "several series have its job and instance (replicas, or clusters with the same names); figures may be mixed"
 
 
@@ -61,6 +64,25 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
         if key not in known:
             raise click.BadParameter(f"no column '{key}'; columns: {', '.join(known)}")
     return chosen or DEFAULT
+
+
+def _check_label(_: click.Context, __: click.Parameter, text: str) -> str:
+    if text and not LABEL.fullmatch(text):
+        raise click.BadParameter(f"{text!r} is no name of a label")
+    return ALIASES.get(text, text)
+
+
+def _check_matches(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return each label with its pattern as a regular expression."""
+    found = []
+    for text in texts:
+        label, equals, pattern = text.partition("=")
+        if not (label and equals and pattern):
+            raise click.BadParameter(f"{text!r} is not LABEL=PATTERN, such as rack=r1*")
+        found.append((_check_label(context, parameter, label), _of_pattern(pattern)))
+    return tuple(found)
 
 
 @click.command()
@@ -101,6 +123,30 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
 )
 @click.option("--job", default="", metavar="NAME", help="Only this job of Prometheus.")
 @click.option("--level", default="", metavar="LEVEL", help="Only volumes of this RAID level.")
+@click.option(
+    "--match",
+    "matches",
+    multiple=True,
+    callback=_check_matches,
+    metavar="LABEL=PATTERN",
+    help="Only hosts with this label of Prometheus; repeatable.",
+)
+@click.option(
+    "--by",
+    default="",
+    callback=_check_label,
+    metavar="LABEL",
+    help="Sums by label: cluster, rack, level, model (of disks).",
+)
+@click.option(
+    "--cluster-label",
+    "cluster",
+    default=CLUSTER,
+    show_default=True,
+    callback=_check_label,
+    metavar="LABEL",
+    help="Label that separates equal names of hosts.",
+)
 @click.option("--report", "page", metavar="FILE", help="Write a page, FILE.html or FILE.md.")
 @force_option
 @click.option(
@@ -141,6 +187,9 @@ def command(
     pattern: str,
     job: str,
     level: str,
+    matches: tuple[tuple[str, str], ...],
+    by: str,
+    cluster: str,
     page: str | None,
     force: bool,
     http_config: str | None,
@@ -166,15 +215,21 @@ def command(
     server = Prometheus(url, config._replace(x509_strict=not x509_lax), timeout)
     show = partial(print_blocks, heading=not no_heading)
     if hosts:
-        if page or pattern or level:
-            raise click.UsageError("HOST cannot be combined with --host, --level or --report")
+        if page or pattern or level or by:
+            raise click.UsageError("HOST cannot be combined with --host, --level, --by or --report")
         part = Window(end, length(window))
-        _open_hosts(session, server, hosts, job, part, None if as_json else show)
+        of_job = (("job", re.escape(job)),) if job else ()
+        search = HostSearch(server, (*of_job, *matches), cluster, end)
+        _open_hosts(session, search, hosts, part, None if as_json else show)
         return
+    if by and page:
+        raise click.UsageError("--by cannot be combined with --report")
     if limit is None:
         limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
-    scope = Expressions(length(window), _expression(pattern), job, level)
-    question = Question(window, end, sort, limit, scope, savings=page is not None)
+    scope = Expressions(
+        length(window), _expression(pattern), job, level, matches=matches, cluster=cluster
+    )
+    question = Question(window, end, sort, limit, scope, savings=page is not None, by=by)
     write = None if page is None else _page_writer(page, force=force)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)
@@ -202,8 +257,12 @@ def _expression(pattern: str) -> str:
     """Return a shell pattern as a regular expression; a name without a port means any port."""
     if not pattern:
         return ""
-    expression = escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    expression = _of_pattern(pattern)
     return expression if ":" in pattern else f"{expression}(:[0-9]+)?"
+
+
+def _of_pattern(pattern: str) -> str:
+    return re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
 
 
 def _page_writer(path: str, *, force: bool) -> Callable[[Fleet], None]:
@@ -218,9 +277,8 @@ def _page_writer(path: str, *, force: bool) -> Callable[[Fleet], None]:
 
 def _open_hosts(
     session: Session,
-    server: Prometheus,
+    search: HostSearch,
     hosts: tuple[str, ...],
-    job: str,
     window: Window,
     show: partial[None] | None,
 ) -> None:
@@ -228,7 +286,7 @@ def _open_hosts(
     failures: list[NameNotFound] = []
     for host in hosts:
         try:
-            found = PrometheusHost(server, *find_host(server, host, job, window.end), window)
+            found = PrometheusHost(search.server, *search.find(host), window)
             _open_one(found, show)
             if found.repeated:
                 tell(f"{found.name}: {REPEATED}")
@@ -240,7 +298,7 @@ def _open_hosts(
     for failure in failures:
         tell(str(failure))
         session.status = SOME_MISSING
-    for warning in server.warnings:
+    for warning in search.server.warnings:
         tell(f"the server warns: {warning}")
         session.status = SOME_MISSING
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from stackmap import __version__
 from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
-from stackmap.document.wording import UNKNOWN, divided, number, plural, rate, size
-from stackmap.features.fleet.volumes import Fleet, LevelSum, Trouble, Volume
+from stackmap.document.wording import UNKNOWN, plural, size
+from stackmap.features.fleet.health import Trouble
+from stackmap.features.fleet.volumes import Fleet, Group, Volume
 from stackmap.model.units import MIB
 
 LEGEND = (
@@ -19,7 +20,12 @@ LEGEND = (
 )
 
 
-_mib, _ratio = divided(MIB, 1), divided(1, 2)
+def _grouped(divisor: float, digits: int) -> Callable[[float | None], str]:
+    """Return a function that writes a number in units of *divisor*, its thousands grouped."""
+    return lambda value: UNKNOWN if value is None else f"{value / divisor:,.{digits}f}"
+
+
+_mib, _ratio, _requests, _count = _grouped(MIB, 1), _grouped(1, 2), _grouped(1, 1), _grouped(1, 0)
 
 
 def _flow(value: float | None) -> str:
@@ -31,10 +37,6 @@ def _slowest(volume: Volume) -> doc.Cell:
     if slowest is None:
         return doc.Label(UNKNOWN, ("", ""))
     return doc.Label(f"{slowest.device} {slowest.ratio:.1f}×", (slowest.device, f"{slowest.ratio}"))
-
-
-def _count(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.0f}"
 
 
 class Column(NamedTuple):
@@ -53,24 +55,42 @@ def _text(key: str, cell: Callable[[Volume], doc.Cell], *, default: bool = True)
 
 COLUMNS = (
     _text("host", lambda v: v.key.host),
+    _text("cluster", lambda v: v.key.cluster, default=False),
     _text("volume", lambda v: v.key.name),
     _text("level", lambda v: v.level),
-    Column("iops", doc.Column("IOPS", "requests_per_s"), lambda v: doc.Value(v.iops, divided())),
+    Column("iops", doc.Column("IOPS", "requests_per_s"), lambda v: doc.Value(v.iops, _requests)),
+    Column("await", doc.Column("await\nms", "await_ms"), lambda v: doc.Value(v.await_ms, _ratio)),
     Column("cost", doc.Column("cost", "cost"), lambda v: doc.Value(v.cost, _ratio)),
     Column("ideal", doc.Column("ideal", "ideal"), lambda v: doc.Value(v.ideal, _ratio)),
     Column("wasted", doc.Column("wasted\nMiB/s", "wasted_bytes_per_s"), lambda v: doc.Value(v.wasted_bytes, _mib)),
-    Column("wasted-iops", doc.Column("wasted\nIOPS", "wasted_requests_per_s"), lambda v: doc.Value(v.wasted_requests, divided())),
+    Column("wasted-iops", doc.Column("wasted\nIOPS", "wasted_requests_per_s"), lambda v: doc.Value(v.wasted_requests, _requests)),
     Column("slowest", doc.Column("slowest\nmember", "slowest_member", ("ratio",)), _slowest),
     Column("raid10", doc.Column("RAID10\nsaves\nMiB/s", "raid10_saves_bytes_per_s"), lambda v: doc.Value(v.raid10_saves, _mib)),
-    Column("raid10-iops", doc.Column("RAID10\nsaves\nIOPS", "raid10_saves_requests_per_s"), lambda v: doc.Value(v.raid10_saves_requests, divided()), default=False),
+    Column("raid10-iops", doc.Column("RAID10\nsaves\nIOPS", "raid10_saves_requests_per_s"), lambda v: doc.Value(v.raid10_saves_requests, _requests), default=False),
     Column("written", doc.Column("written\nMiB/s", "written_bytes_per_s"), lambda v: doc.Value(v.write_bytes, _mib), default=False),
     Column("disk-bytes", doc.Column("disk bytes\nper byte", "disk_bytes_per_byte"), lambda v: doc.Value(v.disk_bytes_per_byte, _ratio), default=False),
     Column("members", doc.Column("members", "members"), lambda v: doc.Value(v.members, _count), default=False),
     _text("state", lambda v: doc.Label(v.state or UNKNOWN, (v.state or "",)), default=False),
     _text("device", lambda v: v.key.top, default=False),
+    _text("uuid", lambda v: v.uuid, default=False),
     _text("job", lambda v: v.key.job, default=False),
 )  # fmt: skip
 MOST_TROUBLES = 20  # lines
+# A page is for a reader without the command line; its columns fit into 1,300 pixels.
+PAGE_COLUMNS = (
+    "host",
+    "volume",
+    "level",
+    "state",
+    "iops",
+    "await",
+    "cost",
+    "ideal",
+    "wasted",
+    "wasted-iops",
+    "slowest",
+    "raid10",
+)
 DEFAULT = tuple(column.key for column in COLUMNS if column.default)
 
 
@@ -79,9 +99,14 @@ def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
     return [
         doc.Headline((_sums(fleet), f"{fleet.window} to {instant(fleet.time)}")),
         *_health(fleet.health),
-        _table(fleet.volumes, columns),
+        _groups(fleet) if fleet.by else _table(fleet, _with_cluster(fleet, columns)),
         *_remarks(fleet),
     ]
+
+
+def _with_cluster(fleet: Fleet, columns: Sequence[str]) -> Sequence[str]:
+    """Return *columns* with the cluster where hosts are of several."""
+    return ("cluster", *columns) if fleet.in_clusters and "cluster" not in columns else columns
 
 
 def fleet_page(fleet: Fleet) -> doc.Page:
@@ -91,7 +116,7 @@ def fleet_page(fleet: Fleet) -> doc.Page:
             "sums", "Totals", (*_totals(fleet), *_health(fleet.health), *_remarks(fleet)), folded=False
         ),
         doc.Section("levels", "By level", (_levels(fleet.levels),), folded=False),
-        doc.Section("ranking", "Ranking, worst first", (_table(fleet.volumes, [c.key for c in COLUMNS]),), folded=False),
+        doc.Section("ranking", "Ranking, worst first", (_table(fleet, PAGE_COLUMNS),), folded=False),
     )  # fmt: skip
     about = (
         f"{fleet.window} to {instant(fleet.time)}",
@@ -102,29 +127,22 @@ def fleet_page(fleet: Fleet) -> doc.Page:
 
 def _health(troubles: Sequence[Trouble]) -> Iterable[doc.Block]:
     """Yield one line per trouble; of many, the first."""
-    lines = [f"{each.what}: {_trouble(each)}" for each in troubles[:MOST_TROUBLES]]
+    lines = [str(each) for each in troubles[:MOST_TROUBLES]]
     if len(troubles) > MOST_TROUBLES:
         lines.append(f"and {len(troubles) - MOST_TROUBLES} more; --json lists all")
     if lines:
         yield doc.Listing(tuple(lines))
 
 
-def _trouble(trouble: Trouble) -> str:
-    where = f"{trouble.name} on {trouble.host}" if trouble.name else trouble.host
-    if trouble.value is None:
-        return where
-    if trouble.what == "full":
-        return f"{where}, {trouble.value:.0%} used"
-    return f"{where}, {number(trouble.value, 1)}× the await of its peers"
-
-
 def _sums(fleet: Fleet) -> str:
     wasted, requests = map(fleet.sum_of, ("wasted_bytes", "wasted_requests"))
-    volumes = f"{plural(fleet.total, 'volume')} on {plural(fleet.hosts, 'host')}"
+    shared = f" and {plural(fleet.shared, 'shared array or pool')}" if fleet.shared else ""
+    own = plural(fleet.total - fleet.shared, "volume")
+    volumes = f"{own}{shared} on {plural(fleet.hosts, 'host')}"
     if wasted is None:
         return f"{volumes}; their waste at the disks is unknown"
     verb = "wastes" if fleet.total == 1 else "waste"
-    return f"{volumes} {verb} {_flow(wasted)} and {rate(requests)} IOPS at the disks"
+    return f"{volumes} {verb} {_flow(wasted)} and {_requests(requests)} IOPS at the disks"
 
 
 def _totals(fleet: Fleet) -> Iterable[doc.Block]:
@@ -140,33 +158,59 @@ def _totals(fleet: Fleet) -> Iterable[doc.Block]:
             "--to raid10` on the host."
         )
     yield doc.Tiles((
-        doc.Tile("Hosts", str(fleet.hosts)),
-        doc.Tile("Volumes and arrays", str(fleet.total)),
+        doc.Tile("Hosts", _count(fleet.hosts)),
+        doc.Tile("Volumes and arrays", _count(fleet.total)),
         doc.Tile("Written", _flow(written)),
-        doc.Tile("Wasted at the disks", _flow(wasted), f"{rate(requests)} IOPS"),
+        doc.Tile("Wasted at the disks", _flow(wasted), f"{_requests(requests)} IOPS"),
         doc.Tile("RAID10 saves", _flow(saved), f"on {plural(gaining, 'volume')}"),
     ))  # fmt: skip
 
 
-def _table(volumes: Iterable[Volume], columns: Sequence[str]) -> doc.Table:
+def _table(fleet: Fleet, columns: Sequence[str]) -> doc.Table:
     chosen = [column for key in columns for column in COLUMNS if column.key == key]
     return doc.Table(
         "fleet",
         tuple(column.shown for column in chosen),
-        (doc.Rows(tuple(tuple(column.cell(v) for column in chosen) for v in volumes)),),
+        (doc.Rows(tuple(tuple(column.cell(v) for column in chosen) for v in fleet.volumes)),),
         legend=LEGEND,
     )
 
 
-def _levels(levels: Iterable[LevelSum]) -> doc.Table:
+def _groups(fleet: Fleet) -> doc.Table:
+    """Return the sums by the label that was asked for."""
+    of_disks = any(each.disks is not None for each in fleet.groups)
+    rows = tuple(
+        (
+            each.value or UNKNOWN,
+            doc.Value(each.hosts, _count),
+            doc.Value(each.disks if of_disks else each.volumes, _count),
+            doc.Value(each.requests, _requests),
+            doc.Value(each.await_ms, _ratio),
+            *(() if of_disks else (
+                doc.Value(each.write_bytes, _mib),
+                doc.Value(each.wasted_bytes, _mib),
+                doc.Value(each.wasted_requests, _requests),
+            )),
+            doc.Value(each.troubles, _count),
+        )
+        for each in sorted(fleet.groups, key=lambda each: -(each.wasted_bytes or each.await_ms or 0))
+    )  # fmt: skip
+    volumes = ("volumes", "IOPS", "await\nms", "written\nMiB/s", "wasted\nMiB/s", "wasted\nIOPS")
+    disks = ("disks", "IOPS", "await\nms")
+    headings = (fleet.by, "hosts", *(disks if of_disks else volumes), "troubles")
+    return doc.Table("groups", doc.plain_columns(headings), (doc.Rows(rows),))
+
+
+def _levels(levels: Sequence[Group]) -> doc.Table:
     """Return the sums of each level; volumes whose figure is unknown are not in the sum."""
     rows = tuple(
         (
-            level.level,
-            doc.Value(level.volumes, _count),
+            level.value,
+            doc.Value(level.volumes + level.shared, _count),
             doc.Value(level.write_bytes, _mib),
             doc.Value(level.wasted_bytes, _mib),
-            doc.Value(level.wasted_requests, divided()),
+            doc.Value(level.wasted_requests, _requests),
+            doc.Value(_share(level.wasted_bytes, levels), _requests),
             doc.Value(level.raid10_saves, _mib),
             doc.Value(None if level.raid10_saves is None else level.gaining, _count),
         )
@@ -178,17 +222,23 @@ def _levels(levels: Iterable[LevelSum]) -> doc.Table:
         "written\nMiB/s",
         "wasted\nMiB/s",
         "wasted\nIOPS",
+        "share of\nwasted %",
         "RAID10 saves\nMiB/s",
         "on volumes",
     )
     return doc.Table("levels", doc.plain_columns(headings), (doc.Rows(rows),))
 
 
+def _share(wasted: float | None, levels: Iterable[Group]) -> float | None:
+    """Return the percentage of what all levels waste; None without waste."""
+    total = sum(level.wasted_bytes or 0 for level in levels)
+    return 100 * wasted / total if wasted is not None and total else None
+
+
 def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
-    if len(fleet.volumes) < fleet.total:
-        yield doc.Paragraph(
-            f"The worst {len(fleet.volumes)} of {fleet.total} volumes; --limit 0 shows all."
-        )
+    if not fleet.by and len(fleet.volumes) < fleet.total:
+        shown, total = _count(len(fleet.volumes)), _count(fleet.total)
+        yield doc.Paragraph(f"The worst {shown} of {total} volumes; --limit 0 shows all.")
     for note in fleet.notes:
         yield doc.Paragraph(note, "note:")
     if fleet.partial:

@@ -7,9 +7,10 @@ reads them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise, takewhile
+from re import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import NameNotFound, NoInterval, UsageError
@@ -54,7 +55,7 @@ class Window(NamedTuple):
 
 class PrometheusHost(Source):
     """
-    The host *instance* of *job*, over *window*, with the topology at its end.
+    The host *instance*, whose series have *labels*, over *window*, with the topology at its end.
 
     ``rebooted``: in the window; its intervals begin after that, as kernel names may have changed.
     ``repeated``: several series have its labels, so figures of several hosts may be mixed.
@@ -63,10 +64,13 @@ class PrometheusHost(Source):
     changes = False
     rereadable = True
 
-    def __init__(self, server: Prometheus, job: str, instance: str, window: Window) -> None:
+    def __init__(
+        self, server: Prometheus, instance: str, labels: Mapping[str, str], window: Window
+    ) -> None:
         super().__init__(instance, None)
         self._server = server
-        self._selector = f"job={quoted(job)},instance={quoted(instance)}"
+        # A label without a value selects what lacks it.
+        self._selector = ",".join(f"{label}={quoted(value)}" for label, value in labels.items())
         self._window = window
         self.rebooted = self.repeated = False
 
@@ -168,22 +172,38 @@ def _line(name: str, fields: dict[str, float]) -> str:
     return f"0 0 {name} {' '.join(words[:length])}" if length and name.split() == [name] else ""
 
 
-def find_host(server: Prometheus, host: str, job: str, at: float) -> tuple[str, str]:
-    """Return the job and the instance that *host* means: an instance, or one without its port."""
-    from re import escape
+class HostSearch(NamedTuple):
+    """
+    The hosts with a topology at ``time``, in which ``find`` looks.
 
-    selector = f"instance=~{quoted(f'{escape(host)}(:[0-9]+)?')}" + (
-        f",job={quoted(job)}" if job else ""
-    )
-    answer = server.query(f"group by (job, instance) ({exported.TIMESTAMP}{{{selector}}})", at)
-    hosts = sorted((each.labels.get("job", ""), each.labels.get("instance", "")) for each in answer)
-    exact = [each for each in hosts if each[1] == host] or hosts
-    if not exact:
-        raise NameNotFound(f"no host {host!r} with a topology in {server.url}")
-    if len(exact) > 1:
-        both = ", ".join(f"{instance} of job {job}" for job, instance in exact)
-        raise UsageError(f"{host!r} means {both}; choose one with --job, or with its port")
-    return exact[0]
+    ``matches``: labels, each with a regular expression; ``cluster``: the label that separates equal names.
+    """
+
+    server: Prometheus
+    matches: tuple[tuple[str, str], ...]
+    cluster: str
+    time: float
+
+    def find(self, host: str) -> tuple[str, dict[str, str]]:
+        """Return the instance that *host* means, with or without its port, and the labels that identify it."""
+        matchers = [("instance", f"{escape(host)}(:[0-9]+)?"), *self.matches]
+        selector = ",".join(f"{label}=~{quoted(pattern)}" for label, pattern in matchers)
+        labels = (self.cluster, "job", "instance")
+        asked = f"group by ({', '.join(labels)}) ({exported.TIMESTAMP}{{{selector}}})"
+        answer = self.server.query(asked, self.time)
+        hosts = sorted(tuple(each.labels.get(label, "") for label in labels) for each in answer)
+        exact = [each for each in hosts if each[2] == host] or hosts
+        if not exact:
+            raise NameNotFound(f"no host {host!r} with a topology in {self.server.url}")
+        if len(exact) > 1:
+            both = ", ".join(
+                f"{instance} of job {job}" + (f" in {self.cluster} {cluster}" if cluster else "")
+                for cluster, job, instance in exact
+            )
+            raise UsageError(
+                f"{host!r} means {both}; choose one with --job or --match, or with its port"
+            )
+        return exact[0][2], dict(zip(labels, exact[0], strict=True))
 
 
 def quoted(text: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.model.load import ratio, total_of
+
+if TYPE_CHECKING:
+    from stackmap.features.fleet.health import Trouble
 
 COPIES = 2  # of RAID10: bytes written per byte
 SCHEMA = "stackmap.fleet/1"
@@ -19,8 +22,9 @@ class SlowestMember(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What identifies a volume; ``top``: its kernel name."""
+    """What identifies a volume at an instant; ``top``: its kernel name. ``cluster``: "" without such a label."""
 
+    cluster: str
     job: str
     host: str
     top: str
@@ -34,11 +38,14 @@ class Volume(NamedTuple):
     ``disk_bytes``, ``disk_requests``: everything the disks did for it. ``parity_bytes``: bytes
     read and written at its members beyond those it read, ``parity_write_bytes``: what it wrote while
     these are known, so not during a resync. ``ideal``: least bytes written at the
-    disks per byte written.
+    disks per byte written. ``io_seconds``: seconds that its requests took together. ``uuid``: LVM's or md's, ""
+    without one. ``shared``: several volumes use it.
     """
 
     key: Key
     level: str = ""
+    uuid: str = ""
+    shared: bool = False
     members: int | None = None
     state: str | None = None
     read_bytes: float | None = None
@@ -51,8 +58,14 @@ class Volume(NamedTuple):
     disk_requests: float | None = None
     wasted_bytes: float | None = None
     wasted_requests: float | None = None
+    io_seconds: float | None = None
     ideal: float | None = None
     slowest: SlowestMember | None = None
+
+    @property
+    def await_ms(self) -> float | None:
+        """Mean time per read or write; None where the kernel does not count it: old ones do not for md arrays."""
+        return _await(self.io_seconds, self.iops)
 
     @property
     def iops(self) -> float | None:
@@ -86,12 +99,25 @@ class Volume(NamedTuple):
         return self.disk_requests - self.reads - COPIES * self.writes
 
 
+# Fields of a volume that are means over the window.
+RATES = frozenset({
+    "read_bytes", "write_bytes", "reads", "writes", "parity_bytes", "parity_write_bytes", "disk_bytes", "disk_requests",
+    "wasted_bytes", "wasted_requests", "io_seconds",
+})  # fmt: skip
+
+
+def _await(seconds: float | None, requests: float | None) -> float | None:
+    """Return the await in ms; None if it was not counted."""
+    return seconds / requests * 1000 if seconds and requests else None
+
+
 SORTS: Mapping[str, Callable[[Volume], float | None]] = {
     "wasted": lambda v: v.wasted_bytes,
     "wasted-iops": lambda v: v.wasted_requests,
     "cost": lambda v: v.cost,
     "iops": lambda v: v.iops,
     "written": lambda v: v.write_bytes,
+    "await": lambda v: v.await_ms,
     "slowest": lambda v: None if v.slowest is None else v.slowest.ratio,
     "raid10": lambda v: v.raid10_saves,
 }
@@ -108,37 +134,33 @@ def worst_first(volumes: Iterable[Volume], sort: str) -> list[Volume]:
     return sorted(volumes, key=place)
 
 
-class LevelSum(NamedTuple):
+class Group(NamedTuple):
     """
-    All volumes of a RAID level, or of a kind without one: how many, and their figures per second, None if unknown.
+    All volumes with a ``value`` of a label: how many, and their figures per second, None if unknown.
 
-    ``raid10_saves``: bytes at the members that RAID10 would not move, of the volumes where it saves
-    any; ``gaining``: how many these are.
+    Of disk models: all disks with it. ``shared``: arrays and pools that several of the volumes use; what they
+    write is in the figures of the volumes alone. ``raid10_saves``: bytes at the members that RAID10 would not
+    move, of the volumes where it saves any; ``gaining``: how many these are. ``troubles``: what is wrong there.
     """
 
-    level: str
+    value: str
+    hosts: float = 0
     volumes: float = 0
+    shared: float = 0
+    disks: float | None = None
     write_bytes: float | None = None
+    requests: float | None = None
+    io_seconds: float | None = None
     wasted_bytes: float | None = None
     wasted_requests: float | None = None
     raid10_saves: float | None = None
     gaining: float = 0
+    troubles: float | None = None
 
-
-class Trouble(NamedTuple):
-    """
-    What is wrong on a host at the end of the window.
-
-    ``what``: "silent" (node_exporter does not answer), "degraded", "full" or "sick" (a member that explain
-    calls slow). ``device``: the kernel name, "" for the host itself; ``name``: the volume, array or pool.
-    ``value``: the used share of what is full, the times the await of its peers of what is sick.
-    """
-
-    what: str
-    host: str
-    device: str = ""
-    name: str = ""
-    value: float | None = None
+    @property
+    def await_ms(self) -> float | None:
+        """Mean time per read or write."""
+        return _await(self.io_seconds, self.requests)
 
 
 class Fleet(NamedTuple):
@@ -147,22 +169,34 @@ class Fleet(NamedTuple):
 
     ``volumes`` may be the worst only; ``levels`` has the sums of all. ``partial``: what is missing
     or doubtful, in sentences. ``notes``: what is used, though it covers a part of the window.
-    ``health``: the worst first.
+    ``health``: the worst first. ``groups``: the sums ``by`` a label, in place of volumes.
     """
 
     window: str
     time: float
     hosts: int
     volumes: tuple[Volume, ...]
-    levels: tuple[LevelSum, ...]
+    levels: tuple[Group, ...]
     partial: tuple[str, ...]
     notes: tuple[str, ...] = ()
     health: tuple[Trouble, ...] = ()
+    by: str = ""
+    groups: tuple[Group, ...] = ()
 
     @property
     def total(self) -> int:
-        """How many volumes there are."""
-        return round(sum(level.volumes for level in self.levels))
+        """How many volumes there are, with the arrays and pools that they share."""
+        return round(sum(level.volumes + level.shared for level in self.levels))
+
+    @property
+    def shared(self) -> int:
+        """How many of them are shared."""
+        return round(sum(level.shared for level in self.levels))
+
+    @property
+    def in_clusters(self) -> bool:
+        """Whether its hosts are in several clusters."""
+        return len({volume.key.cluster for volume in self.volumes}) > 1
 
     def sum_of(self, field: str) -> float | None:
         """Return the sum of a field over the levels where it is known; None if no level has it."""
@@ -179,37 +213,48 @@ def fleet_json(fleet: Fleet, time: str) -> dict[str, object]:
         "time": time,
         "hosts": fleet.hosts,
         "volumes_total": fleet.total,
+        "shared_total": fleet.shared,
         "write_bytes": fleet.sum_of("write_bytes"),
         "wasted_bytes": fleet.sum_of("wasted_bytes"),
         "wasted_requests": fleet.sum_of("wasted_requests"),
         "partial": list(fleet.partial),
         "notes": list(fleet.notes),
-        "health": [_trouble(each) for each in fleet.health],
+        "health": [each.json_fields() for each in fleet.health],
+        **({"groups": [_group(each, fleet.by) for each in fleet.groups]} if fleet.by else {}),
         "volumes": [_volume(volume) for volume in fleet.volumes],
     }
 
 
-def _trouble(trouble: Trouble) -> dict[str, object]:
+def _group(group: Group, by: str) -> dict[str, object]:
     return {
-        "host": trouble.host,
-        "what": trouble.what,
-        "device": trouble.device or None,
-        "name": trouble.name or None,
-        "value": trouble.value,
+        by: group.value,
+        "hosts": round(group.hosts),
+        "volumes": None if group.disks is not None else round(group.volumes),
+        "disks": group.disks,
+        "iops": group.requests,
+        "await": group.await_ms,
+        "write_bytes": group.write_bytes,
+        "wasted_bytes": group.wasted_bytes,
+        "wasted_requests": group.wasted_requests,
+        "troubles": group.troubles,
     }
 
 
 def _volume(volume: Volume) -> dict[str, object]:
     slowest = volume.slowest
     return {
+        "cluster": volume.key.cluster or None,
         "host": volume.key.host,
         "job": volume.key.job,
         "top": volume.key.top,
         "name": volume.key.name,
+        "uuid": volume.uuid or None,
+        "shared": volume.shared,
         "level": volume.level,
         "members": volume.members,
         "state": volume.state,
         "iops": volume.iops,
+        "await": volume.await_ms,
         "read_bytes": volume.read_bytes,
         "write_bytes": volume.write_bytes,
         "reads": volume.reads,

@@ -107,6 +107,10 @@ class Array:
         series = {
             **{series: [value] * MINUTES for series, value in constant.items()},
             **{self._of(f"stackmap_stack_{name}", **of): values for name, values in states.items()},
+            # Prometheus marks as stale what the textfile has no longer.
+            self._of("stackmap_broken", device="md0", name="md0", what="degraded"): [
+                1 if degraded else "stale" for degraded in states["degraded"]
+            ],
             self._of("stackmap_topology_timestamp_seconds"): [60 * n for n in range(MINUTES)],
         }
         return {key: _values(values[: self.file]) for key, values in series.items()}

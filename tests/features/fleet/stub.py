@@ -15,8 +15,11 @@ from stackmap.cli import stackmap
 from stackmap.errors import StackmapError
 
 INFO = {"job": "n", "instance": "h1", "top": "dm-8", "name": "vg/lv"}
-DOUBT = r"unless|time\(\)|without_counters|> 1$|exported_"  # questions for hosts of which something is wrong
-WELL = r"used:ratio|\bup\{|slow_member_ratio"  # questions for what is full, silent or sick
+DOUBT = r"unless|without_counters|> 1$|exported_|node_boot_time"  # questions for hosts of which something is wrong
+HOST = "group by (cluster, job, instance) (instance_level"
+INFOS = "max by (cluster, job, instance, top, name, kind, level, uuid, shared)"
+BROKEN = {"job": "n", "instance": "h1", "what": "degraded", "device": "dm-8", "name": "vg/lv"}
+BEGAN = 1795257542  # seconds since the epoch: when it broke
 LEVEL = {"kind": "volume", "level": "raid5"}
 
 
@@ -86,13 +89,17 @@ def failure(url, *words):
 
 def small_fleet(query, volumes=1):
     """Answer as a server with one volume on one host, which lacks a member."""
-    if re.search(DOUBT, query) or re.search(WELL, query):
+    if re.search(DOUBT, query) or "last_over_time" in query:
         return 200, vector()
-    if query.startswith("group by (job, instance) (instance_level"):
+    if query.startswith("instance_device:stackmap_trouble:"):
+        return 200, vector((BROKEN, BEGAN if "since" in query else 1))
+    if query.startswith(HOST):
         return 200, vector(({"job": "n", "instance": "h1"}, 1))
+    if 'shared="1"' in query:
+        return 200, vector()
     if re.match(r"(sum|count) by \(kind, level\)", query):
         return 200, vector((LEVEL, volumes if "volumes:count" in query else 2e6))
-    if query.startswith("max by (job, instance, top, name, kind, level)"):
+    if query.startswith(INFOS):
         return 200, vector(({**INFO, **LEVEL}, 1))
     if "slowest" in query:
         return 200, vector(({**INFO, "device": "dm-5"}, 4))

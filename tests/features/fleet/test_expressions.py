@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.fleet.queries import PARTS, Expressions
+from stackmap.features.fleet.health import doubts
+from stackmap.features.fleet.promql import KIND_LEVEL, PARTS, Expressions
 from stackmap.features.fleet.volumes import SORTS
 from tests.features.fleet.promql import printed
 
@@ -39,6 +40,7 @@ def volume(name, top, figure, level="raid5"):
         f"instance_top:stackmap_disk_requests:rate5m{{{of}}}": 10,
         f"instance_top:stackmap_wasted_bytes:rate5m{{{of}}}": 5,
         f"instance_top:stackmap_wasted_requests:rate5m{{{of}}}": 6,
+        f"instance_top:stackmap_io_seconds:rate5m{{{of}}}": 8,
         f'instance_top_device:stackmap_slowest_member:ratio_rate5m{{{of},device="dm-1"}}': 1,
     }
     return {
@@ -55,16 +57,20 @@ def evaluated(tmp_path, series, *expressions, at=NOW):
 def named(tmp_path, series, what):
     """Return the hosts in the answer to the doubt that has *what* in its text."""
     names = {key.partition('instance="')[2].partition('"')[0] for key in series}
-    (expression,) = [each for each, text in ALL.doubts if what in text]
+    (expression,) = [each for each, text in doubts(ALL) if what in text]
     (found,) = evaluated(tmp_path, series, expression)
     return {name for name in names if f'instance="{name}"' in found}
 
 
 DOUBTS = {
-    "clock": ({**host("ahead", clock=300), **host("behind", clock=-3000)}, {"ahead", "behind"}),
-    "older than": (host("stale", age=1000), {"stale"}),
     "several series": ({**host("b", more=',replica="1"'), **host("b", more=',replica="2"')}, {"b"}),
     "without topology": ({'node_boot_time_seconds{job="n",instance="bare"}': "7x80"}, {"bare"}),
+    "unknown state": ({'stackmap_stack_members{job="n",instance="u",top="md0"}': "4x80"}, {"u"}),
+    "rebooted": (
+        {'node_boot_time_seconds{job="n",instance="r"}': "7x30 1900x50"}
+        | {k: v for k, v in host("r").items() if "boot" not in k},
+        {"r"},
+    ),
     "a part of the window": (host("new", start=40), {"new"}),
     "have none": (host("gone", end=30), {"gone"}),
     "target labels": (
@@ -84,23 +90,9 @@ DOUBTS = {
 def test_a_doubtful_host_is_named_and_no_other(what, tmp_path):
     """A host without a problem is beside it and is not named."""
     series, expected = DOUBTS[what]
-    assert len([each for each, _ in ALL.doubts]) == len(DOUBTS)
+    assert len([each for each, _ in doubts(ALL)]) == len(DOUBTS)
 
     assert named(tmp_path, {**series, **host("fine")}, what) == expected
-
-
-def test_a_wrong_clock_does_not_make_a_topology_old(tmp_path):
-    """Its age is by the host's clock where the exporter tells it, and by the server's elsewhere."""
-    assert named(tmp_path, host("behind", clock=-3000), "older than") == set()
-    blind = {k: v for k, v in host("blind", age=1000).items() if "node_time" not in k}
-    assert named(tmp_path, blind, "older than") == {"blind"}
-
-
-def test_a_textfile_from_the_future_is_a_wrong_clock(tmp_path):
-    """Without node_exporter's time, only a clock that is ahead can be told from an old file."""
-    for clock, expected in ((300, {"h"}), (-300, set())):
-        blind = {k: v for k, v in host("h", clock=clock).items() if "node_time" not in k}
-        assert named(tmp_path, blind, "clock") == expected
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -109,7 +101,7 @@ def test_each_figure_is_one_value_per_volume(part, tmp_path):
     both, one = evaluated(
         tmp_path, series, ALL.part(part), ALL._replace(host="b", top="dm-9").part(part)
     )
-    unknown = part in ("ideal", "degraded", "sync")  # not in these series
+    unknown = part in ("ideal", "state")  # not in these series
 
     assert both.count("instance=") == (0 if unknown else 3)
     assert one.count("instance=") == (0 if unknown else 1)
@@ -131,7 +123,9 @@ def test_the_savings_are_of_the_volumes_that_gain(tmp_path):
     series = {**volume("a", "dm-8", 1), **volume("b", "dm-8", 2), **volume("b", "dm-9", 3, "raid6")}
     worse = next(key for key in series if "parity_cost" in key and 'instance="a"' in key)
     saves, gaining = evaluated(
-        tmp_path, series | {worse: "1x80"}, *map(ALL.by_level, ("raid10_saves", "gaining"))
+        tmp_path,
+        series | {worse: "1x80"},
+        *(ALL.by(KIND_LEVEL, field) for field in ("raid10_saves", "gaining")),
     )
 
     assert 'level="raid5"} 6E+00' in saves

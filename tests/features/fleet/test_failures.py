@@ -14,7 +14,17 @@ from click.testing import CliRunner
 
 from stackmap.cli import main, stackmap
 from stackmap.features.fleet.volumes import SORTS
-from tests.features.fleet.stub import ask, failure, serving, small_fleet, vector
+from tests.features.fleet.stub import (
+    BEGAN,
+    BROKEN,
+    HOST,
+    INFOS,
+    ask,
+    failure,
+    serving,
+    small_fleet,
+    vector,
+)
 
 
 def test_a_server_that_is_down():
@@ -69,7 +79,7 @@ LARGE = {"status": "error", "errorType": "execution", "error": "too many samples
         (200, "", "HTTP 200 without JSON"),
     ],
 )
-@pytest.mark.parametrize("what", ["max by .*disk_requests", "node_boot_time"])
+@pytest.mark.parametrize("what", ["max by .*disk_requests", "group by .*node_boot_time.* unless"])
 def test_a_query_that_fails_makes_it_partial(what, status, body, said):
     """One figure of the volumes, or one doubt about hosts; all others are shown."""
     with serving(lambda q: (status, body) if re.match(f".*{what}", q) else small_fleet(q)) as (
@@ -204,31 +214,63 @@ def test_a_whole_answer():
     assert volume["level"] == "raid5"
     assert volume["slowest_member"] == {"device": "dm-5", "ratio": 4.0}
     assert report["health"] == [
-        {"what": "degraded", "host": "h1", "device": "dm-8", "name": "vg/lv", "value": None}
-    ]
+        {
+            "what": "degraded", "host": "h1", "cluster": None, "device": "dm-8", "name": "vg/lv", "space": None,
+            "model": None, "serial": None, "reason": None, "value": None, "since": "2026-11-21T10:39:02Z",
+        }
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("what", "labels", "value", "said"),
+    ("labels", "value", "said"),
     [
-        ("used:ratio", {"device": "dm-2", "name": "vg/pool", "space": "data"}, 0.97, "full: vg/pool on h1, 97% used"),
-        (r"\bup\{", {}, 1, "silent: h1"),
-        ("slow_member_ratio", {"device": "sdb"}, 4, "sick: sdb on h1, 4.0× the await of its peers"),
+        ({"what": "full", "device": "dm-2", "name": "vg/pool", "space": "metadata"}, 0.97, "full: vg/pool on h1, 97% of its metadata used"),
+        ({"what": "silent", "reason": "no textfile"}, 1, "silent: h1, no textfile"),
+        ({"what": "sick", "device": "sdb", "model": "ST4", "serial": "Z1"}, 4, "sick: sdb (ST4, serial Z1) on h1, 4.0× the await of its peers"),
+        ({"what": "clock"}, -3000, "clock: h1, 50 min from the server's"),
     ],
 )  # fmt: skip
-def test_the_table_begins_with_what_is_wrong(what, labels, value, said, monkeypatch):
+def test_the_table_begins_with_what_is_wrong(labels, value, said, monkeypatch):
+    """The worst first, and since when."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def answer(query):
-        if re.search(what, query) and "unless" not in query:
-            return 200, vector(({"job": "n", "instance": "h1", **labels}, value))
-        return small_fleet(query)
+        status, body = small_fleet(query)
+        if query.startswith("instance_device:stackmap_trouble:"):
+            which = BEGAN if "since" in query else value
+            body = vector(({"job": "n", "instance": "h1", **labels}, which), (BROKEN, which))
+        return status, body
 
     with serving(answer) as (url, _):
         _, degraded, line, *_ = ask(url).stdout.splitlines()
 
-    assert degraded == "degraded: vg/lv on h1"
-    assert line == said
+    assert degraded == "degraded: vg/lv on h1, since 2026-11-21 10:39:02 UTC"
+    assert line == f"{said}, since 2026-11-21 10:39:02 UTC"
+
+
+def test_health_that_nobody_looked_at_is_not_known():
+    """Older rules record no troubles; without any, that is no all-clear."""
+
+    def answer(query):
+        return (200, vector()) if "stackmap_trouble" in query else small_fleet(query)
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J")
+    report = json.loads(result.stdout)
+
+    assert result.exit_code == 64
+    assert report["health"] == []
+    assert [each.startswith("health is not known") for each in report["partial"]] == [True]
+
+
+def test_rules_that_are_young_are_not_missing():
+    """They count volumes at once, and have a rate only after two scrapes."""
+
+    def answer(query):
+        return (200, vector()) if "rate5m" in query else small_fleet(query)
+
+    with serving(answer) as (url, _):
+        assert failure(url).startswith("the rules are loaded, and have no figures yet")
 
 
 def test_the_same_names_twice_are_said():
@@ -253,7 +295,7 @@ def test_volumes_that_are_counted_and_not_shown_make_it_partial(words):
     """A recorded count outlives the series of a host that went away."""
 
     def answer(query):
-        gone = query.startswith("max by (job, instance, top, name, kind, level)")
+        gone = query.startswith(INFOS)
         return (200, vector()) if gone else small_fleet(query, volumes=2)
 
     with serving(answer) as (url, _):
@@ -281,7 +323,7 @@ def test_a_window_that_still_fills_is_a_note():
     """The figures of a new host, and of a fleet without hourly means yet, are those of the data there is."""
 
     def answer(query):
-        if "offset" in query and query.startswith("group by (job, instance) (instance_level"):
+        if "offset" in query and query.startswith(HOST):
             is_new = "unless" in query and " offset 604800s)" in query.partition("unless")[2]
             return 200, vector(*[({"job": "n", "instance": "h1"}, 1)] * is_new)
         if "avg1h" in query:

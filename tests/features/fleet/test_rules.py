@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from stackmap.features.fleet.queries import Expressions
+from stackmap.features.fleet.health import LOOKED, NOW, SINCE
+from stackmap.features.fleet.promql import Expressions
 from tests.features.fleet.arrays import Array
 from tests.features.fleet.promql import FIRING, firing, ruled
 
@@ -125,13 +128,66 @@ def named(tmp_path, array, alert, *minutes):
 
 def health(tmp_path, series, at):
     """Return what ``fleet`` says is wrong: the kind, host, and volume or device."""
-    kinds, expressions = zip(*Expressions(seconds=HOUR).health, strict=True)
-    answers = ruled(tmp_path, series, *expressions, at=at * MINUTE)
+    (found,) = ruled(tmp_path, series, NOW % "", at=at * MINUTE)
     return {
-        (kind, each.labels["instance"], each.labels.get("name") or each.labels.get("device"))
-        for kind, found in zip(kinds, answers, strict=True)
+        (each.labels["what"], each.labels["instance"], each.labels.get("name") or each.labels.get("device"))
         for each in found
+    }  # fmt: skip
+
+
+def test_a_sick_or_hung_disk_has_its_model_and_serial(tmp_path):
+    """The member is a partition; two volumes have it; a disk without a known model is named all the same."""
+    slow = 'stackmap_slow_member_ratio{{job="n",instance="a",top="{0}",name="{0}",device="sdb1"}}'
+    series = {
+        slow.format("md0"): "4x60",
+        slow.format("md1"): "5x60",
+        'stackmap_device_disk_info{job="n",instance="a",device="sdb1",disk="sdb"}': "1x60",
+        'stackmap_device_hung{job="n",instance="a",device="sdc",name="sdc"}': "1x60",
+        'stackmap_device_hung{job="n",instance="b",device="sdd",name="sdd"}': "1x60",
+        **{
+            f'node_disk_info{{job="n",instance="a",device="{disk}",major="8",minor="1",path="p",model="M4",serial="{disk}Z",wwn="w"}}': "1x60"
+            for disk in ("sda", "sdb", "sdc")
+        },
     }
+    (found,) = ruled(tmp_path, series, NOW % "", at=20 * MINUTE)
+    keys = ("what", "instance", "device", "model", "serial")
+
+    assert {(*(each.labels.get(key) for key in keys), each.value) for each in found} == {
+        ("sick", "a", "sdb", "M4", "sdbZ", 5),
+        ("hung", "a", "sdc", "M4", "sdcZ", 1),
+        ("hung", "b", "sdd", None, None, 1),
+    }
+
+
+def test_what_is_wrong_has_begun_once(tmp_path):
+    """Since when: the first minute, also while the textfile is missing; and again after a repair."""
+    array = Array("a", state={"degraded": [0] * 10 + [1] * 20 + [0] * 30 + [1] * 40}, file=80)
+    for minute, begun in ((25, 10), (65, 60), (95, 60)):
+        (found,) = ruled(tmp_path, array.series(), SINCE % 'what="degraded"', at=minute * MINUTE)
+        assert [each.value for each in found] == [begun * MINUTE]
+    (count,) = ruled(tmp_path, array.series(), LOOKED % "", at=40 * MINUTE)
+    assert [each.value for each in count] == [0]
+
+
+def test_two_clusters_with_equal_names_are_two_hosts(tmp_path):
+    """Each volume has its figures, its waste and its troubles; a sum by cluster has one of each."""
+    east, west = (Array("a", target={"cluster": c}) for c in ("east", "west"))
+    slower = replace(west, writes=((300, 16),), state={"degraded": [1] * 300})
+    scope = Expressions(seconds=HOUR)
+    written, by_cluster, trouble = ruled(
+        tmp_path,
+        east.series() | slower.series(),
+        scope.mean("write_bytes"),
+        scope.by("cluster", "write_bytes"),
+        NOW % "",
+        at=80 * MINUTE,
+    )
+
+    for answers in (written, by_cluster):
+        assert {each.labels["cluster"]: each.value for each in answers} == pytest.approx(
+            {"east": 8 * 2**20, "west": 4 * 2**20}
+        )
+    assert [each.labels["cluster"] for each in trouble] == ["west"]
 
 
 def test_fleet_names_what_is_broken_full_and_silent(tmp_path):
@@ -151,6 +207,7 @@ def test_fleet_names_what_is_broken_full_and_silent(tmp_path):
     assert health(tmp_path, series, 280) == {
         ("degraded", "broken", "md0"),
         ("degraded", "blind", "md0"),
+        ("silent", "blind", None),
         ("silent", "silent", None),
         ("full", "p", "vg/pool"),
         ("sick", "s", "sdb"),

@@ -1,0 +1,155 @@
+"""
+The health of a fleet: what is wrong on its hosts, and which of its figures are doubtful.
+
+The rules record what is wrong, once for the alerts and for this; the doubts are asked of raw series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.document.interval import end_time, instant
+from stackmap.document.wording import duration, number, plural
+from stackmap.features.fleet.promql import SECONDS_PER_STEP
+from stackmap.model import exported
+from stackmap.model.interval import Interval
+
+if TYPE_CHECKING:
+    from stackmap.features.fleet.http import Series
+    from stackmap.features.fleet.promql import Expressions
+
+# The worst first.
+KINDS = ("failed", "hung", "degraded", "full", "silent", "sick", "clock")
+DOUBTFUL = "silent", "clock"  # whose figures may be wrong
+NOW = "instance_device:stackmap_trouble:now{%s}"
+SINCE = "instance_device:stackmap_trouble:since_seconds{%s}"
+LOOKED = "instance:stackmap_troubles:count{%s}"  # 0 where nothing is wrong
+NOT_LOOKED = "health is not known: Prometheus has no stackmap_troubles; load the stackmap.rules.yml of this version"
+IDENTITY = ("what", "reason", "device", "name", "space")
+FIGURE = {"full", "sick", "clock"}  # kinds whose value is a figure
+EXPORTED_LABELS = {
+    "stackmap_layer_weight": ("top", "name", "layer", "role", "device"),
+    "stackmap_stack_info": ("kind", "level"),
+}
+SAME_BOOT = 60  # seconds by which the time of a boot may move with the clock
+STEPS = 500  # instants of a window at which the time of a boot is looked up
+NAMED = 5  # hosts in a sentence
+NEW = "with data for a part of the window only"
+REBOOTED = "that rebooted in the window: LVs and md arrays are followed by their UUID, others are shown from the reboot on"
+NOTES = frozenset({NEW, REBOOTED})  # of the doubts: nothing is missing
+
+
+class Trouble(NamedTuple):
+    """
+    What is wrong on a host at the end of the window.
+
+    ``what``: one of KINDS. ``device``: the kernel name, "" for the host itself; ``name``: the volume, array or pool.
+    ``model``, ``serial``: of a disk. ``reason``: why a host is silent. ``value``: the used share of what is full,
+    the times the await of its peers of what is sick, the seconds of a wrong clock. ``since``: seconds since the
+    epoch, when the rules first saw it.
+    """
+
+    what: str
+    host: str
+    cluster: str = ""
+    device: str = ""
+    name: str = ""
+    space: str = ""
+    model: str = ""
+    serial: str = ""
+    reason: str = ""
+    value: float | None = None
+    since: float | None = None
+
+    def __str__(self) -> str:
+        """Return it in a line: what, where, how much, and since when."""
+        disk = ", ".join(filter(None, (self.model, self.serial and f"serial {self.serial}")))
+        thing = self.name or self.device
+        thing = f"{thing} ({disk})" if disk else thing
+        host = f"{self.host} of {self.cluster}" if self.cluster else self.host
+        parts = [f"{self.what}: {thing} on {host}" if thing else f"{self.what}: {host}"]
+        if self.reason:
+            parts.append(self.reason)
+        if self.value is not None:
+            parts.append(_measure(self.what, self.space, self.value))
+        if self.since is not None:
+            parts.append(f"since {instant(self.since)}")
+        return ", ".join(parts)
+
+    def json_fields(self) -> dict[str, object]:
+        """Return the fields for JSON."""
+        fields = {**self._asdict(), "since": self.since and end_time(Interval({}, time=self.since))}
+        return {key: None if value == "" else value for key, value in fields.items()}
+
+
+def _measure(what: str, space: str, value: float) -> str:
+    if what == "full":
+        return f"{value:.0%} of its {space or 'space'} used"
+    if what == "clock":
+        return f"{duration(abs(value))} from the server's"
+    return f"{number(value, 1)}× the await of its peers"
+
+
+def troubles(now: Iterable[Series], since: Iterable[Series], cluster: str) -> Iterator[Trouble]:
+    """Yield the troubles in the answers to NOW and SINCE, the worst first."""
+    keys = (cluster, "job", "instance", *IDENTITY)
+    begun = {tuple(each.labels.get(key, "") for key in keys): each.value for each in since}
+    found = []
+    for each in now:
+        get = each.labels.get
+        what = get("what", "")
+        value = each.value if what in FIGURE else None
+        key = tuple(get(key, "") for key in keys)
+        of_disk = (get("model", ""), get("serial", ""), get("reason", ""))
+        names = (get(cluster, ""), get("device", ""), get("name", ""), get("space", ""))
+        found.append(Trouble(what, get("instance", ""), *names, *of_disk, value, begun.get(key)))
+    place = {what: number for number, what in enumerate(KINDS)}
+    yield from sorted(found, key=lambda each: (place.get(each.what, len(place)), *each[1:5]))
+
+
+def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:
+    """Return queries for hosts, each with the problem of the hosts in its answer."""
+    hosts, group = scope.hosts, scope.group
+    read = f"{exported.TIMESTAMP}{{{hosts}}}"
+    known = group(scope.counted())
+    before = group(f"{scope.counted()} offset {scope.seconds:.0f}s")
+    boot = f"node_boot_time_seconds{{{hosts}}}"
+    step = max(SECONDS_PER_STEP, scope.seconds / STEPS)
+    window = f"[{scope.seconds:.0f}s:{step:.0f}s]"
+    moved = f"max_over_time({boot}{window}) - min_over_time({boot}{window}) > {SAME_BOOT}"
+    arrays = f"stackmap_stack_members{{{hosts}}} unless stackmap_stack_degraded{{{hosts}}}"
+    return (
+        (f"{group(boot)} unless {group(read)} unless {group(NOW % hosts)}", "without topology: does stackmap-textfile.timer run there?"),
+        (f"count by ({scope.of_host}) ({read}) > 1", "that several series have (replicas, or clusters with the same names): the highest figures are shown"),
+        (group(_collisions(hosts)), "whose target labels replace stackmap's labels (exported_*): rename them in scrape_configs"),
+        (group(f"instance_top_layer:stackmap_devices_without_counters:count{{{hosts}}}"), "where node_exporter leaves out devices of the stacks"),
+        (group(arrays), "with arrays of unknown state, so nothing is known of missing members: does stackmap-textfile.service run as root there?"),
+        (f"{known} unless {before}", NEW),
+        (f"{before} unless {known}", "that had volumes when the window began and have none at its end"),
+        (group(moved), REBOOTED),
+    )  # fmt: skip
+
+
+def _collisions(hosts: str) -> str:
+    """Return the series whose labels a label of the target replaced."""
+    comma = "," if hosts else ""
+    return " or ".join(
+        f'{metric}{{exported_{label}!=""{comma}{hosts}}}'
+        for metric, labels in EXPORTED_LABELS.items()
+        for label in labels
+    )
+
+
+def doubtful(found: Iterable[Trouble]) -> str:
+    """Return the sentence on hosts whose figures are doubtful because of a trouble, "" without any."""
+    hosts = {each.host for each in found if each.what in DOUBTFUL}
+    return sentence(hosts, "whose figures are doubtful: silent, or with a wrong clock")
+
+
+def sentence(names: Collection[str], what: str) -> str:
+    """Return the sentence on the hosts with these *names*, "" without any."""
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{plural(len(names), 'host')} {what} ({', '.join(sorted(names)[:NAMED])}{more})"
