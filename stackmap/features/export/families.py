@@ -24,7 +24,7 @@ from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
 
 Sample = tuple[Mapping[str, str], float]
-BROKEN = "SM301"
+BROKEN = frozenset({"SM301", "SM306"})  # broken, and suspended
 SUSPENDED = "suspended"
 # Words in the state of a device that is more than degraded.
 HARMED = (
@@ -229,7 +229,7 @@ def _findings(findings: Iterable[Finding]) -> Family:
 
 def _broken(host: Exported) -> Family:
     """Return the devices that ``check`` calls broken: degraded while their data is there."""
-    broken = dict.fromkeys(each.device for each in host.findings if each.rule.id == BROKEN)
+    broken = dict.fromkeys(each.device for each in host.findings if each.rule.id in BROKEN)
     found = ((host.topology[name], _trouble(host.topology, name)) for name in broken)
     return _gauge(
         "stackmap_broken",

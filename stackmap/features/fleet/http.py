@@ -114,8 +114,7 @@ class Prometheus:
         )
         if data.get("resultType") != "vector":
             raise ParseError(f"{self.url}: not a vector: {expression[:QUOTED]}")
-        series = (Series(_labels(each), _figures([each.get("value")])) for each in data["result"])
-        return [each for each in series if each.values]
+        return _vector(data["result"])
 
     def query_range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
         """Return the values of *expression* from *start* to *end*, one per *step* seconds."""
@@ -293,6 +292,22 @@ def _pieces(response: Response, encoding: str) -> Iterator[bytes]:
             packed = unpacking.unconsumed_tail
     if not unpacking.eof:
         raise SourceError("the server's answer is cut short")
+
+
+def _vector(result: list[Any]) -> list[Series]:
+    """Return the series of a vector that have a figure; ``ParseError`` unless each has text labels and a pair."""
+    found = []
+    try:
+        for each in result:
+            labels = each["metric"]
+            "".join(labels.values())  # raises unless all are text; there are 100,000s
+            instant, text = each["value"]
+            value = float(text)
+            if abs(value) < LARGEST:
+                found.append(Series(labels, ((float(instant), value),)))
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise ParseError("a series of unknown form in the server's answer") from error
+    return found
 
 
 def _labels(series: Any) -> dict[str, str]:

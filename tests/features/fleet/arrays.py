@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 KIB = 1024
-MINUTES = 300
+MINUTES = 361
 # Labels of stackmap's metrics; Prometheus renames them where the target has a label of that name.
 OWN = frozenset({"top", "name", "layer", "role", "device", "disk", "kind", "level"})
 
