@@ -8,7 +8,7 @@ import pytest
 
 from stackmap.features.compare.comparison import AWAIT, FigureComparison
 from stackmap.features.compare.document import _row
-from stackmap.features.compare.estimate import Change, Estimate, Spread, change
+from stackmap.features.compare.estimate import Change, Estimate, Spread, change, spread
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5, 2.571), (7, 2.365), (11, 2.201), (13, 2.160)])
@@ -45,3 +45,11 @@ def test_a_row_has_both_ends_of_the_range():
 
     value = _row(known._replace(change=None))[3]
     assert (value.number, value.low, value.high) == (None, None, None)
+
+
+@pytest.mark.parametrize("count", range(13))
+def test_ten_intervals_are_needed_for_a_range(count):
+    """The similarity of neighbours cannot be estimated from fewer."""
+    columns = [[float(1 + place % 3) for place in range(count)], [1.0] * count]
+    found = spread(columns, lambda sums: sums[0] / sums[1])
+    assert (found is not None) == (count >= 10)
