@@ -41,6 +41,7 @@ NAMES = {
     "md127": ["md127"],
     "array5": ["md127"],
     "/dev/md/array5": ["md127"],
+    "md/array5": ["md127"],
     "/srv": ["sda"],
     "/srv/": ["sda"],
     "": [],

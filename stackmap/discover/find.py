@@ -126,7 +126,7 @@ def _meanings(device: Device, name: str) -> Iterator[bool]:
     yield name in (device.name, device.label, device.number)
     yield path != name and path in _paths(device)
     yield ("-" in name or path != name) and _label_at(path) == device.label != ""
-    yield device.facts.get("alias") == name
+    yield device.facts.get("alias") in (name, name.removeprefix("md/"))
     yield volume == name
     # Members are LVM's own devices: a VG means the others.
     yield slash != "" and group == path and device.kind is not Kind.MEMBER
