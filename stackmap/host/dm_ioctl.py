@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
+from stackmap.errors import SourceError
 from stackmap.host.command import ForkedQuestion
 from stackmap.host.table_keys import masked_bytes
 
@@ -236,16 +237,23 @@ class Mapper:
 
 
 class MapperQuestion(ForkedQuestion):
-    """A child that asks device-mapper."""
+    """A child that asks device-mapper. It is heard once: what it did not answer is refused for all its questions."""
 
     def __init__(self, question: str) -> None:
         self._texts: dict[str, bytes] | None = None
+        self._refusal: SourceError | None = None
         super().__init__(("device-mapper", question))
 
     def text(self, question: str, seconds: float) -> bytes | None:
         """Return the answer to *question*; None if the kernel refused. ``SourceTimeout`` after *seconds*."""
+        if self._refusal is not None:
+            raise self._refusal
         if self._texts is None:
-            status, out, _ = self.answer(seconds)
+            try:
+                status, out, _ = self.answer(seconds)
+            except SourceError as error:
+                self._refusal = error
+                raise
             self._texts = {} if status else self._parsed(out)
         return self._texts.get(question)
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import struct
+import time
 from dataclasses import dataclass
 
 import pytest
 
+from stackmap.errors import SourceTimeout
+from stackmap.host import dm_ioctl
 from stackmap.host.dm_ioctl import Control, mangled, statuses, tables
 
 AS_TABLE, BUFFER_FULL, SECURE_DATA = 1 << 4, 1 << 8, 1 << 15
@@ -192,3 +195,21 @@ def test_a_device_of_lvm_costs_one_request_and_a_small_buffer():
 
     assert kernel.requests < 3020
     assert kernel.copied < 3020 * 2048 + (1 << 22)
+
+
+def test_both_questions_of_a_child_that_does_not_answer_are_refused(monkeypatch):
+    """Its pipes are closed after the first: their numbers may be those of other files by then."""
+
+    class Hanging(dm_ioctl.MapperQuestion):
+        def asked(self):
+            time.sleep(60)
+            return b""
+
+    monkeypatch.setattr(dm_ioctl, "MapperQuestion", Hanging)
+    mapper = dm_ioctl.Mapper()
+    for question in dm_ioctl.TOGETHER:
+        mapper.start(question)
+
+    for question in dm_ioctl.TOGETHER:
+        with pytest.raises(SourceTimeout, match="no answer within"):
+            mapper.answer(question, 0.05)
