@@ -1,0 +1,76 @@
+"""Which volumes ``fleet`` shows, and as what: sums by a label, matches, clusters, and UUIDs over a rename."""
+
+from __future__ import annotations
+
+import json
+
+from tests.features.fleet.stub import INFO, INFOS, LEVEL, ask, serving, small_fleet, vector
+
+EARLIER = {**INFO, "top": "dm-3"}
+UUID = {"uuid": "LVM-1"}
+
+
+def test_a_volume_that_was_renamed_has_the_figures_of_both_names():
+    """Weighed by samples: 10 of 1 MB/s as dm-3, then 30 of 5 MB/s as dm-8; only the present name is shown."""
+
+    def answer(query):
+        if "last_over_time" in query:
+            return 200, vector(({**INFO, **UUID}, 1), ({**EARLIER, **UUID}, 1))
+        if "count_over_time" in query:
+            return 200, vector((INFO, 30), (EARLIER, 10))
+        if query.startswith(INFOS):
+            return 200, vector(({**INFO, **LEVEL, **UUID}, 1))
+        if query.startswith("max by") and "written_bytes:rate5m" in query:
+            return 200, vector((INFO, 5e6), (EARLIER, 1e6))
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        report = json.loads(ask(url, "-J").stdout)
+    (volume,) = report["volumes"]
+
+    assert (volume["top"], volume["uuid"], volume["write_bytes"]) == ("dm-8", "LVM-1", 4e6)
+    assert [each.startswith("1 volume had another name") for each in report["notes"]] == [True]
+
+
+def test_volumes_of_equal_names_in_two_clusters_are_two():
+    def answer(query):
+        status, body = small_fleet(query, volumes=2)
+        found = body["data"]["result"]
+        if found and "instance" in found[0]["metric"]:
+            both = [
+                {**each, "metric": {**each["metric"], "cluster": cluster}}
+                for each in found
+                for cluster in ("east", "west")
+            ]
+            body["data"]["result"] = both
+        return status, body
+
+    with serving(answer) as (url, _):
+        report, table = json.loads(ask(url, "-J").stdout), ask(url).stdout
+
+    assert [each["cluster"] for each in report["volumes"]] == ["east", "west"]
+    assert {(each["what"], each["cluster"]) for each in report["health"]} == {
+        ("degraded", "east"),
+        ("degraded", "west"),
+    }
+    assert "degraded: vg/lv on h1 of east" in table
+
+
+def test_sums_by_a_label_and_hosts_that_match_it():
+    """The await is of all requests of the group; an impossible label is refused."""
+
+    def answer(query):
+        if "by (rack)" in query:
+            values = {"count": 1, "volumes:count": 2, "requests:rate5m": 100, "io_seconds": 0.5}
+            value = next((value for part, value in values.items() if part in query), 7)
+            return 200, vector(({"rack": "r1"}, value))
+        return small_fleet(query)
+
+    with serving(answer) as (url, asked):
+        result = ask(url, "--by", "rack", "--match", "rack=r*", "-J")
+        wrong = ask(url, "--by", "a b")
+    (group,) = json.loads(result.stdout)["groups"]
+
+    assert (group["rack"], group["await"]) == ("r1", 0.5 / group["iops"] * 1000)
+    assert all('rack=~"r.*"' in query for query, _ in asked)
+    assert wrong.exit_code == 2
