@@ -18,6 +18,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.sources import pressure
 from tests.drawn import did, moved
+from tests.features.top.watched import watch
 from tests.machine import DrawnHost
 from tests.test_readings import intervals, replayed
 from tests.test_watch import Machine
@@ -68,6 +69,15 @@ def test_the_share_of_time_live_and_replayed(tmp_path):
         pytest.approx(0.3, abs=0.01),
         pytest.approx(0.1, abs=0.01),
     )
+
+
+def test_top_shows_it_too(tmp_path):
+    machine = Waiting()
+    machine.files = {**machine.files, pressure.PATH: TEXT.format(7_000_000, 5_000_000)}
+    with RecordingHost(machine, str(tmp_path / "c")) as host:
+        intervals(host, 30)
+    _, display = watch(tmp_path / "c", size=(100, 24))
+    assert "tasks waited 30.0 %" in display.text
 
 
 def test_a_machine_that_was_started_again_has_no_share():

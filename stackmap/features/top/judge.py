@@ -17,6 +17,7 @@ from stackmap.document.findings import not_judged
 from stackmap.document.rule_words import filled, words_of
 from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
+from stackmap.ledger.device_state import readings_of, stalled_share
 from stackmap.model.load import IDLE
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from stackmap.features.top.moment import Scope
     from stackmap.host import Host
     from stackmap.model.cgroup_io import IoLimit
+    from stackmap.model.device import Stalled
     from stackmap.model.interval import Interval
     from stackmap.rules.rule import Finding
 
@@ -109,6 +111,11 @@ class Judge:
     def findings(self) -> list[Finding]:
         """The findings to show, the worst first."""
         return self._lasting.shown
+
+    @property
+    def stalled(self) -> Stalled | None:
+        """The shares of time in which tasks waited for I/O, over the intervals that are judged; None if unknown."""
+        return stalled_share(readings_of(measured for measured, _ in self._series))
 
     def take(self, measured: Interval, right: Interval) -> None:
         """Take the next interval, as *measured* and corrected."""

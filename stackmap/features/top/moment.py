@@ -20,7 +20,7 @@ from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import counted_tops, summed_devices
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.cgroup_io import CgroupLoad
-from stackmap.model.device import Role, Use
+from stackmap.model.device import Role, Stalled, Use
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, ratio, sum_flows
 from stackmap.model.topology import Topology, computed_once
@@ -189,6 +189,7 @@ class Moment:
 
     ``recent``: for sparklines. ``findings``: those to show, the worst first. ``verdict``: the sentence
     where none is grave. ``groups``: the largest first; None if they were not read. ``events``: the newest last.
+    ``stalled``: shares of the last intervals in which tasks waited for I/O; None if unknown.
     """
 
     def __init__(self, scope: Scope, interval: Interval, *, recent: RecentLoad) -> None:
@@ -197,6 +198,7 @@ class Moment:
         self.ledger = Ledger(self.topology, interval.loads, interval.seconds)
         self.findings: Sequence[Finding] = ()
         self.verdict = NOT_YET
+        self.stalled: Stalled | None = None
         self.groups: Sequence[GroupLoad] | None = None
         self.events: Sequence[Event] = ()
 

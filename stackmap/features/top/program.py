@@ -107,6 +107,7 @@ class Watcher:
         shown = VIEWS[self.state.view] == "findings"
         self._judge.run_for(SHARE_SHOWN if shown else SHARE, moment.scope)
         moment.findings, moment.verdict = self._judge.findings, self._judge.verdict
+        moment.stalled = self._judge.stalled
         moment.groups = self._group_loads(topology, interval)
         moment.events = tuple(self._events)
         if not self.state.paused:

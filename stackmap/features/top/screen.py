@@ -13,7 +13,7 @@ from stackmap.document.blocks import Block, Headline, Paragraph, Terms
 from stackmap.document.findings import finding_card
 from stackmap.document.interval import instant
 from stackmap.document.layers import layers_document
-from stackmap.document.wording import plural, rate
+from stackmap.document.wording import percent, plural, rate
 from stackmap.features.top.cells import (
     Line,
     Span,
@@ -203,10 +203,12 @@ def _header(moment: Moment, state: State, look: Look) -> list[Line]:
 
 def _totals(moment: Moment) -> str:
     counts = ((len(moment.scope.summed_tops), "top"), (len(moment.scope.disks), "disk"))
-    return "   ".join(
+    totals = "   ".join(
         f"{plural(count, word)}: {rate(ios)} IOPS, {rate(ratio(moved, MIB))} MiB/s"
         for (count, word), (ios, moved) in zip(counts, moment.totals, strict=True)
     )
+    stalled = moment.stalled
+    return totals if stalled is None else f"{totals}   tasks waited {percent(stalled.some)}"
 
 
 def _worst(moment: Moment) -> Line:
