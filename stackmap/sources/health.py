@@ -143,7 +143,10 @@ def _nvme(page: Figures, *, kelvin: bool) -> Health:
         hot=None if None in hot else MINUTE * sum(each or 0 for each in hot),
         written=None if units is None else units * DATA_UNIT,
         power_on=None if hours is None else hours * HOUR,
-        temperature=None if degrees is None else degrees - KELVIN * kelvin,
+        # 0 K: the controller measures none, as Linux's own target.
+        temperature=None
+        if degrees is None or (kelvin and not degrees)
+        else degrees - KELVIN * kelvin,
     )
 
 

@@ -86,6 +86,11 @@ def test_a_strange_figure_is_unknown(value):
     assert found.spare == 0.97
 
 
+def test_no_temperature_is_not_absolute_zero():
+    """Linux's own NVMe target prints 0 K."""
+    assert health.parse(json.dumps(NVME | {"temperature": 0})).temperature is None
+
+
 def machine(*commands):
     files = {
         **disks(("sda", "sdb")), **nvme("numa"), **block("vda", "252:0", 2048), **block("loop0", "7:0", 2048),
