@@ -84,6 +84,7 @@ GROUPS = {
         "record": Command("cli.record", "Record topology and counters into a capture"),
         "export": Command("features.export", "Export figures over time as OpenMetrics or Parquet"),
         "fleet": Command("features.fleet", "Show what RAID costs on the volumes of all hosts"),
+        "setup-files": Command("features.setup_files", "Put pip's manual and services in place"),
     },
 }
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}

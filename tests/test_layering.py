@@ -53,6 +53,7 @@ FEATURES = {
     "fleet": {"report"},  # the style of its page
     "fiojob": {"plan", "whatif"},  # which devices are unused; the pattern of the measured writes
     "report": {"plan", "whatif"},  # its proposals
+    "setup_files": set(),
 }
 MAY_IMPORT = {
     **CORE,
@@ -136,10 +137,10 @@ WORLDLY_MODULES = {
     "signal", "shutil", "click", "sys",
 }  # fmt: skip
 WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "now", "today", "utcnow"}
-# In a feature: its commands, the screen of top, and the connection to Prometheus.
+# In a feature: its commands, the screen of top, the connection to Prometheus, and what pip installed.
 AT_THE_EDGE = {
     "command", "textfile_command", "target", "terminal", "program", "judge",
-    "http", "http_config", "inputs", "additions",
+    "http", "http_config", "inputs", "additions", "installed",
 }  # fmt: skip
 PURE = [
     p

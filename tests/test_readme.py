@@ -124,7 +124,7 @@ def test_commands_and_version_are_told():
     told = set(re.findall(r"\bstackmap(?: --from \S+)? ([a-z]+)", TEXT))
     newest = re.search(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
-    assert set(COMMANDS) <= told | set(re.findall(r"`([a-z]+)[`: ]", TEXT))
+    assert set(COMMANDS) <= told | set(re.findall(r"`([a-z-]+)[`: ]", TEXT))
     assert newest is not None
     assert newest[1] == __version__
 

@@ -51,7 +51,7 @@ def bookworm(tmp_path_factory):
 def deb() -> Path:
     """The Debian package that this machine builds."""
     call([str(ROOT / "run"), "package", "deb"])
-    return ROOT / f"dist/stackmap_{VERSIONS[1]}_all.deb"
+    return ROOT / f"dist/stackmap_{VERSIONS[1]}-1_all.deb"
 
 
 def used(root: CleanRoot, before: set[str], version: str) -> None:
