@@ -63,7 +63,9 @@ GROUPS = {
     "Judge": {
         "explain": Command("cli.explain", "Find what is slow: workload, layout or a sick disk"),
         "blame": Command("cli.blame", "Show which volumes load a disk"),
-        "check": Command("cli.check", "Check alignment, chunks, stripes and sector sizes"),
+        "check": Command(
+            "cli.check", "Check alignment, chunks, stripes, sector sizes, errors and health"
+        ),
     },
     "Change": {
         "whatif": Command(
@@ -84,7 +86,7 @@ GROUPS = {
         "record": Command("cli.record", "Record topology and counters into a capture"),
         "export": Command("features.export", "Export figures over time as OpenMetrics or Parquet"),
         "fleet": Command("features.fleet", "Show what RAID costs on the volumes of all hosts"),
-        "setup-files": Command("features.setup_files", "Put pip's manual and services in place"),
+        "setup-files": Command("features.setup_files", "Put manual, completion, services and rules in place"),
     },
 }
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}

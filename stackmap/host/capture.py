@@ -46,7 +46,7 @@ from stackmap.host.capture_format import (
     recorded_text,
     udev_file,
 )
-from stackmap.host.file_tree import open_tree, tree_of
+from stackmap.host.file_tree import OUTPUT_NAME, open_tree, tree_of
 from stackmap.host.table_keys import masked
 from stackmap.host.timeline import (
     SKIPPED,
@@ -129,8 +129,13 @@ class CapturedHost:
         return window is not None
 
     def read(self, path: str) -> str:
-        """Return the file as it was in this frame."""
-        return self._required_answer(f"read {path}", path)
+        """Return the file as it was in this frame; an output of a command in a report without keys."""
+        text = self._required_answer(f"read {path}", path)
+        if path.startswith(("/sys/", "/proc/")) or not OUTPUT_NAME.fullmatch(
+            path.rpartition("/")[2]
+        ):
+            return text
+        return masked(text)
 
     def names_in(self, path: str) -> list[str]:
         """Return the listing as it was in this frame."""
