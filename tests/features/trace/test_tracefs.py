@@ -170,8 +170,9 @@ def test_an_unusual_signal_ends_a_trace_as_others_do(number):
 
 
 def test_a_stop_from_the_terminal_is_an_interrupt():
-    program = (
-        "import time\nfrom stackmap.host.tracing import LiveTracingHost\nLiveTracingHost()\n"
+    program = (  # a test that runs in the background may have been started with SIGINT ignored
+        "import signal\nimport time\nfrom stackmap.host.tracing import LiveTracingHost\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\nLiveTracingHost()\n"
         "try:\n print('ready', flush=True)\n time.sleep(60)\nexcept KeyboardInterrupt:\n print('removed')\n"
     )
     with subprocess.Popen(
