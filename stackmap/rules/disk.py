@@ -82,7 +82,7 @@ def ms_per_request(load: Load) -> float | None:
 )
 def sick_disk(context: Context, limits: Limits) -> Found:
     """Yield disks that need far more time per request than its size and the medium explain."""
-    yield from _slow(context, limits, remote=False)
+    yield from _slow(context, limits)
 
 
 @Rule(
@@ -95,24 +95,31 @@ def sick_disk(context: Context, limits: Limits) -> Found:
     caveat="What a disk needs is no measure here. {measure} is {needed} per {size} request.",
     advice="Check {look}.",
     source="B. Gregg, Poor Disk Performance (2021): high await with a short queue",
-    thresholds={"slower": (4.0, "times"), "requests": (10, "count")},
+    thresholds={"slower": (4.0, "times"), "queue": (4.0, "requests"), "requests": (10, "count")},
     superseded_by=("SM702",),
 )
 def remote_wait(context: Context, limits: Limits) -> Found:
     """Yield remote and virtual disks that need far more time per request than a disk does."""
-    yield from _slow(context, limits, remote=True)
+    yield from _slow(context, limits, remote=limits["queue"])
 
 
-def _slow(context: Context, limits: Limits, *, remote: bool) -> Found:
-    """Yield disks of this machine, or *remote* ones, with a long service time."""
+def _slow(context: Context, limits: Limits, *, remote: float | None = None) -> Found:
+    """
+    Yield disks of this machine with a long service time, or remote and virtual ones.
+
+    *remote*: below so many requests in flight, the await of a remote disk is its service time, for the other side
+    serves several at once.
+    """
     for device in context.disks:
         load = context.typical_load(device.name, limits["requests"])
-        needed, size = ms_per_request(load), load.total.size
+        needed, size, far = ms_per_request(load), load.total.size, far_side(device)
+        if remote and (load.aqu or 0.0) < remote:
+            needed = load.total.await_ms
         enough = context.enough(context.load(device.name).total.ios, limits["requests"])
         if needed is None or size is None or not enough or not context.is_disk(device):
             continue
-        expected, far = expected_ms(device, size), far_side(device)
-        if needed >= limits["slower"] * expected and (far is not None) == remote:
+        expected = expected_ms(device, size)
+        if needed >= limits["slower"] * expected and (far is None) == (remote is None):
             figures = {
                 "await": (load.total.await_ms, "ms"),
                 "queue": (load.aqu, "requests"),
@@ -132,6 +139,8 @@ def _slow(context: Context, limits: Limits, *, remote: bool) -> Found:
 
 
 def _measure(load: Load, needed: float) -> str:
+    if needed == load.total.await_ms:
+        return "Await"
     return "Service time" if needed == service_ms(load) else "Await ÷ queue depth"
 
 
