@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -36,6 +37,15 @@ def test_members_are_a_number_and_projected_disks_a_band():
         assert figures["per_disk"] == pytest.approx(figures["iops"] / 4)
     assert set(then["disks"]["iops"]) == {"low", "likely", "high"} == set(then["disks"]["per_disk"])
     assert then["disks"]["iops"]["low"] <= then["disks"]["iops"]["high"]
+
+
+def test_a_byte_written_costs_the_same_at_twice_the_load():
+    once, twice = (
+        run("vm-disk1", "--to", "raid10", "--load", factor).output for factor in ("1x", "2x")
+    )
+
+    assert (words := re.findall(r"written costs ([\d.]+ disk bytes instead of [\d.]+)", once))
+    assert re.findall(r"written costs ([\d.]+ disk bytes instead of [\d.]+)", twice) == words
 
 
 def test_each_volume_of_a_group_is_an_object():
