@@ -107,13 +107,13 @@ def _slow(context: Context, limits: Limits, *, remote: float | None = None) -> F
     """
     Yield disks of this machine with a long service time, or remote and virtual ones.
 
-    *remote*: below so many requests in flight, the await of a remote disk is its service time, for the other side
-    serves several at once.
+    *remote*: below so many requests in flight while it is busy, the await of a remote disk is its service time, for
+    the other side serves several at once.
     """
     for device in context.disks:
         load = context.typical_load(device.name, limits["requests"])
         needed, size, far = ms_per_request(load), load.total.size, far_side(device)
-        if remote and (load.aqu or 0.0) < remote:
+        if remote and load.aqu is not None and load.aqu < remote * (load.busy or 1.0):
             needed = load.total.await_ms
         enough = context.enough(context.load(device.name).total.ios, limits["requests"])
         if needed is None or size is None or not enough or not context.is_disk(device):
