@@ -99,7 +99,8 @@ ATTACKS: dict[str, tuple[Answer, str]] = {
     "no end of a chunk's heading": (endless(CHUNKED, b"1" * BLOCK), ""),
     "no end of a header": (endless(OK + b"X: ", b"x" * BLOCK), ""),
     "no end of headers": (endless(OK, b"X: x\r\n" * 1000), ""),
-    "no end of continuing": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), "no answer in"),
+    # Python 3.14 ends it after 100 of them, older ones at the time limit.
+    "no end of continuing": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), "no "),
     "less than its length": (lambda: iter([OK + b"Content-Length: 99\r\n\r\n{"]), ""),
     "two lengths": (lambda: iter([OK + b"Content-Length: 9\r\nContent-Length: 7\r\n\r\n123456789"]), ""),
     "no HTTP": (lambda: iter([b"\0" * 4096]), ""),
