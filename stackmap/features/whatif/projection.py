@@ -141,7 +141,7 @@ class Projection(NamedTuple):
             now, then = (getattr(side, where).moved for side in (self.now, self.projected))
             if now is not None and then is not None:
                 read = exact(-self.read.bytes)
-                grown = then.scaled(1 / self.growth) + read  # the projected bytes are of a grown load
+                grown = then.scaled(1 / self.growth) + read  # "then" is of the grown load
                 return (now + read).likely / written, grown.scaled(1 / written)
         return None
 
