@@ -86,7 +86,9 @@ GROUPS = {
         "record": Command("cli.record", "Record topology and counters into a capture"),
         "export": Command("features.export", "Export figures over time as OpenMetrics or Parquet"),
         "fleet": Command("features.fleet", "Show what RAID costs on the volumes of all hosts"),
-        "setup-files": Command("features.setup_files", "Put manual, completion, services and rules in place"),
+        "setup-files": Command(
+            "features.setup_files", "Put manual, completion, services and rules in place"
+        ),
     },
 }
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
