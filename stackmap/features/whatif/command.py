@@ -18,12 +18,14 @@ from stackmap.cli.options import (
 from stackmap.cli.output import print_blocks
 from stackmap.commands import additions
 from stackmap.document.decision import before_converting
+from stackmap.errors import StackmapError
 from stackmap.features.whatif.document import MEANINGS, comparison, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
+from stackmap.model.units import parse_size
 from stackmap.render.figures_json import decision_json
 from stackmap.rules.decision import judge
 from stackmap.sources.limits import CapMeter
@@ -31,6 +33,7 @@ from stackmap.sources.limits import CapMeter
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
+    from stackmap.features.whatif.caching import Cache
     from stackmap.features.whatif.stations import Service
     from stackmap.features.whatif.timing import Wanted
 
@@ -64,13 +67,32 @@ def _disks(_: click.Context, __: click.Parameter, value: str | None) -> tuple[fl
     """Return the seconds of a request and the requests served at once: "ssd:100us"."""
     if value is None:
         return None
-    kind, time = value.split(":", 1) if ":" in value else (value, "")
+    kind, time = value.lower().split(":", 1) if ":" in value else (value, "")
     seconds = _seconds(time)
     if kind not in KINDS or seconds is None:
         raise click.BadParameter(
             f"must be {', '.join(KINDS)} and a time, such as ssd:100us, not {value}"
         )
     return seconds, KINDS[kind]
+
+
+CACHES = {"writethrough": False, "writeback": True}
+
+
+def _cache(_: click.Context, __: click.Parameter, value: str | None) -> Cache | None:
+    """Return the cache of "10g", "10g:writeback", "10g:ssd:80us" or "10g:writeback:ssd:80us"."""
+    if value is None:
+        return None
+    from stackmap.features.whatif.caching import ASSUMED, Cache
+    from stackmap.features.whatif.serving import constant
+
+    size, *words = value.lower().split(":")
+    writeback = CACHES[words.pop(0)] if words and words[0] in CACHES else False
+    service = _disks(_, __, ":".join(words)) if words else None
+    try:
+        return Cache(parse_size(size), constant(*service or ASSUMED), writeback, service is None)
+    except StackmapError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.command(options_metavar="[--to LAYOUT]... [OPTIONS]")
@@ -96,6 +118,12 @@ def _disks(_: click.Context, __: click.Parameter, value: str | None) -> tuple[fl
     help="Project the busiest disk of CAPTURE.",
 )
 @click.option(
+    "--cache",
+    metavar="SIZE",
+    callback=_cache,
+    help="Project a cache: 10g, 10g:writeback:ssd:100us.",
+)
+@click.option(
     "--latency-limit",
     "limit",
     metavar="TIME",
@@ -115,6 +143,7 @@ def command(
     growth: float,
     disks: tuple[float, int] | None,
     capture: str | None,
+    cache: Cache | None,
     limit: float | None,
     as_json: bool,
     no_heading: bool,
@@ -136,7 +165,7 @@ def command(
     judged = judge(topology, tuple(caps.over(intervals())), caps.limits)
     has_trace = not session.live and options.text is None
     traces = [of(session.host) for of in additions("traced")] if has_trace else []
-    wanted = _wanted(growth, disks, capture, limit)
+    wanted = _wanted(growth, disks, capture, limit)._replace(cache=cache)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):

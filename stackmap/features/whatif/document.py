@@ -35,6 +35,8 @@ from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projecti
 from stackmap.features.whatif.quantities import Band, Stream, exact
 from stackmap.features.whatif.sentences import NARROW, conclusions, headline
 from stackmap.features.whatif.time_words import (
+    cache_sentences,
+    cache_table,
     conclusion,
     layouts_table,
     reasons,
@@ -49,6 +51,7 @@ MEANINGS = {
     "p50, p95": "Half, or 95 %, of the intervals have at most this rate.",
     "peak": "Rate of the busiest interval.",
     "measured, simulated": "The self-check: latency of the present layout, as measured and as simulated, in ms.",
+    "hit": "The share of reads or writes whose blocks a cache of this size has.",
     "headroom": "By what factor the same load may grow until the layout serves no more, or the limit is exceeded.",
 }
 HEADINGS = ("now", "projected", "low", "high", "change")
@@ -80,7 +83,8 @@ def comparison(projections: Sequence[Projection], first: str = "") -> Iterator[B
         yield Paragraph(first, FIRST)
     yield Terms((("now", _layout(one.now)), ("load", _load(one))))
     yield layouts_table(projections)
-    notes = [*reasons(projections), *map(sentence, one.notes)]
+    cached = cache_sentences(one.wanted, one.time) if one.wanted else ()
+    notes = [*reasons(projections), *cached, *map(sentence, one.notes)]
     if notes:
         yield Listing(tuple(notes))
 
@@ -100,11 +104,14 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
         )
     )
     said = sentences(time, is_check=is_check) if time is not None else ()
-    yield Listing((*said, *conclusions(projection)))
+    cached = cache_sentences(projection.wanted, time) if projection.wanted else ()
+    yield Listing((*said, *cached, *conclusions(projection)))
     if not projection.idle:
         latencies = time_table(projection, key)
         if latencies is not None:
             yield latencies
+        if projection.wanted and (hits := cache_table(projection.wanted, _about(projection))):
+            yield hits
         yield comparison_table(projection, key)
         if projection.intervals > 1 and projection.levels:
             yield percentile_table(projection, f"{key}-percentiles")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.timing import TimeProjection
+    from stackmap.features.whatif.timing import TimeProjection, Wanted
 
 SCHEMA = "stackmap.whatif/1"
 Number = float | None
@@ -32,6 +32,8 @@ def whatif_json(projections: Sequence[Projection]) -> Json:
         "growth": first.growth,
         "now": _side(first.now, projected=False),
     }
+    if first.wanted is not None:
+        common["cache"] = _cache(first.wanted)
     if len(projections) == 1:
         return common | _projected(first)
     return common | {"projections": list(map(_projected, projections))}
@@ -53,6 +55,35 @@ def _projected(projection: Projection) -> Json:
         "events": list(projection.events),
         "notes": list(projection.notes),
     }
+
+
+def _cache(wanted: Wanted) -> Json | None:
+    """Return what the trace says about a cache; null without one, and its figures null without offsets."""
+    from stackmap.features.whatif.caching import NO_OFFSETS
+
+    cache, hits = wanted.cache, wanted.hits
+    if cache is None:
+        return None
+    return {
+        "size": cache.size,
+        "block": cache.block,
+        "mode": "writeback" if cache.writeback else "writethrough",
+        "service_ms": cache.seconds * 1000,
+        "service_assumed": cache.is_assumed,
+        "hits": hits and _shares(hits.shares),
+        "curve": hits and [{"size": size, **_shares(each)} for size, each in hits.curve.items()],
+        "requests": hits and hits.requests,
+        "seconds": hits and hits.seconds,
+        "used": hits and hits.used,
+        "first_use_share": hits and hits.first,
+        "filled": hits and hits.filled,
+        "reason": None if hits else NO_OFFSETS,
+        "reason_code": None if hits else code_of(NO_OFFSETS),
+    }
+
+
+def _shares(shares: Mapping[str, Band]) -> Json:
+    return {way: _ends(shares.get(way)) for way in ("read", "write")}
 
 
 def _time(time: TimeProjection) -> Json:

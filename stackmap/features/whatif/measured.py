@@ -98,6 +98,10 @@ class Measured(NamedTuple):
             read=self.read.scaled(factor), write=self.write.scaled(factor), flushes=flushes
         )
 
+    def behind_a_cache(self, missed: float) -> Measured:
+        """Return the load with the share *missed* of its reads."""
+        return self._replace(read=self.read.scaled(missed))
+
     @property
     def requests(self) -> float:
         """All requests of the volume, flushes too."""

@@ -8,7 +8,7 @@ result is the range of them all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import InputError
@@ -60,6 +60,7 @@ from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
+    from stackmap.features.whatif.caching import Cache, Hits
     from stackmap.features.whatif.timing import TimeProjection, Timing, Wanted
 
 SAME_SIZE = 1 / 200  # of the mean size; texts round it
@@ -114,8 +115,14 @@ class Projector:
         if not loads:
             total, loads = possible_loads(window.ledger, context, layout.chunk)
         growth = wanted.growth if wanted else 1.0
+        if wanted and wanted.cache:
+            wanted = wanted._replace(hits=self._hits(wanted.cache))
+        reads = wanted.reads_below if wanted else exact(1.0)
         models = [LayoutModel.of(load, context, layout) for load in loads]
-        sides = [model.at(load.grown(growth)) for model, load in zip(models, loads, strict=True)]
+        sides = [
+            _behind(model, load.grown(growth), reads)
+            for model, load in zip(models, loads, strict=True)
+        ]
         model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
         average = window.average
         projection = Projection(
@@ -139,6 +146,7 @@ class Projector:
             events=average.events,
             notes=window.notes,
             growth=growth,
+            wanted=wanted,
         )
         if wanted:
             projection = projection._replace(time=self._time(layout, wanted, model.pattern))
@@ -146,7 +154,14 @@ class Projector:
             return projection
         data = projection.projected.disks.data or exact(0.0)
         regions = tuple(model.bitmap.regions(data.likely))
-        return projection._replace(levels=_levels(window, model, growth), regions=regions)
+        levels = _levels(window, model, growth, reads.likely)
+        return projection._replace(levels=levels, regions=regions)
+
+    def _hits(self, cache: Cache) -> Hits | None:
+        from stackmap.features.whatif.caching import hits_of
+
+        requests = self._trace.requests(self.context.device.number) if self._trace else ()
+        return hits_of(requests, cache)
 
     def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
         # Only who asks for time pays for the simulator.
@@ -304,11 +319,36 @@ def _measured_load(
     )
 
 
-def _levels(window: _Window, model: LayoutModel, growth: float) -> Mapping[str, Levels]:
+def _behind(model: LayoutModel, load: Measured, reads: Band) -> LayoutLoad:
+    """Return the projection of *load* with the share *reads* of its reads; writes reach the volume in the end."""
+    likely, *ends = (
+        model.at(load.behind_a_cache(share))
+        for share in dict.fromkeys((reads.likely, reads.low, reads.high))
+    )
+    for side in ends:
+        likely = likely._replace(
+            members=_reading(likely.members, side.members), disks=_reading(likely.disks, side.disks)
+        )
+    return likely
+
+
+def _reading(likely: DeviceLoad, other: DeviceLoad) -> DeviceLoad:
+    """Return *likely* with a range of reads that *other* is in."""
+    if likely.read is None or other.read is None:
+        return likely
+    return replace(likely, read=spanned([likely.read, other.read]))
+
+
+def _levels(
+    window: _Window, model: LayoutModel, growth: float, reads: float
+) -> Mapping[str, Levels]:
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
     for part in window.parts:
-        sides = {"now": _now(part, model.context), "projected": model.at(part.grown(growth))}
+        sides = {
+            "now": _now(part, model.context),
+            "projected": model.at(part.grown(growth).behind_a_cache(reads)),
+        }
         series.setdefault("volume", []).append(part.requests)
         for when, side in sides.items():
             for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):

@@ -16,7 +16,7 @@ from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.timing import TimeProjection
+    from stackmap.features.whatif.timing import TimeProjection, Wanted
 
 # The layout of a volume that has none of its own.
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
@@ -97,7 +97,7 @@ class Projection(NamedTuple):
     does not separate reads and writes; ``read`` and ``write`` are then its likely mix, and
     ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
     ``notes``: what makes the average doubtful. ``growth``: the projected load as a multiple of the measured one.
-    ``time``: how long requests take, None if not asked.
+    ``time``: how long requests take, None if not asked. ``wanted``: what else the projection changes.
     """
 
     device: Device
@@ -121,6 +121,7 @@ class Projection(NamedTuple):
     room: Room | None = None
     growth: float = 1.0
     time: TimeProjection | None = None
+    wanted: Wanted | None = None
 
     @property
     def idle(self) -> bool:
@@ -140,9 +141,10 @@ class Projection(NamedTuple):
         for where in ("disks", "members"):
             now, then = (getattr(side, where).moved for side in (self.now, self.projected))
             if now is not None and then is not None:
-                read = exact(-self.read.bytes)
-                grown = then.scaled(1 / self.growth) + read  # "then" is of the grown load
-                return (now + read).likely / written, grown.scaled(1 / written)
+                below = self.wanted.reads_below.likely if self.wanted else 1.0
+                read = -self.read.bytes
+                grown = then.scaled(1 / self.growth) + exact(read * below)
+                return (now + exact(read)).likely / written, grown.scaled(1 / written)
         return None
 
     @property
@@ -158,4 +160,5 @@ class Projection(NamedTuple):
         """Whether the layout is the present one, so that the projection checks the model."""
         now, then = self.now.layout, self.projected.layout
         same = now == then or (now is None and then == SINGLE_DEVICE)
-        return same and self.growth == 1
+        other = self.wanted is not None and (self.wanted.disks or self.wanted.cache)
+        return same and self.growth == 1 and not other

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.features.whatif.rows import Geometry, Part, Rows
 from stackmap.features.whatif.stations import (
@@ -33,6 +33,9 @@ from stackmap.features.whatif.stations import (
     Then,
     Thread,
 )
+
+if TYPE_CHECKING:
+    from stackmap.features.whatif.caching import Front
 
 CLEAN_AFTER = 2  # passes of the bitmap's daemon without a write until a region is clean
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
@@ -61,6 +64,7 @@ class Stack(NamedTuple):
 
     ``covers``: bytes of the volume per bit of the bitmap, None without one. ``period``: seconds between passes
     of its daemon. ``managed``: whether md writes its copies or parity; ``held``: and writeback throttling holds these back.
+    ``front``: a cache that answers some requests.
     """
 
     geometry: Callable[[], Geometry]
@@ -71,6 +75,7 @@ class Stack(NamedTuple):
     period: float
     managed: bool
     held: bool
+    front: Front | None = None
 
 
 class Outcome(NamedTuple):
@@ -106,6 +111,8 @@ class Simulation:
         self._count = 0
         self._disks = [Disk(self, service) for service in stack.services]
         self._members = [self._disks[place] for place in stack.places]
+        self._cache = (stack.front, Disk(self, stack.front.service)) if stack.front else None
+        self._copying = 0
         self._threads: dict[int, Thread] = {}
         self._md = Thread()
         self._written: dict[int, int] = {}
@@ -173,7 +180,9 @@ class Simulation:
                 following = held.popleft()
                 self.at(self.now + following.delay, self._arrive, following)
 
-        if operation == READ:
+        if self._cache and operation != FLUSH:
+            self._in_front(*self._cache, request, end, thread)
+        elif operation == READ:
             self._read(request, end)
         elif operation == WRITE:
             self._write(request, end, thread)
@@ -181,6 +190,35 @@ class Simulation:
             left = Countdown(len(self._members), end)
             for disk in self._members:
                 disk.submit(FLUSH, left.one)
+
+    def _in_front(
+        self, front: Front, cache: Disk, request: Arrival, end: Then, thread: Thread | None
+    ) -> None:
+        """Send a request to the cache if it hits, else to the volume; a write through the cache to both."""
+        is_read = request.operation == READ
+        is_hit = self.random() < front.hits[not is_read]
+        if is_hit and (is_read or front.writeback):
+            cache.submit(request.operation, end)
+            if front.copying and not is_read:
+                self._write(request, _nothing, None)
+            return
+        left = Countdown(1 + is_hit, end)
+        if is_read:
+            self._read(request, left.one)
+        else:
+            self._write(request, left.one, thread)
+        if is_hit:
+            cache.submit(WRITE, left.one)
+        elif self._copying < front.copying:
+            self._copying += 1
+
+            def copied() -> None:
+                self._copying -= 1
+                cache.submit(WRITE, _nothing)
+
+            start = request.offset // front.block * front.block
+            size = min(front.block, self._stack.size - start)
+            self._read(Arrival(0.0, READ, start, size), copied)
 
     def _write(self, request: Arrival, end: Then, thread: Thread | None) -> None:
         covers = self._stack.covers

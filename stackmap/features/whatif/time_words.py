@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stackmap.document.blocks import Column, Label, Row, Rows, Table, Value
@@ -12,7 +12,7 @@ from stackmap.model.reason import code_of
 if TYPE_CHECKING:
     from stackmap.features.whatif.projection import LayoutLoad, Projection
     from stackmap.features.whatif.quantities import Band
-    from stackmap.features.whatif.timing import TimeProjection
+    from stackmap.features.whatif.timing import TimeProjection, Wanted
 
 WAYS = ("write", "read")
 COLUMNS = (
@@ -23,6 +23,15 @@ COLUMNS = (
     Column("projected", "projected_ms"),
     Column("low", "low_ms"),
     Column("high", "high_ms"),
+)
+CACHE = (
+    Column("cache", "cache_bytes", is_text=True),
+    Column("reads\nhit", "read_hits"),
+    Column("low", "read_hits_low"),
+    Column("high", "read_hits_high"),
+    Column("writes\nhit", "write_hits"),
+    Column("low", "write_hits_low"),
+    Column("high", "write_hits_high"),
 )
 KINDS = {
     "traced": "as traced",
@@ -82,6 +91,67 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
         )
     if time.arrivals is not None:
         yield f"Requests arrive {KINDS[time.arrivals]}."
+
+
+def cache_sentences(wanted: Wanted, time: TimeProjection | None) -> Iterator[str]:
+    """Yield what the trace says about the cache, how far that is known, and what was assumed."""
+    from stackmap.features.whatif.caching import NO_OFFSETS
+
+    cache, hits = wanted.cache, wanted.hits
+    if cache is None:
+        return
+    if hits is None:
+        if time is None or time.reason != NO_OFFSETS:
+            yield f"The cache is not projected: {NO_OFFSETS}."
+        return
+    shares = listed(
+        [
+            f"{percent(band.likely, 0)} of the {way}s ({percent(band.low, 0)} to {percent(band.high, 0)})"
+            for way, band in hits.shares.items()
+        ]
+    )
+    yield (
+        f"A cache of {size(cache.size)} has the data for {shares}, in blocks of {size(cache.block)}, "
+        "if it keeps those used last."
+    )
+    yield (
+        f"The trace has {hits.requests} requests in {short(hits.seconds)} s, which use {size(hits.used)}; "
+        f"{percent(hits.first, 0)} use a block for the first time. The range has a cache that was empty before, "
+        "and one that had all it may have had: a longer trace narrows it."
+    )
+    mode = (
+        "Writeback: a write that hits is done when the cache has it. Disk requests still include each write"
+        if cache.writeback
+        else "Writethrough: the volume gets each write, so the cache does not make writes faster"
+    )
+    device = f"{_ms(cache.seconds * 1000)} ms per request"
+    assumed = ", assumed: state it as in --cache 10g:ssd:80us" if cache.is_assumed else ""
+    yield f"{mode}. Cache device: {device}{assumed}."
+    yield (
+        f"What misses fills the cache with up to {size(hits.filled)}/s; only the high end of the times "
+        "includes these copies."
+    )
+
+
+def cache_table(wanted: Wanted, about: tuple[tuple[str, str], ...]) -> Table | None:
+    """Return the shares that hit by the size of the cache; None if not known."""
+    if wanted.hits is None:
+        return None
+    rows: list[Row] = [
+        (Label(size(bytes_), (f"{bytes_}",)), *(Value(value, _share) for value in _curve(shares)))
+        for bytes_, shares in wanted.hits.curve.items()
+    ]
+    return Table("cache", CACHE, (Rows(tuple(rows)),), about=about)
+
+
+def _curve(shares: Mapping[str, Band]) -> Iterator[float | None]:
+    for way in reversed(WAYS):
+        band = shares.get(way)
+        yield from (band.likely, band.low, band.high) if band else (None, None, None)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else percent(value, 0)
 
 
 def time_table(projection: Projection, key: str) -> Table | None:

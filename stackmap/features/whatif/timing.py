@@ -13,6 +13,7 @@ from math import exp, sqrt
 from typing import NamedTuple
 
 from stackmap.features.whatif.arriving import Load, grown, saturating
+from stackmap.features.whatif.caching import NO_OFFSETS, Cache, Hits
 from stackmap.features.whatif.fitting import (
     CLOSE,
     MILLI,
@@ -24,9 +25,9 @@ from stackmap.features.whatif.fitting import (
     figures_of,
     stack_of,
 )
-from stackmap.features.whatif.quantities import Band
+from stackmap.features.whatif.quantities import Band, exact
 from stackmap.features.whatif.simulation import Outcome, Simulation, Stack
-from stackmap.features.whatif.stations import WRITE, Service
+from stackmap.features.whatif.stations import READ, WRITE, Service
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 
@@ -64,12 +65,20 @@ class TimeProjection(NamedTuple):
 class Wanted(NamedTuple):
     """
     What to project: the load *growth* times as large; on *disks* instead of the present ones, if given;
-    headroom until p95 is above *limit* milliseconds, if given.
+    headroom until p95 is above *limit* milliseconds, if given; behind a *cache* with these *hits*, if given.
     """
 
     growth: float = 1.0
     disks: Service | None = None
     limit: float | None = None
+    cache: Cache | None = None
+    hits: Hits | None = None
+
+    @property
+    def reads_below(self) -> Band:
+        """The share of reads that the cache does not answer: all without one, or if its hits are unknown."""
+        hits = self.hits.shares.get(READ) if self.hits else None
+        return exact(1.0) if hits is None else Band(1 - hits.high, 1 - hits.likely, 1 - hits.low)
 
 
 def refused(reason: str) -> TimeProjection:
@@ -89,12 +98,15 @@ class Timing:
         fitting = self._fitting
         if fitting.reason:
             return refused(fitting.reason)._replace(self_check=fitting.self_check())
+        if wanted.cache and not wanted.hits:
+            return refused(NO_OFFSETS)._replace(self_check=fitting.self_check())
         likely = fitting.fits[0]
         factor = wanted.growth * fitting.drift
         runs = []
         for fit in fitting.different():
-            stack = self._stack(layout, fit.services, wanted)
-            runs.append((fit, Simulation(stack).run(grown(fit.load, factor).arrivals)))
+            sent = grown(fit.load, factor).arrivals
+            stacks = self._stacks(layout, fit.services, wanted)
+            runs += [(fit, Simulation(stack).run(sent)) for stack in stacks]
         rate = fitting.rate * fitting.drift
         now, rooms = self._headrooms(layout, wanted, rate)
         over = likely.load.kind == "open" and rooms[0] < wanted.growth
@@ -163,14 +175,20 @@ class Timing:
             ways.setdefault(fit.services, fit.load)
         now = stack_of(self._subject.context, self._fitting.present, likely.services)
         found = [
-            _room(load, self._stack(layout, way, wanted), rate, wanted.limit)
+            _room(load, stack, rate, wanted.limit)
             for way, load in ways.items()
+            for stack in self._stacks(layout, way, wanted)
         ]
         return _room(likely.load, now, rate, wanted.limit), found
 
-    def _stack(self, layout: Layout, ways: tuple[Service, ...], wanted: Wanted) -> Stack:
+    def _stacks(self, layout: Layout, ways: tuple[Service, ...], wanted: Wanted) -> list[Stack]:
+        """Return what is projected, the likely one first: with a cache, one for each end of the range of its hits."""
         disks = (wanted.disks,) if wanted.disks else ways
-        return stack_of(self._subject.context, layout, disks, projected=True)
+        stack = stack_of(self._subject.context, layout, disks, projected=True)
+        if not wanted.cache or not wanted.hits:
+            return [stack]
+        fronts = (wanted.hits.front(wanted.cache, end) for end in ("likely", "low", "high"))
+        return [stack._replace(front=front) for front in fronts]
 
 
 def _room(load: Load, stack: Stack, rate: float, limit: float | None) -> float:
