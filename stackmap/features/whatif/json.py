@@ -30,10 +30,9 @@ def whatif_json(projections: Sequence[Projection]) -> Json:
         "intervals": first.intervals,
         "load": _load(first),
         "growth": first.growth,
+        "cache": first.wanted and _cache(first.wanted),
         "now": _side(first.now, projected=False),
     }
-    if first.wanted is not None:
-        common["cache"] = _cache(first.wanted)
     if len(projections) == 1:
         return common | _projected(first)
     return common | {"projections": list(map(_projected, projections))}
