@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from stackmap.model.load import PrintedLoads
@@ -94,25 +94,39 @@ class Heading:
             return None
         return Row(tuple(words[:before]), name, row, shown, is_plain)
 
-    def table(self, lines: Sequence[str]) -> PrintedLoads | None:
-        """Return the loads in *lines* if each is an ordinary row of another device; None otherwise."""
-        stride = self.layout.width + 1
+    def tables(self, lines: Sequence[str]) -> list[tuple[tuple[str, ...], PrintedLoads]] | None:
+        """
+        Return the loads in *lines*, after the words that precede them; None if one is no ordinary row of another device.
+
+        Rows of sar with the same time are one table; all of iostat are one, without words before it.
+        """
+        before = self.prefix_words if self.sar else 0
+        stride = before + 1 + self.layout.width
         text = " ".join(lines)
         words = text.split()
-        names = words[::stride]
-        if len(words) != len(lines) * stride or not all(map(str.startswith, lines, names)):
+        firsts = words[::stride]
+        if len(words) != len(lines) * stride or not all(map(str.startswith, lines, firsts)):
             return None
-        if not _are_devices(tuple(names)):
-            return None
-        del words[::stride]
+        names = words[before::stride]
+        times = zip(*(words[place::stride] for place in range(before)), strict=True)
+        for place in range(before + 1):
+            del words[:: stride - place]
         try:
             figures = [*map(float, words)]
         except ValueError:
             return None
-        # float() also accepts "-2", "inf" and "nan"; the sum of the last two is never below the limit.
-        if not sum(figures) < MAX_RATE or " -" in text or "\t" in text:
+        if " -" in text or "\t" in text:  # float() also accepts "-2"
             return None
-        return self.layout.table(names, figures)
+        tables, width, start = [], self.layout.width, 0
+        for time, rows in groupby(times if before else [()] * len(lines)):
+            end = start + sum(1 for _ in rows)
+            devices, printed = names[start:end], figures[start * width : end * width]
+            # float() also accepts "inf" and "nan", whose sum is never below the limit.
+            if not (_are_devices(tuple(devices)) and sum(printed) < MAX_RATE):
+                return None
+            tables.append((time, self.layout.table(devices, printed)))
+            start = end
+        return tables
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether as many words precede the row as the heading, or only quote marks do."""

@@ -7,14 +7,14 @@ time, a banner, or a device that the report already has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.model.load import NONE, Load
+from stackmap.model.load import NONE, Load, PrintedLoads
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 from stackmap.model.units import MIB
 from stackmap.text.columns import MAX_RATE, is_rounded
@@ -164,6 +164,19 @@ class ReportBuilder:
         if not row.is_plain and is_rounded(row.words):
             report.note([APPROXIMATE])
         return report
+
+    def sar_tables(
+        self, tables: Sequence[tuple[tuple[str, ...], PrintedLoads]], heading: Heading
+    ) -> bool:
+        """Take the rows of several times under *heading*; False if they begin with a report that has their devices."""
+        before, loads = tables[0]
+        known = self.current
+        if known is not None and before == self._before and any(map(known.has, loads)):
+            return False
+        for before, loads in tables:
+            report = self._sar_report(loads.names[0], before, heading)
+            report.begin_with(heading.layout, loads)
+        return True
 
     def stamp(self, stamp: str) -> None:
         """Take the time of the next report."""

@@ -97,15 +97,23 @@ class TableReader:
     def take_rows(self, lines: list[str]) -> bool:
         """Take the rows of a table together; return False if a line is no ordinary row."""
         heading, report = self.heading, self.reports.current
+        if heading is not None and heading.sar:
+            tables = heading.tables(lines)
+            if tables is None or not self.reports.sar_tables(tables, heading):
+                return False
+            self._after_heading, self._after_row = False, True
+            return True
         if heading is None or report is None:
             return False
         if heading is not self._heading_read:
             self._heading_read, self._read, self._size = heading, {}, 0
         key = tuple(lines)
-        loads = self._read.get(key) or heading.table(lines)
+        loads = self._read.get(key)
         if loads is None:
-            return False
-        if key not in self._read:
+            tables = heading.tables(lines)
+            if tables is None:
+                return False
+            ((_, loads),) = tables
             if self._size > MAX_KEPT:
                 self._read, self._size = {}, 0
             self._read[key] = loads
@@ -165,7 +173,7 @@ class TableReader:
         self.heading = found
         self.reports.heading(found)
         self._after_heading = self._after_row = True
-        ordinary = found.named and not (found.sar or found.name_last or found.rest)
+        ordinary = found.named and not (found.name_last or found.rest)
         self.at_table, self._may_read_table = ordinary and self._may_read_table, False
         if found.rest:
             self._take_flattened(found.rest, found)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.text import intervals
@@ -317,3 +319,54 @@ def test_end_of_a_cut_heading():
     text = f"w/s rkB/s wkB/s\n{rows}Device r/s w/s rkB/s wkB/s\n{rows}"
     (report,) = intervals([text.encode()], "-")
     assert report.loads["sda"].read.ios == 2
+
+
+def shape(interval: Interval) -> str:
+    """An interval, its loads made; nan equals itself."""
+    return repr((dataclasses.replace(interval, loads={}), dict(interval.loads)))
+
+
+def read_or_refused(chunks) -> list[str]:
+    """The intervals of a text, or why it has none."""
+    try:
+        return [*map(shape, intervals(chunks, "t"))]
+    except InputError as error:
+        return [str(error)]
+
+
+ORDINARY = ["0.00", "3.14", "17"]
+SAR_TIMES = ["00:10:01", "00:20:01", "12:10:01 AM", "Average:", "> 00:20:01"]
+
+
+def sar_rows(times: list[str], printed: list[str]):
+    """Rows of a device at a time, now and then with a figure too many."""
+    names = st.sampled_from(["sda", "dm-0", "8", "nvme0n1"])
+    figures = st.lists(st.sampled_from(printed), min_size=7, max_size=7 + (printed != ORDINARY))
+    return st.lists(st.tuples(st.sampled_from(times), names, figures), max_size=12)
+
+
+@given(
+    st.lists(
+        sar_rows(SAR_TIMES[:2], ORDINARY)
+        | sar_rows(SAR_TIMES, [*ORDINARY, "-1.00", "nan", "1e300", "0,5"]),
+        max_size=3,
+    ),
+    st.sampled_from(["00:00:01", "12:00:01 AM"]),
+)
+@example(
+    [[("00:10:01", name, ["1.00"] * 7) for name in names] for names in (["sda"], ["dm-0", "sda"])],
+    "00:00:01",
+)
+def test_rows_of_sar_read_together_are_those_read_one_by_one(blocks, time):
+    """A block of rows has the same reports as its lines do when each comes by itself."""
+    text = "Linux 6.1.0 (db1) 11/24/26 _x86_64_ (8 CPU)\n\n"
+    for rows in blocks:
+        text += f"{time} DEV tps rkB/s wkB/s areq-sz aqu-sz await %util\n"
+        text += (
+            "".join(" ".join([when, name, *figures]) + "\n" for when, name, figures in rows) + "\n"
+        )
+
+    together = read_or_refused(iter([text.encode()]))
+    one_by_one = read_or_refused(line.encode() for line in text.splitlines(keepends=True))
+
+    assert together == one_by_one

@@ -113,6 +113,9 @@ class Reader:
 
     def take(self, line: str) -> None:
         """Take the next line."""
+        in_part = self._json or (self._parts and self._parts[-1].lines)
+        if not in_part and line[2:3] == line[5:6] == ":":
+            return  # a row of sar, of which a year has 100,000
         line = clean(line)
         begun = self._json and self._format_of(line) is None and not PROMPT.match(line)
         if begun or _JSON.fullmatch(line):
@@ -123,8 +126,6 @@ class Reader:
 
     def _take_row(self, line: str) -> None:
         current = self._parts[-1] if self._parts and self._parts[-1].lines else None
-        if current is None and line[2:3] == line[5:6] == ":":
-            return  # a row of sar, of which a year has 100,000
         found = self._format_of(line)
         if found is not None:
             goes_on = current is not None and found.rows and current.format.name == found.name
