@@ -6,6 +6,7 @@ from math import inf
 
 from stackmap.ledger.device_state import WORK, work_of
 from stackmap.model.device import NEVER_SYNCED, Device, Role
+from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
@@ -123,6 +124,7 @@ def background_work(context: Context, _: Limits) -> Found:
         "share": (0.05, "share"),
         "bytes": (102400, "bytes/s"),
         "requests": (10, "count"),
+        "intervals": (0.5, "share"),
     },
     superseded_by=("SM301", "SM302"),
     name="unasked-reads",
@@ -130,26 +132,41 @@ def background_work(context: Context, _: Limits) -> Found:
 def unexplained_reads(context: Context, limits: Limits) -> Found:
     """Yield arrays whose members are read more than their own reads and writes explain."""
     for raid in context.topology:
-        members, load = _own_members(context, raid), context.load(raid.name)
-        if not members:
+        members = _own_members(context, raid)
+        figures = _unasked(raid, members, context.interval, limits) if members else {}
+        if not figures:
             continue
-        total = sum_flows(context.load(name).total for name in members).bytes
-        read = sum_flows(context.load(name).read for name in members).bytes
-        written = sum_flows(context.load(name).write for name in members).bytes
-        explained = _explained(raid, load, written)
-        if read is None or explained is None or not total:
-            continue
-        excess = read - explained
-        # Requests that complete while the counters are read are in one line and not yet in the other.
-        few = limits["requests"] * (load.read.size or 0.0) / (context.interval.seconds or inf)
-        if excess >= max(limits["share"] * total, limits["bytes"], few):
-            figures = {
-                "members": (read, "bytes/s"),
-                "asked": (load.read.bytes, "bytes/s"),
-                "explained": (explained, "bytes/s"),
-                "unasked": (excess, "bytes/s"),
-            }
-            yield observe(raid.name, figures, weight=excess)
+        # udev and blkid read the members of a new array once; a sync goes on.
+        lasting = [bool(_unasked(raid, members, part, limits)) for part in context.series]
+        if sum(lasting) >= limits["intervals"] * len(lasting):
+            yield observe(raid.name, figures, weight=figures["unasked"][0])
+
+
+def _unasked(
+    raid: Device, members: list[str], interval: Interval, limits: Limits
+) -> dict[str, tuple[float, str]]:
+    """Return the figures of reads of *members* that the load on *raid* does not explain; {} if few or unknown."""
+    if not {raid.name, *members} <= interval.loads.keys():
+        return {}
+    load, own = interval.loads[raid.name], [interval.loads[name] for name in members]
+    total, read, written = (
+        sum_flows(flows).bytes
+        for flows in zip(*((each.total, each.read, each.write) for each in own), strict=True)
+    )
+    explained, asked = _explained(raid, load, written), load.read.bytes
+    if read is None or explained is None or asked is None or not total:
+        return {}
+    excess = read - explained
+    # Requests that complete while the counters are read are in one line and not yet in the other.
+    few = limits["requests"] * (load.read.size or 0.0) / (interval.seconds or inf)
+    if excess < max(limits["share"] * total, limits["bytes"], few):
+        return {}
+    return {
+        "members": (read, "bytes/s"),
+        "asked": (asked, "bytes/s"),
+        "explained": (explained, "bytes/s"),
+        "unasked": (excess, "bytes/s"),
+    }
 
 
 def _own_members(context: Context, raid: Device) -> list[str]:

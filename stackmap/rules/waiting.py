@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from stackmap.ledger.blame import Blame, Loader, blame
+from stackmap.ledger.blame import blame
 from stackmap.model.device import Device, Role
 from stackmap.model.dm_targets import is_passthrough
-from stackmap.model.load import Load
+from stackmap.model.load import Load, ratio, sum_flows
 from stackmap.model.units import KIB
 from stackmap.rules.context import Context
 from stackmap.rules.disk import UNKNOWN, expected_ms, medium
 from stackmap.rules.hung import contradicts, impossible
 from stackmap.rules.queue_depth import knee
-from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rule, Severity, observe
 
 BULK = 128 * KIB  # bytes: requests of this size move data; their queue is throughput, not trouble
 STEPS = 3  # requests one after another that one request may become below: read, write, bitmap
@@ -122,7 +123,7 @@ def _is_full(context: Context, device: Device, below: list[str]) -> bool:
     title="{device} waits behind {neighbour}",
     outcome=Outcome.NEIGHBOUR,
     sentence="{device} waits behind the requests of {neighbour}: await is {await}, because {neighbour} sends "
-    "{share} of the {what} of {disk} (queue depth {queue}). {device} sends {own}.",
+    "{share} of the {what} of {place} (queue depth {queue}). {device} sends {own}.",
     caveat="{device} alone may also be slow on {disk}; measure without {neighbour}.",
     advice="Limit {neighbour} (io.max, `ionice`, a later time), or move it to other disks. Run "
     "`stackmap blame {disk}` for all sources.",
@@ -136,6 +137,7 @@ def _is_full(context: Context, device: Device, below: list[str]) -> bool:
 )
 def neighbour(context: Context, limits: Limits) -> Found:
     """Yield volumes that wait at a disk most of whose requests or bytes another volume sends."""
+    found: dict[str, Observation] = {}
     for disk in context.disks:
         load = context.load(disk.name)
         wait, size = load.total.await_ms, load.total.size
@@ -143,50 +145,96 @@ def neighbour(context: Context, limits: Limits) -> Found:
             continue
         if wait <= expected_ms(disk, size) or contradicts(load, impossible.limits):
             continue
-        sources = blame(context.ledger, disk.name, idle=False)
-        for victim in sources.loaders:
-            heaviest = _heaviest(sources, victim)
-            if heaviest is None or len(victim.tops) != 1:
-                continue
-            other, share, own, what = heaviest
-            top = context.load(victim.tops[0])
-            if share < limits["share"] or own > limits["own"]:
-                continue
-            if not context.enough(top.total.ios, limits["requests"]) or (top.aqu or 0.0) > (
-                (load.aqu or 0.0) / 2
-            ):
-                continue
-            slow = top.total.await_ms
-            # A disk that serves a wait longer than one request needs makes all in its queue wait.
-            if slow is None or slow < min(wait / 2, expected_ms(disk, top.total.size or size)):
-                continue
-            figures: dict[str, Figure] = {
-                "await": (slow, "ms"),
-                "share": (share, "share", disk.name),
-                "own": (own, "share", disk.name),
-                "queue": (load.aqu, "requests", disk.name),
-                "disk_wait": (wait, "ms", disk.name),
-            }
-            words = {"neighbour": _names(context, other), "disk": disk.title, "what": what}
-            yield observe(victim.tops[0], figures, words, weight=share)
+        for place, sources in _sources(context, disk.name, limits["share"]):
+            for victim in sources:
+                observed = _behind(context, place, sources, victim, disk, limits)
+                if observed:
+                    found.setdefault(observed.device, observed)
+    yield from found.values()
 
 
-def _heaviest(sources: Blame, victim: Loader) -> tuple[Loader, float, float, str] | None:
+class Source(NamedTuple):
+    """The volumes whose I/O it is, () for none; their share of the requests and of the bytes at one place."""
+
+    tops: tuple[str, ...]
+    requests: float | None
+    bytes: float | None
+
+
+def _sources(context: Context, disk: str, most: float) -> Iterator[tuple[str, list[Source]]]:
+    """Yield who loads *disk*, and who loads a pool or array above it that sends the share *most* of its requests."""
+    sources = blame(context.ledger, disk, idle=False)
+    yield disk, [Source(x.tops, sources.share(x), sources.byte_share(x)) for x in sources.loaders]
+    for loader in sources.loaders:
+        if loader.through and not loader.metadata and (sources.share(loader) or 0.0) >= most:
+            loads = {top: context.load(top).total for top in loader.tops}
+            requests, moved = sum_flows(loads.values()).ios, sum_flows(loads.values()).bytes
+            yield (
+                loader.through,
+                [
+                    Source((top,), ratio(load.ios, requests), ratio(load.bytes, moved))
+                    for top, load in loads.items()
+                ],
+            )
+
+
+def _behind(
+    context: Context,
+    place: str,
+    sources: list[Source],
+    victim: Source,
+    disk: Device,
+    limits: Limits,
+) -> Observation | None:
+    """Return that *victim*, one of the *sources* at *place*, waits at *disk* behind another one; None if it does not."""
+    load = context.load(disk.name)
+    heaviest = _heaviest(sources, victim)
+    if heaviest is None or len(victim.tops) != 1:
+        return None
+    other, share, own, what = heaviest
+    top = context.load(victim.tops[0])
+    if share < limits["share"] or own > limits["own"]:
+        return None
+    if not context.enough(top.total.ios, limits["requests"]):
+        return None
+    if (top.aqu or 0.0) > (load.aqu or 0.0) / 2:
+        return None
+    slow, size = top.total.await_ms, top.total.size or load.total.size or 0.0
+    wait = load.total.await_ms or 0.0
+    # A disk that serves a wait longer than one request needs makes all in its queue wait.
+    if slow is None or slow < min(wait / 2, expected_ms(disk, size)):
+        return None
+    figures: dict[str, Figure] = {
+        "await": (slow, "ms"),
+        "share": (share, "share", place),
+        "own": (own, "share", place),
+        "queue": (load.aqu, "requests", disk.name),
+        "disk_wait": (wait, "ms", disk.name),
+    }
+    titles = ", ".join(context.topology[name].title for name in other.tops[:3])
+    words = {
+        "neighbour": titles or "a reader or writer of the disk itself",
+        "place": context.topology[place].title,
+        "disk": disk.title,
+        "what": what,
+    }
+    return observe(victim.tops[0], figures, words, weight=share)
+
+
+def _heaviest(sources: list[Source], victim: Source) -> tuple[Source, float, float, str] | None:
     """Return the other source with the largest share, both shares, and what they are of; None if none is known."""
-    best: tuple[Loader, float, float, str] | None = None
-    for what, share in (("requests", sources.share), ("bytes", sources.byte_share)):
-        for other in sources.loaders:
-            theirs, own = share(other), share(victim)
-            if other is victim or theirs is None or own is None:
-                continue
-            if best is None or theirs > best[1]:
-                best = other, theirs, own, what
-    return best
-
-
-def _names(context: Context, loader: Loader) -> str:
-    titles = ", ".join(context.topology[top].title for top in loader.tops[:3])
-    return titles or "a reader or writer of the disk itself"
+    shares = [
+        (theirs, own, what, other)
+        for other in sources
+        if other is not victim
+        for what in ("requests", "bytes")
+        if (theirs := getattr(other, what)) is not None
+        and (own := getattr(victim, what)) is not None
+    ]
+    if not shares:
+        return None
+    theirs, own, what, other = max(shares, key=lambda each: each[0])
+    return other, theirs, own, what
 
 
 @Rule(

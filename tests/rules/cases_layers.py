@@ -72,9 +72,14 @@ def write_cost(cost=2.0, bytes=1e7, light_queue=2.0):
     )
 
 
-@case("unasked-reads", {"share": 0.01}, share=least(0.05), bytes=least(102400), requests=least(10))
-def unasked_reads(share=0.5, bytes=None, requests=None):
-    """RAID1 whose members are read more than the array, by *bytes* or by so many requests of 1 MiB."""
+@case("unasked-reads", {"share": 0.01}, share=least(0.05), bytes=least(102400), requests=least(10),
+      intervals=least(0.5, low=0.45, high=0.55))  # fmt: skip
+def unasked_reads(share=0.5, bytes=None, requests=None, intervals=1.0):
+    """
+    RAID1 whose members are read more than the array, by *bytes* or by so many requests of 1 MiB.
+
+    Outside a share of the 20 *intervals*, only the array reads them.
+    """
     total, size = 1e8, 65536.0
     if bytes is not None:
         total, share, size = 204800.0, bytes / 204800, 4096.0
@@ -84,8 +89,12 @@ def unasked_reads(share=0.5, bytes=None, requests=None):
     asked = total * (1 - share)
     member = Did(reads=total / 2 / size, read_size=size, read_ms=1)
     array = Did(reads=asked / size, read_size=size, read_ms=1)
-    parts = [{"md0": array, "sda": member, "sdb": member}]
-    return Scripted(disks(), md("raid1", ("sda", "sdb")), parts=parts)
+    number, own = round(20 * intervals), array._replace(reads=array.reads / 2)
+    parts = [{"md0": array, "sda": member, "sdb": member}] * number
+    parts += [{"md0": array, "sda": own, "sdb": own}] * (20 - number)
+    return Scripted(
+        disks(), md("raid1", ("sda", "sdb")), parts=parts if intervals < 1 else parts[:1]
+    )
 
 
 @case("small-chunk", {"chunk": 65536}, chunk=most(32768, low=28672, high=36864),

@@ -21,6 +21,7 @@ from tests.rules.scripted import (
     explained,
     md,
     partition,
+    volume,
 )
 
 PCI = "-> ../devices/pci0000:00/0000:00:05.0"
@@ -176,3 +177,35 @@ def test_a_low_cap_lets_whole_requests_through(done, expected):
     host = Scripted(disks(["sda"]), files | counts[0], root, parts=[part] * 3, changes=counts)
 
     assert [each.rule.name for each in explained(host) if each.is_grave] == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "wait", "expected"), [(40, 24.0, ["dm-0"]), (40, 6.0, []), (1200, 24.0, [])]
+)
+def test_a_neighbour_on_a_shared_array(own, wait, expected):
+    """
+    Two volumes on one RAID10: the array's disks cannot tell whose requests they serve, the volumes' own counters can.
+
+    The one that sends few and waits as long is the other's victim; not if it waits briefly, nor if it sends as many.
+    """
+    rest = 1300 - own
+    part = {
+        "dm-0": Did(reads=own, read_ms=wait),
+        "dm-1": Did(reads=rest, read_ms=23, queue=30),
+        "md0": Did(reads=1300, read_ms=23, queue=31),
+        **dict.fromkeys(ALL_DISKS, Did(reads=325, read_ms=23, busy=1.0, queue=8)),
+    }
+    host = Scripted(
+        disks(),
+        md("raid10"),
+        volume(0, "vg-mild", "md0", size=65536),
+        volume(1, "vg-rude", "md0", size=65536),
+        targets=["vg-mild: 0 65536 linear 9:0 2048", "vg-rude: 0 65536 linear 9:0 67584"],
+        parts=[part] * 4,
+    )
+    found = [each for each in explained(host) if each.rule.name == "neighbour"]
+
+    assert [each.device for each in found] == expected
+    for each in found:
+        words = each.observed.words
+        assert (words["neighbour"], words["place"]) == ("vg/rude", "md0")
