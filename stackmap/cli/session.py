@@ -194,7 +194,5 @@ def _progress(source: Source, selection: IntervalSelection) -> Progress:
 
 def tell_unknown(topology: Topology) -> None:
     """Say on stderr what of *topology* is not known, and why."""
-    for reason in topology.unknown:
-        from stackmap.model.topology import NO_TOPOLOGY
-
-        tell(reason if reason == NO_TOPOLOGY else f"not known: {reason}")
+    for remark in topology.remarks:
+        tell(remark)

@@ -162,7 +162,7 @@ def _drawn(topology: Topology, look: Look, columns: list[Column], looks: Looks) 
         heading=not looks["no_heading"],
         exact=looks["exact"],
     )
-    notes = [f"not known: {safe(sentence)}\n" for sentence in topology.unknown]
+    notes = [f"{safe(remark)}\n" for remark in topology.remarks]
     sources = Counter(edge.source for edge in topology.edges if edge.source)
     if sources:
         counted = ", ".join(f"{safe(source)} ({count})" for source, count in sources.most_common())

@@ -250,7 +250,8 @@ def layout(how: Layout) -> str:
 
 def what(device: Device) -> str:
     """Return a few words on *device*."""
-    return DESCRIPTIONS.get(device.kind, _mapped)(device)
+    words = DESCRIPTIONS.get(device.kind, _mapped)(device)
+    return f"{words}, inferred" if "inferred" in device.facts else words
 
 
 def states(devices: Sequence[Device]) -> str:

@@ -24,6 +24,7 @@ from stackmap.document.wording import await_directions, divided, kib, known_dire
 from stackmap.ledger.amplification import COLUMNS, LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
+from stackmap.model.topology import is_inferred
 
 NAME = Column("", "layer", ("devices",), is_text=True)
 FIGURES = [Column(metric.heading, metric.key) for metric in COLUMNS]
@@ -66,7 +67,10 @@ def _with_legend(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _stack(stack: StackFigures, when: str) -> list[Block]:
-    headline = Headline((stack.top.full_title, layout_words(stack.top.layout), when))
+    words = layout_words(stack.top.layout)
+    if is_inferred(stack.ledger.topology, stack.top.name):
+        words = f"{words}, inferred" if words else "layout inferred"
+    headline = Headline((stack.top.full_title, words, when))
     table = layers_table(stack)
     if table is None:
         return [headline, Paragraph(IDLE if _is_known(stack) else UNKNOWN)]

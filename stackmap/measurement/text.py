@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from stackmap import text as statistics
 from stackmap.discover.find import is_hidden, topology_from_names
+from stackmap.discover.inferred import inferred, may_infer
 from stackmap.errors import InputError, StackmapError, UsageError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.file_tree import is_capture, open_text
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
+MAX_INFERRED = 60  # reports by which stacks are inferred
 MAX_NAMED = 5  # unknown names in a note
 _BANNER_LINE = re.compile(rb"^[^\n]{0,80}\bLinux [^\n]{1,500}$", re.MULTILINE)
 UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
@@ -74,9 +76,26 @@ class TextSource(Source):
                 proven = first is None or _is_proven(topology, first)
                 self.doubt = UNPROVEN if live and not proven else ""
                 return topology
-        return topology_from_names(
+        topology = topology_from_names(
             first.loads if first else (), first.machine if first else UNKNOWN_MACHINE
         )
+        return self._with_inferred(topology) if may_infer(topology) else topology
+
+    def _with_inferred(self, topology: Topology) -> Topology:
+        """Return *topology* with the stacks that the first reports of a file prove; a pipe is not read ahead."""
+        if not self._text.seekable():
+            return topology
+        self._text.seek(0)
+        chunks = iter(lambda: self._text.read(MAX_HEAD), b"")
+        reports = (
+            report
+            for report in statistics.intervals(islice(chunks, 1), self.name)
+            if not (report.since_boot or report.summary)
+        )
+        intervals = [*islice(reports, MAX_INFERRED)]
+        self._text.seek(0)
+        self._head.clear()
+        return inferred(topology, intervals)
 
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - a text is read whole
         topology = self.topology()

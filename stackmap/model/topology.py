@@ -46,8 +46,21 @@ def forget(owner: object, *given: Hashable) -> None:
             found.pop(given, None)
 
 
+FIGURES = "figures"  # the source of an edge that was inferred
+
+
+def is_inferred(topology: Topology, name: str) -> bool:
+    """Whether *name* or a device below it lies on others only by what its figures show."""
+    return any(
+        edge.source == FIGURES
+        for each in topology.with_all_below(name)
+        for edge in topology.below(each)
+    )
+
+
 # Among what is unknown of a topology: it was made from the names in a text.
 NO_TOPOLOGY = "no topology for this text; devices are shown by their own names"
+INFERRED = "inferred from the figures"  # how the sentence begins that says which stacks are
 
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
@@ -107,6 +120,12 @@ class Topology:
         for edge in chain.from_iterable(self._below.values()):
             above[edge.below].append(edge)
         self._above = {name: tuple(edges) for name, edges in above.items()}
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is unknown or inferred, in sentences."""
+        whole = (NO_TOPOLOGY, INFERRED)
+        return [r if r.startswith(whole) else f"not known: {r}" for r in self.unknown]
 
     def __iter__(self) -> Iterator[Device]:
         """Yield each device once, top down."""
