@@ -199,7 +199,12 @@ PARITY = {"light_queue": "info below queue depth {} on every disk"}
 RULE_WORDS = {
     "SM101": PARITY,
     "SM102": {"chunk": "chunk up to {}", "full": "mean size {} of it"},
-    "SM103": {"large": "{} above", "small": "up to {} at the disks", "merged": "merging below {}"},
+    "SM103": {
+        "large": "{} above",
+        "small": "up to {} at the disks",
+        "merged": "merging below {}",
+        "others": "others' requests up to {}",
+    },
     "SM104": {"merged": "merging {}", "share": "{} of disk bytes"},
     "SM111": {"size": "warning: writes {} the limit"},
     "SM112": PARITY,
@@ -231,7 +236,11 @@ RULE_WORDS = {
     "SM210": {"share": "{} of the requests"},
     "SM342": {"warning": "{} used", "critical": "critical from {}"},
     "SM344": {"hot": "{} in all"},
-    "SM303": {"share": "excess {} of the members' I/O", "bytes": "and {}"},
+    "SM303": {
+        "share": "excess {} of the members' I/O",
+        "bytes": "and {}",
+        "intervals": "in {} of intervals",
+    },
     "SM305": {"stalled": "for {}"},
     "SM304": {"data_over_parity": "{} more data than parity members"},
     "SM401": {

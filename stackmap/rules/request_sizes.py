@@ -83,6 +83,7 @@ def _split(context: Context, device: Device, limits: Limits) -> Observation | No
         "small": (16384, "bytes"),
         "merged": (1.5, "times"),
         "requests": (200, "count"),
+        "others": (0.1, "share"),
     },
 )
 @PerStack
@@ -94,6 +95,11 @@ def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
     size, merged = disks.own["total"].size, disks.coalescing.get("total")
     if top.size is None or size is None or merged is None:
         return
+    topology, names = context.topology, disks.layer.devices
+    others = {above for name in names for above in topology.tops_of(name)} - {stack.top.name}
+    theirs = sum(context.load(name).total.ios or 0.0 for name in others)
+    if theirs > limits["others"] * (disks.own["total"].ios or 0.0):
+        return  # their requests may be the small ones
     if top.size >= limits["large"] and size <= limits["small"] and merged < limits["merged"]:
         yield _sizes(top, stack, merged, weight=top.ios or 0.0)
 

@@ -151,13 +151,26 @@ def _linear(top: Did, below: Did, other: Did | None = None) -> Scripted:
     small=most(16384),
     merged=most(1.5),
     requests=least(200),
+    others=most(0.1),
 )
-def not_merged(large=131072, small=8192, merged=1.0, requests=1000):
-    """Requests of 128 KiB that the disk serves in pieces; *merged* pieces are one request."""
+def not_merged(large=131072, small=8192, merged=1.0, requests=1000, others=0.0):
+    """
+    Requests of 128 KiB that the disk serves in pieces; *merged* pieces are one request.
+
+    *others*: the share of another volume's small requests in what the disk serves.
+    """
     rate = requests / SECONDS
-    served = rate * large / small
+    served = rate * large / small / (1 - others)
     below = Did(writes=served, write_size=small, write_ms=1, merged=(merged - 1) * served)
-    return _linear(Did(writes=rate, write_size=large, write_ms=2), below)
+    top = Did(writes=rate, write_size=large, write_ms=2)
+    other = Did(writes=served * others, write_size=small, write_ms=1)
+    return Scripted(
+        disk("sda"),
+        *(volume(number, f"vg-v{number}", "sda") for number in range(2)),
+        targets=[f"vg-v{number}: 0 65536 linear 8:0 {number * 65536}" for number in range(2)],
+        statuses=["".join(f"vg-v{number}: 0 65536 linear \n" for number in range(2))],
+        parts=[{"dm-0": top, "dm-1": other, "sda": below}],
+    )
 
 
 @case("merged", {"merged": 1.2}, merged=least(2.0), share=least(0.5), requests=least(100))
