@@ -1,8 +1,9 @@
 """
 All intervals of a measurement, in little memory: the figures of each device over time, and any part as intervals.
 
-A year of sar has 52,560 intervals, of minutes 525,600. Up to ``HELD`` of them are kept as they are. Of more, each
-figure is kept in an array, and parts of more than ``EXAMINED`` are averaged into stretches.
+A year of sar has 52,560 intervals, of minutes 525,600. Up to ``HELD`` of them are kept as they are, of many
+devices fewer. Of more, each figure is kept in an array, and parts of more than ``EXAMINED`` are averaged into
+stretches.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from statistics import median
 from stackmap.ledger.time_series import TimeSeries
 from stackmap.ledger.unusual_spans import Clock
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, Load, PrintedLoads
+from stackmap.model.load import IDLE, Flow, Load, PrintedLoads
 
 HELD = 7200  # intervals, as many as explain holds of a recording
+HELD_LOADS = 1_000_000  # in these, idle devices included: some 100 MB
 EXAMINED = 1800
-CHUNK = 4096  # loads that are turned into columns together
+CHUNK = 4096  # reports of a text that are turned into columns together
+MAX_NEWEST = 2_000_000  # loads of all devices that are kept before they are turned into columns
 FLOWS = ("read", "write", "discard", "flush", "whole")
 FIGURES = ("ios", "merges", "bytes", "wait")
 
 Key = tuple[str, str]  # a flow and its figure, or "" and a figure of the load
 KEYS: Sequence[Key] = [*((f, g) for f in FLOWS for g in FIGURES), ("", "aqu"), ("", "busy")]
+IDLE_KEYS = frozenset(key for key in KEYS if key[0] != "whole")
 Span = tuple[int, int]  # the first and the last interval
 
 
@@ -36,19 +40,18 @@ def is_real(interval: Interval) -> bool:
 
 
 class Columns:
-    """The loads of one device: an array per figure that is known, NaN where it is not."""
+    """The loads of one device: an array per figure that is known, NaN where it is not; none while it is 0."""
 
     def __init__(self, first: int) -> None:
         self.first = first  # the interval of the first value
         self._count = 0
         self._newest: list[Load | None] = []
         self._columns: dict[Key, array[float]] = {}
+        self._zeros: frozenset[Key] = frozenset()  # figures that were 0 in all intervals so far
 
     def add(self, load: Load | None) -> None:
         """Add the load of the next interval; None where the device is absent."""
         self._newest.append(load)
-        if len(self._newest) == CHUNK:
-            self._flush()
 
     def pad(self, count: int) -> None:
         """Add as many intervals without the device as *count* is more than it has."""
@@ -57,28 +60,29 @@ class Columns:
 
     def extend(self, columns: Sequence[Sequence[float | None] | None], count: int) -> None:
         """Add the loads of *count* intervals: the columns of a ``PrintedLoads``, None for one that is unknown."""
-        self._flush()
+        self.flush()
         for key, values in zip(KEYS, columns, strict=True):
-            if values is not None:
-                self._append(key, values)
-            elif key in self._columns:
-                self._columns[key].extend([nan] * count)
+            self._append(key, [None] * count if values is None else values)
         self._count += count
 
     def figure(self, flow: str, figure: str) -> Sequence[float]:
         """Return the values of a figure, NaN where unknown; () if it is never known."""
-        self._flush()
+        self.flush()
+        if (flow, figure) in self._zeros:
+            return array("d", bytes(8 * self._count))
         return self._columns.get((flow, figure), ())
 
     def load(self, place: int) -> Load | None:
         """Return the load of the interval *place*; None if the device was absent or has no figures."""
-        self._flush()
+        self.flush()
         known = {
             key: value
             for key, column in self._columns.items()
             if 0 <= place - self.first < len(column)
             and not isnan(value := column[place - self.first])
         }
+        if 0 <= place - self.first < self._count:
+            known |= dict.fromkeys(self._zeros, 0.0)
         if not known:
             return None
         flows = {
@@ -87,8 +91,15 @@ class Columns:
         }
         return Load(**flows, aqu=known.get(("", "aqu")), busy=known.get(("", "busy")))  # type: ignore[arg-type]  # flows has only flows
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Put the newest loads into the columns."""
         if not self._newest:
+            return
+        is_idle = not self._columns and (self._zeros == IDLE_KEYS or not self._count)
+        if is_idle and self._newest.count(IDLE) == len(self._newest):
+            self._zeros = IDLE_KEYS  # one set for all devices
+            self._count += len(self._newest)
+            self._newest = []
             return
         loads = [Load() if load is None else load for load in self._newest]
         self._newest = []
@@ -104,9 +115,17 @@ class Columns:
     def _append(self, key: Key, values: Sequence[float | None]) -> None:
         column = self._columns.get(key)
         if column is None:
-            if values.count(None) == len(values):
+            if values.count(0.0) == len(values) and (key in self._zeros or not self._count):
+                self._zeros |= {key}
                 return
-            column = self._columns[key] = array("d", [nan]) * self._count
+            if key in self._zeros:
+                self._zeros -= {key}
+                column = array("d", bytes(8 * self._count))
+            elif values.count(None) == len(values):
+                return
+            else:
+                column = array("d", [nan]) * self._count
+            self._columns[key] = column
         if None in values:
             column.extend([nan if value is None else value for value in values])
         else:
@@ -119,8 +138,10 @@ class IntervalSeries:
     def __init__(self, intervals: Iterable[Interval] = ()) -> None:
         self.count = 0
         self._held: list[Interval] | None = []
+        self._held_loads = 0
         self._stretches = TimeSeries()
         self._devices: dict[str, Columns] = {}
+        self._newest = 0  # loads that are not in columns yet
         self._tables: list[
             PrintedLoads
         ] = []  # the newest loads, all with the same rows and columns
@@ -145,6 +166,11 @@ class IntervalSeries:
         else:
             for name, load in loads.items():
                 self._columns_of(name, self.count).add(load)
+            self._newest += len(loads)
+            if self._newest >= MAX_NEWEST:
+                for columns in self._devices.values():
+                    columns.flush()
+                self._newest = 0
         end = interval.time if is_real(interval) else interval.clock
         self._ends.append(nan if end is None else end)
         self._lengths.append(nan if interval.seconds is None else interval.seconds)
@@ -153,7 +179,8 @@ class IntervalSeries:
         self.count += 1
         if self._held is not None:
             self._held.append(interval)
-            if self.count > HELD:
+            self._held_loads += len(loads)
+            if self.count > HELD or self._held_loads > HELD_LOADS:
                 for each in self._held:
                     self._stretches.add(each, {})
                 self._held = None
