@@ -129,6 +129,13 @@ INSTEAD = {
         "-j": "a UUID or a label is not a NAME; `stackmap tree -o +UUID` shows them",
         "-s": "choose columns: --columns tps,await",
         "--compact": "use --columns",
+        "-L": "devices have their kernel names in parentheses",
+        "-P": "`stackmap tree -o +KERNEL` shows kernel names",
+        "-q": "use --columns aqu",
+        "-r": "`stackmap trace` shows sizes of requests",
+        "-T": "use -t",
+        "-v": "use -l for the layers of a volume",
+        "-w": "`stackmap trace` shows latencies",
         "--dec": "figures have two decimals; -J has all",
         "--pretty": "names come first already",
     },
@@ -143,10 +150,54 @@ INSTEAD = {
         "-S": "use -o +MODEL,SERIAL",
         "-t": "use -o +PHY-SEC,LOG-SEC,MIN-IO,OPT-IO,ROTA",
         "-x": "use -r and sort",
+        "-A": "name the devices to show",
+        "-D": "`lsblk -D` shows what discards can do",
+        "-E": "each device is shown once already",
+        "-I": "name the devices to show",
+        "-M": "each device is shown once already, ↑ points to it",
+        "-N": "name the disks",
+        "-T": "the tree is the default",
+        "-v": "name the disks",
+        "-w": "the width is the terminal's; set COLUMNS",
+        "-y": "`-P` prints names that a shell takes",
+        "--discard": "`lsblk -D` shows what discards can do",
+        "-Z": "`lsblk -z` shows zones",
+        "-z": "`lsblk -z` shows zones",
+        "--all": "all devices are shown",
+        "--dedup": "each device is shown once already",
+        "--exclude": "name the devices to show",
+        "--filter": "use -J and `jq`",
+        "--fs": "use -o +USED-BY,UUID",
+        "--include": "name the devices to show",
+        "--list": "use -r",
+        "--merge": "each device is shown once already, ↑ points to it",
+        "--nodeps": "name the disks",
+        "--noheadings": "use -n",
+        "--nvme": "name the disks",
+        "--output-all": "use -O",
+        "--paths": "use -o +KERNEL",
+        "--perms": "use `ls -l /dev`",
+        "--raw": "use -r",
+        "--scsi": "use -o +MODEL,SERIAL",
+        "--sort": "use -r and sort",
+        "--topology": "use -o +PHY-SEC,LOG-SEC,MIN-IO,OPT-IO,ROTA",
+        "--tree": "the tree is the default",
+        "--virtio": "name the disks",
+        "--width": "the width is the terminal's; set COLUMNS",
+        "--zoned": "`lsblk -z` shows zones",
         "--sysroot": "use `stackmap --from CAPTURE tree`",
     },
 }
 EXTRA = r"Got unexpected extra arguments? \((.*)\)"
+# Options of commands that are typed before them.
+AFTER = {
+    "--input": "explain --input FILE",
+    "-i": "explain --input FILE",
+    "-J": "tree -J",
+    "--json": "tree --json",
+    "-l": "iostat -l",
+    "--per-layer": "iostat --per-layer",
+}
 NO_NUMBER = r"'(.*)' is not a valid (?:float|integer|int)\b"
 
 
@@ -180,6 +231,8 @@ def _no_option(error: click.NoSuchOption) -> str:
             return f"{name} must stand before '{ctx.info_name}'; see `{command} --help`"
         if instead := INSTEAD.get(str(ctx.info_name), {}).get(name):
             return f"no option {name} here: {instead}"
+    elif ctx is not None and name in AFTER:
+        return f"{name} must stand after the command: `{ctx.command_path} {AFTER[name]}`"
     from difflib import get_close_matches
 
     similar = get_close_matches(name, error.possibilities or (), 1)

@@ -120,6 +120,12 @@ CASES = [
     (["--from", SAMPLE, "--frm", "x"], 2, "no option --frm; did you mean --from?"),
     (["iostat", "--from"], 2, "--from requires an argument; see `stackmap --help`"),
     (["tree", "-V"], 2, "-V must stand before 'tree'; see `stackmap --help`"),
+    (
+        ["--input", "ticket.txt", "iostat"],
+        2,
+        "--input must stand after the command: `stackmap explain --input FILE`",
+    ),
+    (["--from", SAMPLE, "tree", "-M"], 2, "no option -M here: each device is shown once already"),
     (["--from", SAMPLE, "iostta", "-x", "5"], 2, "did you mean 'iostat'?"),
     (
         ["--from", SAMPLE, "Vghdd"],
