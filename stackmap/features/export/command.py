@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -50,7 +51,7 @@ HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
     "--output",
     "out",
     metavar="OUT",
-    help="Output file [default: stdout, not for Parquet].",
+    help="Output file, or DIR/ for Parquet [default: stdout, not for Parquet].",
 )
 @force_option
 @click.pass_obj
@@ -76,11 +77,14 @@ def command(
     if place is not None:
         _textfile(session, options, place, max_series, alone=out is None and not force)
         return
-    file = None if out in (None, "-") else OutputFile(str(out), force=force)
-    if parquet and file is None:
-        raise click.UsageError("--parquet needs a file: -o OUT")
     which = options.selection.which or "all"
     options = options._replace(selection=replace(options.selection, which=which))
+    if parquet and out is not None and (out.endswith("/") or os.path.isdir(out)):
+        _recording(session, options, out, force=force)
+        return
+    file = None if out in (None, "-") else OutputFile(str(out), force=force)
+    if parquet and file is None:
+        raise click.UsageError("--parquet needs a file or a directory: -o OUT or -o DIR/")
     measured = session.measure(options)
     reports = _corrected(measured.reports(), options.names)
     if file is None:
@@ -122,6 +126,37 @@ def _parquet(stream: BinaryIO, path: str, reports: Iterator[TopologyInterval]) -
 
     rows = write_parquet(stream, reports)
     click.echo(f"{click.format_filename(path)}: {rows} rows", err=True)
+
+
+def _recording(session: Session, options: MeasuringOptions, out: str, *, force: bool) -> None:
+    """Write the recording as tables to the directory *out*."""
+    from stackmap.errors import SourceError
+    from stackmap.features.export.recording import write_recording
+
+    measured = session.measure(options, geometry=True)
+    machine = ""
+    if options.text is None or session.tells:
+        with contextlib.suppress(SourceError):  # an older capture has none
+            machine = measured.source.host.machine_id()
+    parts: dict[int, tuple[Topology, Topology]] = {}  # by id, which the kept topology makes lasting
+
+    def part_of(topology: Topology) -> Topology:
+        if id(topology) not in parts:
+            part = (
+                topology.select(find_existing(topology, options.names))
+                if options.names
+                else topology
+            )
+            parts[id(topology)] = topology, part
+        return parts[id(topology)][1]
+
+    reports = (
+        (topology, part_of(topology), interval)
+        for topology, interval in measured.reports()
+        if not interval.summary
+    )
+    count = write_recording(out.rstrip("/") or "/", reports, machine, force=force)
+    click.echo(f"{click.format_filename(out)}: {count} intervals", err=True)
 
 
 def _corrected(

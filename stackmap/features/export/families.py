@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.features.export.time_series import escaped, labels
-from stackmap.features.export.weights import DISKS, Stack
+from stackmap.features.export.weights import DISKS, Stack, lasting_uuid
 from stackmap.ledger.device_state import is_degraded, is_working, missing_members
 from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import layers
@@ -30,7 +30,6 @@ SUSPENDED = "suspended"
 HARMED = (
     "failed", "faulty", "missing", "invalid", "overflow", "corrupted", "out of data space", "needs check", "offline",
 )  # fmt: skip
-LASTING = ("LVM-", "CRYPT-")  # uuids of device-mapper that a reboot keeps and that name no disk
 FIRST = "# Written by stackmap export --textfile; it replaces only files with this line.\n"
 
 
@@ -137,7 +136,7 @@ def _stack_families(topology: Topology, stacks: Iterable[Stack]) -> Iterator[Fam
     yield _gauge(
         "stackmap_stack_ideal_write_ratio",
         "Least bytes the disks write per byte written to the stack, by its layout.",
-        ((_of(s), least) for s in stacks if (least := _ideal(topology, s)) is not None),
+        ((_of(s), least) for s in stacks if (least := ideal_write(topology, s)) is not None),
     )
 
 
@@ -147,13 +146,11 @@ def _of(stack: Stack) -> dict[str, str]:
 
 def _identity(stack: Stack) -> dict[str, str]:
     """Return the UUID of an LV or array, and whether stacks share it; a WWN is a serial number, and stays here."""
-    top = stack.top
-    known = top.kind is Kind.ARRAY or top.uuid.startswith(LASTING)
-    found = {"uuid": top.uuid if known else "", "shared": "1" if stack.shared else ""}
+    found = {"uuid": lasting_uuid(stack.top), "shared": "1" if stack.shared else ""}
     return {key: value for key, value in found.items() if value}
 
 
-def _ideal(topology: Topology, stack: Stack) -> float | None:
+def ideal_write(topology: Topology, stack: Stack) -> float | None:
     """Return the least bytes written at the disks per byte at the top; None if the traffic there is unknown."""
     if not any(weight.layer == DISKS for weight in stack.weights):
         return None
@@ -230,7 +227,7 @@ def _findings(findings: Iterable[Finding]) -> Family:
 def _broken(host: Exported) -> Family:
     """Return the devices that ``check`` calls broken: degraded while their data is there."""
     broken = dict.fromkeys(each.device for each in host.findings if each.rule.id in BROKEN)
-    found = ((host.topology[name], _trouble(host.topology, name)) for name in broken)
+    found = ((host.topology[name], trouble_of(host.topology, name)) for name in broken)
     return _gauge(
         "stackmap_broken",
         "A device that stackmap check calls broken: degraded, failed, or hung (suspended).",
@@ -238,7 +235,8 @@ def _broken(host: Exported) -> Family:
     )
 
 
-def _trouble(topology: Topology, name: str) -> str:
+def trouble_of(topology: Topology, name: str) -> str:
+    """Return what a device is that ``check`` calls broken: degraded, failed, or hung (suspended)."""
     device = topology[name]
     state, shape = device.state or "", device.layout
     if SUSPENDED in state:

@@ -12,20 +12,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from math import isnan, nan
-from typing import IO, Any
+from typing import IO
 
-from stackmap.errors import InputError
+from stackmap.features.export.parquet import NUMBER, TEXT, TIME, Column, Table, writing_rows
 from stackmap.model.interval import Interval
 from stackmap.model.load import METRICS, Load, Metric
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
-
-# Debian 12 has no package of it.
-NEEDED = (
-    "Parquet needs pyarrow: dnf install python3-pyarrow (Fedora), or in a venv: pip install pyarrow"
-)
 
 # OpenMetrics requires base units: its name for ours, and the factor to it.
 UNITS = {
@@ -39,7 +33,6 @@ UNITS = {
 END = "# EOF\n"
 SIZE = 8  # bytes per figure
 HELD = 2_000_000  # figures in memory before they are stored: 16 MB
-BATCH = 50_000  # rows of Parquet held at once: some 20 MB
 TEXTS = ("host", "device", "name", "kind")
 
 
@@ -161,34 +154,20 @@ def escaped(text: str) -> str:
 
 def write_parquet(file: IO[bytes], reports: Iterable[tuple[Topology, Interval]]) -> int:
     """Write *reports* to *file*, one row per device and interval; return the number of rows."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise InputError(NEEDED) from error
-    schema = _schema(pa)
-    rows = (
-        (time, seconds, *who, *(metric.value(load) for metric in METRICS))
-        for time, seconds, who, load in _loads(reports)
-    )
-    count = 0
-    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        while batch := list(islice(rows, BATCH)):
-            columns = [list(column) for column in zip(*batch, strict=True)]
-            columns[0] = [round(time * 1e6) for time in columns[0]]
-            arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            count += len(batch)
-    return count
+    with writing_rows(file, FIGURES) as writer:
+        writer.add(
+            (time, seconds, *who, *(metric.value(load) for metric in METRICS))
+            for time, seconds, who, load in _loads(reports)
+        )
+    return writer.count
 
 
-def _schema(pa: Any) -> Any:
-    """Return the columns, in types of *pa* (pyarrow); the metadata of each has its meaning and unit."""
-    fields = [pa.field("time", pa.timestamp("us", "UTC"), nullable=False)]
-    fields.append(pa.field("seconds", pa.float64(), metadata={"help": "Length of the interval."}))
-    fields += [pa.field(name, pa.dictionary(pa.int32(), pa.string())) for name in TEXTS]
-    fields += [
-        pa.field(metric.key, pa.float64(), metadata={"help": metric.help, "unit": metric.unit})
-        for metric in METRICS
-    ]
-    return pa.schema(fields)
+FIGURES = Table(
+    "figures",
+    (
+        Column("time", TIME),
+        Column("seconds", NUMBER, "Length of the interval."),
+        *(Column(name, TEXT) for name in TEXTS),
+        *(Column(metric.key, NUMBER, metric.help, metric.unit) for metric in METRICS),
+    ),
+)

@@ -24,6 +24,7 @@ VOLUME, RAID, MEMBERS, DISKS = "volume", "raid", "members", "disks"
 # With nothing below them, devices of these kinds are no storage of their own.
 UNBACKED = frozenset({Kind.LOOP, Kind.ZRAM})
 Names = frozenset[str]
+LASTING = ("LVM-", "CRYPT-")  # uuids of device-mapper that a reboot keeps and that name no disk
 
 
 class Weight(NamedTuple):
@@ -54,6 +55,12 @@ class Stack(NamedTuple):
     disks: tuple[tuple[str, str], ...] = ()
     shared: bool = False
     plain: bool = False
+
+
+def lasting_uuid(device: Device) -> str:
+    """Return the UUID of an LV or array, "" for other devices: a WWN is a serial number."""
+    known = device.kind is Kind.ARRAY or device.uuid.startswith(LASTING)
+    return device.uuid if known else ""
 
 
 def stacks(topology: Topology, names: Iterable[str] = ()) -> Iterator[Stack]:

@@ -32,8 +32,9 @@ from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, f
 from stackmap.features.fleet.host_source import HostSearch, PrometheusHost, Window
 from stackmap.features.fleet.http import Prometheus
 from stackmap.features.fleet.http_config import HttpConfig, read_http_config
-from stackmap.features.fleet.promql import CLUSTER, Expressions
+from stackmap.features.fleet.promql import CLUSTER, LEVEL, MODEL, Expressions
 from stackmap.features.fleet.reader import FleetReader, Question
+from stackmap.features.fleet.recordings import Recordings, read_recordings
 from stackmap.features.fleet.volumes import SORTS, fleet_json
 from stackmap.measurement.capture_part import instant, length
 from stackmap.model.interval import Interval
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from stackmap.features.fleet.volumes import Fleet
 
 URL = "STACKMAP_PROMETHEUS_URL"
+WINDOW = "1h"
 LIMIT = 50  # volumes in a table
 PAGE_LIMIT = 500  # in a page
 SHORTEST = 300  # seconds: the range of the recorded rates
@@ -51,8 +53,8 @@ ALIASES = {"host": "instance"}
 REPEATED = "several series have its job and instance (replicas, or clusters with the same names); figures may be mixed"
 
 
-def _check_window(_: click.Context, __: click.Parameter, text: str) -> str:
-    if length(text) < SHORTEST:
+def _check_window(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    if text is not None and length(text) < SHORTEST:
         raise click.BadParameter(f"at least {SHORTEST // 60} minutes, not {text}")
     return text
 
@@ -89,12 +91,16 @@ def _check_matches(
 @click.argument("hosts", nargs=-1, metavar="[HOST...]")
 @click.option("--url", metavar="URL", help=f"Address of Prometheus [default: ${URL}].")
 @click.option(
+    "--recordings",
+    "place",
+    metavar="DIR",
+    help="Read DIR/ of export --parquet (or s3://...) instead.",
+)
+@click.option(
     "--window",
-    default="1h",
-    show_default=True,
     callback=_check_window,
     metavar="LENGTH",
-    help="Average over this time: 1h, 7d.",
+    help="Average over this time, as 7d [default: 1h; recordings: all].",
 )
 @click.option("--at", metavar="TIME", help="End of the window [default: now].")
 @click.option(
@@ -179,7 +185,8 @@ def command(
     /,
     hosts: tuple[str, ...],
     url: str | None,
-    window: str,
+    place: str | None,
+    window: str | None,
     at: str | None,
     sort: str,
     columns: tuple[str, ...],
@@ -204,16 +211,44 @@ def command(
     Prometheus has the counters (node_exporter) and the stacks (stackmap export
     --textfile). HOST opens one host: its layers and its findings.
     """  # fmt: skip
+    show = partial(print_blocks, heading=not no_heading)
+    if limit is None:
+        limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
+    if place is not None:
+        if hosts or url or job or matches or http_config:
+            raise click.UsageError(
+                "--recordings cannot be combined with HOST, --url, --job, --match or --http-config"
+            )
+        if by not in ("", LEVEL, MODEL):
+            raise click.UsageError("--recordings has --by level and --by model")
+        asked = Recordings(
+            place,
+            None if window is None else length(window),
+            _end(at),
+            sort,
+            limit,
+            pattern,
+            level,
+            by,
+        )
+        write = None if page is None else _page_writer(page, force=force)
+        _tell(
+            session,
+            waiting("reading", partial(read_recordings, asked)),
+            write,
+            columns,
+            None if as_json else show,
+        )
+        return
     url = url or os.environ.get(URL)
     if not url:
         raise click.UsageError(f"missing --url URL: which Prometheus? (or set {URL})")
     if not session.live:
         raise click.UsageError("fleet reads Prometheus, not --from")
-    now = time.time()
-    end = now if at is None else instant(at, (now, now), now, later=False)
+    window = window or WINDOW
+    end = _end(at) or time.time()
     config = HttpConfig() if http_config is None else read_http_config(http_config)
     server = Prometheus(url, config._replace(x509_strict=not x509_lax), timeout)
-    show = partial(print_blocks, heading=not no_heading)
     if hosts:
         if page or pattern or level or by:
             raise click.UsageError("HOST cannot be combined with --host, --level, --by or --report")
@@ -224,8 +259,6 @@ def command(
         return
     if by and page:
         raise click.UsageError("--by cannot be combined with --report")
-    if limit is None:
-        limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
     scope = Expressions(
         length(window), _expression(pattern), job, level, matches=matches, cluster=cluster
     )
@@ -233,12 +266,29 @@ def command(
     write = None if page is None else _page_writer(page, force=force)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)
+    _tell(session, fleet, write, columns, None if as_json else show)
+
+
+def _end(at: str | None) -> float | None:
+    """Return the end of the window; None if it is not given."""
+    now = time.time()
+    return None if at is None else instant(at, (now, now), now, later=False)
+
+
+def _tell(
+    session: Session,
+    fleet: Fleet,
+    write: Callable[[Fleet], None] | None,
+    columns: tuple[str, ...],
+    show: partial[None] | None,
+) -> None:
+    """Write the page, or print *fleet*; None for *show* means JSON."""
     if fleet.partial:
         session.status = SOME_MISSING
     if write is not None:
         write(fleet)
-    elif as_json:
-        click.echo(json.dumps(fleet_json(fleet, end_time(Interval({}, time=end)) or "")))
+    elif show is None:
+        click.echo(json.dumps(fleet_json(fleet, end_time(Interval({}, time=fleet.time)) or "")))
     else:
         show(fleet_document(fleet, columns))
 

@@ -15,7 +15,8 @@ from pyarrow import parquet
 
 from stackmap.cli import stackmap
 from stackmap.features.export import time_series as rendering
-from stackmap.features.export.time_series import NEEDED, UNITS, named, openmetrics, time_series
+from stackmap.features.export.parquet import NEEDED
+from stackmap.features.export.time_series import UNITS, named, openmetrics, time_series
 from stackmap.model.interval import Interval
 from stackmap.model.load import METRICS, Flow, Load
 from stackmap.model.topology import Topology

@@ -1,0 +1,309 @@
+"""
+``stackmap export --parquet -o DIR/``: a recording as tables, partitioned by host and day.
+
+The counts of a device are exact over each interval, so means over any time are quotients of sums. A period is a
+part of a day with the same devices, settings and counters: every device has figures for the same intervals of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from stackmap.document.rule_words import filled, words_of
+from stackmap.errors import InputError
+from stackmap.features.export.families import BROKEN, ideal_write, trouble_of
+from stackmap.features.export.parquet import Row, RowWriter, Table, writing_rows
+from stackmap.features.export.tables import (
+    SCHEMA_FILE,
+    TABLES,
+    VIEWS_FILE,
+    schema_json,
+    views_sql,
+)
+from stackmap.features.export.weights import Stack, lasting_uuid, stacks
+from stackmap.host.directory import OutputFile, open_directory
+from stackmap.ledger.amplification import StackFigures, one_by_one
+from stackmap.ledger.corrections import corrected
+from stackmap.ledger.device_state import is_degraded, is_working
+from stackmap.ledger.interval_series import IntervalSeries
+from stackmap.ledger.ledger import Ledger
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+from stackmap.model.topology import Topology
+from stackmap.render.text import safe
+from stackmap.rules.checks import checks
+from stackmap.rules.context import Context
+from stackmap.rules.in_episodes import judge_over_time
+from stackmap.rules.rule import Finding, Severity
+
+HELD = 400_000  # figures of devices that are judged together, at most: an hour of 100 devices per second
+DIGITS = 3  # of a count: rates times seconds miss whole numbers by less
+
+
+class Origin(NamedTuple):
+    """``host``: its name; ``machine``: the hash of its machine-id, "" if unknown; ``begin``: of the recording."""
+
+    host: str
+    machine: str
+    begin: float
+
+
+class Period(NamedTuple):
+    """``number``: in all tables; ``topology``: the part that is exported, ``stacks``: of it."""
+
+    number: int
+    topology: Topology
+    stacks: tuple[Stack, ...]
+    rows: Mapping[str, list[list[Any]]]
+
+
+def write_recording(
+    directory: str,
+    reports: Iterable[tuple[Topology, Topology, Interval]],
+    machine: str,
+    *,
+    force: bool,
+) -> int:
+    """
+    Write *reports*: topology, the part of it to export, and interval as counted; return the number of intervals.
+
+    The files of a day appear when it is complete. ``InputError`` for an interval without time.
+    """
+    count = 0
+    day: _Day | None = None
+    origin: Origin | None = None
+    with ExitStack() as open_day:
+        for topology, part, interval in reports:
+            if interval.time is None or interval.seconds is None:
+                raise InputError("the input has reports without date and time; use iostat -t")
+            if origin is None:
+                origin = Origin(topology.machine.host, machine, interval.time)
+                _describe(directory)
+            date = f"{datetime.fromtimestamp(interval.time, UTC):%Y-%m-%d}"
+            if day is None or day.date != date:
+                if day is not None:
+                    day.end()
+                open_day.close()
+                day = _Day(directory, origin, date, open_day, force=force)
+            day.add(topology, part, interval)
+            count += 1
+        if day is not None:
+            day.end()
+    return count
+
+
+def _describe(directory: str) -> None:
+    """Write what the tables mean; ``OutputRefused`` if something else is in the way."""
+    open_directory(directory, make=True).close()
+    for name, text in ((SCHEMA_FILE, schema_json()), (VIEWS_FILE, views_sql())):
+        with OutputFile(os.path.join(directory, name), force=True).writing() as file:
+            file.write(text.encode())
+
+
+class _Day:
+    """The files of a day of a recording, in *open_files* until they are complete."""
+
+    def __init__(
+        self, directory: str, origin: Origin, date: str, open_files: ExitStack, *, force: bool
+    ) -> None:
+        self.date = date
+        self._origin = origin
+        begin = f"{datetime.fromtimestamp(origin.begin, UTC):%Y%m%dT%H%M%SZ}"
+        self._id = f"{begin}-{blake2b(f'{origin.machine} {origin.host} {origin.begin}'.encode(errors='replace'), digest_size=4).hexdigest()}"
+        self._writers = {
+            table.name: self._open(directory, table, open_files, force=force) for table in TABLES
+        }
+        self._periods: dict[Any, Period] = {}
+        self._series = IntervalSeries()
+        self._judged: tuple[Topology, Period] | None = None
+        self._figures = 0
+
+    def _open(self, directory: str, table: Table, files: ExitStack, *, force: bool) -> RowWriter:
+        host = quote(self._origin.host or "unknown", safe="")
+        folder = os.path.join(directory, table.name, f"host={host}", f"day={self.date}")
+        open_directory(folder, make=True).close()
+        output = OutputFile(os.path.join(folder, f"{self._id}.parquet"), force=force)
+        return files.enter_context(writing_rows(files.enter_context(output.writing()), table))
+
+    def add(self, topology: Topology, part: Topology, measured: Interval) -> None:
+        """Add an interval."""
+        interval = corrected(topology, measured)
+        known = {
+            each.name: interval.loads[each.name] for each in part if each.name in interval.loads
+        }
+        period = self._period(topology, part, known, measured)
+        time, seconds = measured.time or 0.0, measured.seconds or 0.0
+        for rows in period.rows["devices"]:
+            rows[2] = time
+        put = self._writers
+        head = period.number, time, round(seconds, 6)
+        put["intervals"].add((*head, name, *_counts(load, seconds)) for name, load in known.items())
+        put["events"].add((period.number, time, safe(event)) for event in measured.events)
+        ledger = Ledger(topology, interval.loads, measured.seconds)
+        tops = [top for top in ledger.busy_tops if top in part]
+        for stack in one_by_one(ledger, tops):
+            put["layers"].add((*head, *row) for row in _layers(stack, seconds))
+            put["causes"].add((*head, *row) for row in _causes(stack, seconds))
+        if self._judged is None or self._judged[0] is not topology or self._figures > HELD:
+            self._judge()
+            self._judged = topology, period
+        self._series.add(measured)
+        self._figures += len(measured.loads)
+
+    def end(self) -> None:
+        """Write what is known at the end only."""
+        self._judge()
+        for period in self._periods.values():
+            for name, rows in period.rows.items():
+                self._writers[name].add(rows)
+
+    def _period(
+        self, topology: Topology, part: Topology, known: Mapping[str, Load], interval: Interval
+    ) -> Period:
+        """Return the period of an interval with loads of the devices *known*."""
+        key = id(topology), frozenset(known)
+        found = self._periods.get(key)
+        if found is not None and found.topology is part:
+            return found
+        number = _number(self._origin, self.date, len(self._periods))
+        exported = tuple(stacks(part))
+        begin = (interval.time or 0.0) - (interval.seconds or 0.0)
+        period = Period(number, part, exported, {
+            "devices": [[number, begin, interval.time, self._origin.machine, *row] for row in _devices(part)],
+            "edges": [[number, e.above, e.below, str(e.role), e.start, e.length] for e in dict.fromkeys(part.edges)],
+            "stacks": [[number, *_stack(part, each)] for each in exported],
+            "weights": [[number, *row] for each in exported for row in _weights(each, known)],
+        })  # fmt: skip
+        self._periods[key] = period
+        return period
+
+    def _judge(self) -> None:
+        """Write the findings and episodes of the intervals since the last time."""
+        series, self._series, self._figures = self._series, IntervalSeries(), 0
+        if self._judged is None or not series.count:
+            return
+        topology, period = self._judged
+        part, clock = period.topology, series.clock()
+        begin, end = clock.ends[0] - clock.pace, clock.ends[-1]
+        judged = judge_over_time(topology, series, part=part)
+        setup = [each for each in checks(Context(part)) if each.severity is not Severity.GOOD]
+        head = period.number, begin, end
+        put = self._writers["findings"]
+        put.add((*head, *_finding(topology, each)) for each in judged.found if _about(each, part))
+        put.add((*head, *_finding(topology, each)) for each in setup if _about(each, part))
+        for each in judged.times.found if judged.times else ():
+            episode = each.episode
+            span = clock.ends[episode.first] - clock.pace, clock.ends[episode.last]
+            put.add((period.number, *span, *_finding(topology, found)) for found in each.findings)
+            usual, during = episode.awaits
+            self._writers["episodes"].add([(
+                period.number, *span, episode.top, topology[episode.top].title, list(episode.devices),
+                str(episode.changed), episode.awaits.ratio, usual, during, [found.rule.id for found in each.findings],
+            )])  # fmt: skip
+
+
+def _number(origin: Origin, date: str, place: int) -> int:
+    """Return a number that no other period of any recording has; 63 bits."""
+    text = f"{origin.machine} {origin.host} {origin.begin} {date} {place}"
+    return int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest()) >> 1
+
+
+def _about(finding: Finding, part: Topology) -> bool:
+    return not finding.device or finding.device in part
+
+
+def _counts(load: Load, seconds: float) -> Iterator[float | None]:
+    """Yield the counts of a device in the order of the columns; sums of reads and writes alone are unknown."""
+    for flow in (load.read, load.write):
+        yield from (
+            _count(each, seconds) for each in (flow.ios, flow.merges, flow.bytes, flow.wait)
+        )
+    discard, flush = load.discard, load.flush
+    for each in (discard.ios, discard.bytes, discard.wait, flush.ios, flush.wait):
+        yield _count(each, seconds)
+    for each in (load.aqu, load.busy):
+        yield _count(each, 1000 * seconds)
+
+
+def _count(rate: float | None, seconds: float) -> float | None:
+    return None if rate is None else round(rate * seconds, DIGITS)
+
+
+def _devices(topology: Topology) -> Iterator[Row]:
+    broken = {each.device for each in checks(Context(topology)) if each.rule.id in BROKEN}
+    machine = topology.machine
+    for device in topology:
+        shape = device.layout
+        raid = (
+            (shape.level, shape.members, shape.parity, shape.chunk)
+            if shape
+            else ("", None, None, None)
+        )
+        words = (device.state or "").split()
+        state = " ".join(word for word in words if word != "%" and not word[0].isdigit())
+        yield (
+            machine.boot, machine.kernel, device.name, device.title, str(device.kind), device.target, device.uuid,
+            device.model, device.serial, device.size, device.rotational, *raid, state,
+            trouble_of(topology, device.name) if device.name in broken else "", list(device.mounts),
+        )  # fmt: skip
+
+
+def _stack(topology: Topology, stack: Stack) -> Row:
+    raid = stack.raid
+    shape = raid.layout if raid else None
+    stateful = raid if raid and raid.state is not None else None
+    return (
+        stack.top.name, stack.top.title, lasting_uuid(stack.top), str(stack.top.kind), shape.level if shape else "",
+        stack.shared, stack.plain, raid.name if raid else "",
+        shape.members if shape else None, shape.parity if shape else None, shape.chunk or None if shape else None,
+        ideal_write(topology, stack), is_working(stateful) if stateful else None, is_degraded(stateful) if stateful else None,
+    )  # fmt: skip
+
+
+def _weights(stack: Stack, known: Mapping[str, Load]) -> Iterator[Row]:
+    """Yield the devices of each layer; *known*: those with counters. A layer that lacks one is left out."""
+    disks = dict(stack.disks)
+    lacking = {each.layer for each in stack.weights if each.device not in known}
+    for each in stack.weights:
+        if each.layer not in lacking:
+            yield stack.top.name, each.layer, each.role, each.device, disks.get(each.device, "")
+
+
+def _layers(stack: StackFigures, seconds: float) -> Iterator[Row]:
+    for number, figures in enumerate(stack.layers):
+        share = figures.share
+        counts = (
+            _count(each, seconds)
+            for part in (share.part("read"), share.part("write"))
+            for each in (part.ios, part.arrivals, part.bytes)
+        )
+        devices = " ".join(figures.layer.devices)
+        yield stack.top.name, number, figures.layer.role, devices, *counts, share.estimated
+
+
+def _causes(stack: StackFigures, seconds: float) -> Iterator[Row]:
+    by_cause = stack.ledger.disk_traffic_by_cause(stack.top.name)
+    for (cause, direction), traffic in by_cause.items():
+        if traffic.bytes != 0 or traffic.ios != 0:
+            counts = _count(traffic.ios, seconds), _count(traffic.bytes, seconds)
+            yield stack.top.name, str(cause), direction, *counts
+
+
+def _finding(topology: Topology, finding: Finding) -> Row:
+    rule, device = finding.rule, finding.device
+    words = words_of(topology, finding.observed)
+    evidence: Sequence[Mapping[str, object]] = [
+        {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
+        for name, it in finding.observed.evidence.items()
+    ]
+    return (
+        rule.id, rule.name, str(finding.severity), str(rule.outcome), device,
+        topology[device].title if device in topology else device,
+        safe(filled(rule.title, words)), safe(filled(rule.sentence, words)), not rule.needs_load, evidence,
+    )  # fmt: skip

@@ -1,0 +1,202 @@
+"""The table from recordings has the figures that iostat and explain have of them; bad files are named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.features.fleet.recordings import NEEDED
+from tests.paths import ROOT
+
+pytest.importorskip("duckdb")
+STACKMAP = Path(sys.executable).with_name("stackmap")
+SAMPLE = ROOT / "sample_topologies" / "vghdd"
+DAY = "host=lab/day=2026-11-21"
+
+
+def told(*words):
+    result = CliRunner().invoke(stackmap, ["--from", str(SAMPLE), *words, "-J"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def fleet(place, *words):
+    return CliRunner().invoke(stackmap, ["fleet", "--recordings", str(place), *words])
+
+
+def by_hand(place):
+    words = [STACKMAP, "fleet", "--recordings", place]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    place = tmp_path_factory.mktemp("recorded")
+    for sample in ("vghdd", "cold-cache"):
+        words = ["--from", str(SAMPLE.with_name(sample)), "export", "--parquet", "-o", f"{place}/"]
+        result = CliRunner().invoke(stackmap, words)
+        assert result.exit_code == 0, result.output
+    return place
+
+
+@pytest.fixture
+def place(recorded, tmp_path):
+    """A copy that a test may damage."""
+    return shutil.copytree(recorded, tmp_path / "d")
+
+
+def test_its_figures_are_those_of_iostat_and_explain(recorded):
+    """Not derived again from the tables: iostat reads the recording itself."""
+    answer = json.loads(fleet(recorded, "-J").stdout)
+    volumes = {each["name"]: each for each in answer["volumes"]}
+    report = told("iostat", "--per-layer")
+    slow = next(each for each in told("explain")["findings"] if each["id"] == "SM202")
+    ratio = next(each["value"] for each in slow["evidence"] if each["name"] == "ratio")
+    for stack in report["stacks"]:
+        volume, (top, *_, disks) = volumes[stack["top"]], stack["layers"]
+        iops = top["read"]["iops"] + top["write"]["iops"]
+        moved = sum(top[d]["bytes"] for d in ("read", "write"))
+        waited = sum((top[d]["await"] or 0) * top[d]["iops"] for d in ("read", "write"))
+        beside = sum(disks["metadata_io"][d]["bytes"] for d in ("read", "write"))
+        at_disks = sum(disks[d]["bytes"] for d in ("read", "write")) + beside
+        assert volume["iops"] == pytest.approx(iops, rel=1e-4)
+        assert volume["await"] == pytest.approx(waited / iops, rel=1e-3)
+        assert volume["read_bytes"] == pytest.approx(top["read"]["bytes"], rel=1e-4)
+        assert volume["disk_bytes_per_byte"] == pytest.approx(
+            stack["disk_bytes_per_byte"], rel=2e-3
+        )
+        ideal = volume["ideal_bytes_per_byte"] * top["write"]["bytes"]
+        wasted = max(0.0, stack["disk_bytes_per_byte"] * moved - top["read"]["bytes"] - ideal)
+        assert volume["wasted_bytes"] == pytest.approx(wasted, rel=1e-3, abs=1)
+        assert at_disks > 0
+        if stack["parity"]:
+            assert volume["cost_bytes_per_byte"] == pytest.approx(
+                stack["parity"]["cost_bytes_per_byte"], rel=1e-6
+            )
+        assert volume["slowest_member"] == {"device": slow["device"], "ratio": pytest.approx(ratio)}
+    assert len(report["stacks"]) == 2
+    assert answer["hosts"] == 1
+
+
+def test_what_is_sick_at_the_end_is_told(recorded):
+    """The window ends with the recording of that day."""
+    answer = json.loads(fleet(recorded, "-J", "--at", "2026-11-21T10:40:00Z").stdout)
+
+    (sick,) = (each for each in answer["health"] if each["what"] == "sick")
+    assert (sick["device"], sick["model"]) == ("sda", "QEMU HARDDISK")
+
+
+def test_models_have_the_requests_of_their_disks(recorded):
+    answer = json.loads(
+        fleet(
+            recorded, "-J", "--by", "model", "--window", "1h", "--at", "2026-11-21T10:40:00Z"
+        ).stdout
+    )
+    report = told("iostat")
+    models = {each["name"]: each["model"] for each in told("tree")["devices"]}
+    disks = [
+        each
+        for each in report["devices"]
+        if models[each["name"]] == "QEMU HARDDISK" and each["kind"] == "disk"
+    ]
+
+    (group,) = answer["groups"]
+    assert group["disks"] == len(disks)
+    assert group["iops"] == pytest.approx(sum(e["reads"] + e["writes"] for e in disks), rel=1e-3)
+
+
+@pytest.mark.parametrize("table", ["intervals", "weights", "stacks", "devices", "findings"])
+@pytest.mark.parametrize("content", [b"", b"PAR1PAR1", b"no Parquet at all", None])
+def test_a_damaged_file_is_left_out_and_named(place, table, content):
+    """Cut, empty or foreign: the others are used, and the exit status says so."""
+    (path,) = (place / table / DAY).iterdir()
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2] if content is None else content)
+    result = fleet(place, "-J")
+
+    answer = json.loads(result.stdout)
+    assert result.exit_code == 64
+    assert path.name in "".join(answer["partial"])
+    assert "lab/slow" in {each["name"] for each in answer["volumes"]}
+
+
+def test_a_file_with_other_columns_is_left_out(place):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    (path,) = (place / "intervals" / DAY).iterdir()
+    table = parquet.read_table(path, partitioning=None)
+    strings = pa.array(["no number"] * len(table))
+    parquet.write_table(table.set_column(table.column_names.index("reads"), "reads", strings), path)
+    result = fleet(place, "-J")
+
+    assert result.exit_code == 64
+    assert path.name in "".join(json.loads(result.stdout)["partial"])
+
+
+def test_without_any_good_file_it_fails_in_one_line(place):
+    for path in place.glob("stacks/*/*/*.parquet"):
+        path.write_bytes(b"x")
+    done = by_hand(place)
+
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "stacks" in done.stderr
+
+
+def test_a_place_without_recordings_is_said(tmp_path):
+    for place in (tmp_path, tmp_path / "none"):
+        done = by_hand(place)
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["db1"], ["--url", "http://x"], ["--job", "x"], ["--by", "rack"]]
+)
+def test_what_only_prometheus_has_is_refused(recorded, words):
+    assert fleet(recorded, *words).exit_code == 2
+
+
+def test_without_duckdb_its_package_is_named(recorded):
+    program = "import sys; sys.modules['duckdb'] = None; from stackmap.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "fleet", "--recordings", recorded],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == f"stackmap: {NEEDED}\n"
+
+
+def test_s3_has_the_same_answer(recorded, monkeypatch):
+    """From a server of S3 in this process."""
+    moto = pytest.importorskip(
+        "moto.server", reason="moto is not installed: pip install 'moto[server]'"
+    )
+    boto3 = pytest.importorskip("boto3")
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", "x"),
+        ("AWS_SECRET_ACCESS_KEY", "y"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    server = moto.ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    try:
+        address = f"127.0.0.1:{server.get_host_and_port()[1]}"
+        client = boto3.client("s3", endpoint_url=f"http://{address}")
+        client.create_bucket(Bucket="bucket")
+        for path in recorded.rglob("*.parquet"):
+            client.upload_file(str(path), "bucket", f"fleet/{path.relative_to(recorded)}")
+        result = fleet(f"s3://bucket/fleet?scheme=http&endpoint_override={address}", "-J")
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout) == json.loads(fleet(os.fspath(recorded), "-J").stdout)
+    finally:
+        server.stop()
