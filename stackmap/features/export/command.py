@@ -155,7 +155,7 @@ def _recording(session: Session, options: MeasuringOptions, out: str, *, force: 
         for topology, interval in measured.reports()
         if not interval.summary
     )
-    count = write_recording(out.rstrip("/") or "/", reports, machine, force=force)
+    count = write_recording(out.rstrip("/"), reports, machine, force=force)
     click.echo(f"{click.format_filename(out)}: {count} intervals", err=True)
 
 

@@ -7,7 +7,6 @@ part of a day with the same devices, settings and counters: every device has fig
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -102,7 +101,7 @@ def _describe(directory: str) -> None:
     """Write what the tables mean; ``OutputRefused`` if something else is in the way."""
     open_directory(directory, make=True).close()
     for name, text in ((SCHEMA_FILE, schema_json()), (VIEWS_FILE, views_sql())):
-        with OutputFile(os.path.join(directory, name), force=True).writing() as file:
+        with OutputFile(f"{directory}/{name}", force=True).writing() as file:
             file.write(text.encode())
 
 
@@ -126,9 +125,9 @@ class _Day:
 
     def _open(self, directory: str, table: Table, files: ExitStack, *, force: bool) -> RowWriter:
         host = quote(self._origin.host or "unknown", safe="")
-        folder = os.path.join(directory, table.name, f"host={host}", f"day={self.date}")
+        folder = f"{directory}/{table.name}/host={host}/day={self.date}"
         open_directory(folder, make=True).close()
-        output = OutputFile(os.path.join(folder, f"{self._id}.parquet"), force=force)
+        output = OutputFile(f"{folder}/{self._id}.parquet", force=force)
         return files.enter_context(writing_rows(files.enter_context(output.writing()), table))
 
     def add(self, topology: Topology, part: Topology, measured: Interval) -> None:

@@ -9,7 +9,6 @@ is downloaded but data. A file that cannot be read is left out and named.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -159,7 +158,7 @@ def read_recordings(asked: Recordings) -> Fleet:
         raise InputError(NEEDED) from error
     with TemporaryDirectory(prefix="stackmap-") as spill:
         settings: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": MEMORY, "temp_directory": spill, "autoinstall_known_extensions": False,
+            "memory_limit": MEMORY, "preserve_insertion_order": False, "temp_directory": spill, "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
         }  # fmt: skip
         with duckdb.connect(config=settings) as connection:
@@ -354,9 +353,6 @@ def _local(place: str) -> tuple[Scan, Lister]:
     """Return how to read files of the directory *place*, and how to list those of a table."""
     from contextlib import nullcontext
     from glob import escape, glob
-
-    if not os.path.isdir(place):
-        raise InputError(f"{place}: is no directory; stackmap export --parquet -o DIR/ writes one")
 
     def scan(_: Any, files: Sequence[str]) -> Any:
         names = ", ".join("'" + escape(name).replace("'", "''") + "'" for name in files)
