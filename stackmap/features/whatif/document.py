@@ -172,15 +172,14 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the rows of one layer; *bitmaps*: the bitmap's requests on both sides, at the disks only."""
     before, after = (at.requests if bitmaps else at.data for at in (now, then))
-    moved, moving = (at.bytes if bitmaps else at.data_bytes for at in (now, then))
+    moved = (at.moved if bitmaps else at.carried for at in (now, then))
     yield _row(_figure(name, "reads", f"{name}: reads"), now.read, then.read)
     yield _row(_figure(name, "writes"), now.write, then.write)
     if bitmaps:
         yield _row(_figure(name, "bitmap writes"), *bitmaps)
     yield _row(_figure(name, "requests"), before, after)
     yield _row(_each(name), _per_device(before, now), _per_device(after, then))
-    known = (None if value is None else exact(value) for value in (moved, moving))
-    yield _row(_bytes(name), *known, divisor=KIB)
+    yield _row(_bytes(name), *moved, divisor=KIB)
 
 
 def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[Row]:

@@ -158,17 +158,23 @@ def _side(side: LayoutLoad, *, projected: bool) -> Json:
             "iops": None if data is None else data.likely,
             **({"low": data.low, "high": data.high} if projected and data is not None else {}),
             "bytes": None if wide else side.members.data_bytes,
-            **({"bytes_range": asdict(wide)} if wide else {}),
+            **_range(wide or side.members.spread),
             "per_disk": None if data is None else data.likely / max(1, side.members.count),
             **_at(side.members, banded=False),
         },
         "disks": {
             "iops": _band(every, banded=projected),
             "bytes": side.disks.bytes,
+            **_range(side.disks.moved if side.disks.spread else None),
             "per_disk": _band(every, banded=projected, part=1 / max(1, side.disks.count)),
             **_at(side.disks, banded=projected),
         },
     }
+
+
+def _range(moved: Band | None) -> Json:
+    """Return the range of *moved* bytes, nothing if it has only one value."""
+    return {"bytes_range": asdict(moved)} if moved is not None and moved.high > moved.low else {}
 
 
 def _at(devices: DeviceLoad, *, banded: bool) -> Json:

@@ -7,7 +7,7 @@ result is the range of them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,7 @@ from stackmap.errors import InputError
 from stackmap.features.whatif.bitmap import Added, BitmapModel, present_metadata
 from stackmap.features.whatif.measured import Measured, measured
 from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
+from stackmap.features.whatif.predicted_stripe_cost import Cost
 from stackmap.features.whatif.projection import (
     SINGLE_DEVICE,
     DeviceLoad,
@@ -33,6 +34,7 @@ from stackmap.features.whatif.quantities import (
 from stackmap.features.whatif.requests import (
     Costs,
     End,
+    MemberRequests,
     Merging,
     fragments,
     member_requests,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
 
 SAME_SIZE = 1 / 200  # of the mean size; texts round it
 SEVERAL = 3  # intervals
+ALL = 0.95  # of the bytes written
 
 
 def project(
@@ -275,6 +278,10 @@ class LayoutModel:
         likely, count = sent[0], self.layout.members
         flushes = likely.flushes if self.context.flushes_counted else 0.0
         carried = likely.read.bytes, likely.write.bytes
+        spread = spanning(
+            (each.read.bytes + each.write.bytes for each in (*sent, *self._whole(load))),
+            sum(carried),
+        )
         members, disks = self.bitmap.added(self.bitmap.default, load)
         return LayoutLoad(
             layout=self.layout,
@@ -284,6 +291,7 @@ class LayoutModel:
                 spanning((requests.written for requests in sent), likely.written),
                 *carried,
                 members,
+                spread=spread,
             ),
             disks=DeviceLoad(
                 count,
@@ -292,9 +300,18 @@ class LayoutModel:
                 + exact(flushes),
                 *carried,
                 disks,
+                spread=spread,
             ),
             usable=usable_bytes(self.layout, self.context.member_bytes),
         )
+
+    def _whole(self, load: Measured) -> Iterator[MemberRequests]:
+        """Yield *load* with full stripes alone, if all of it may be sequential: md then waits for whole rows."""
+        shares = [each.sequential for each in self.pattern.hypotheses]
+        if self.layout.parity and self.pattern.rows is None and max(shares) >= ALL:
+            whole = Cost(0.0, 1 + self.layout.parity / self.layout.data, 0.0)
+            costs = Costs(whole, whole)
+            yield member_requests(self.layout, load, self.context, self.pattern, costs)
 
 
 def _now(load: Measured, context: VolumeContext) -> LayoutLoad:

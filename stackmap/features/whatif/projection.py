@@ -28,7 +28,8 @@ class DeviceLoad:
     The load of ``count`` devices together, per second; None where not known.
 
     ``read``, ``write``: without ``metadata``, what the bitmap adds, None if there is none or it is not known.
-    ``total``, ``total_bytes``: both together, where the input does not separate them.
+    ``total``, ``total_bytes``: both together, where the input does not separate them. ``spread``: the range of
+    both together by what the load may be, None if it has only one value.
     """
 
     count: int
@@ -39,6 +40,7 @@ class DeviceLoad:
     metadata: Added | None = None
     total: Band | None = None
     total_bytes: Band | None = None
+    spread: Band | None = None
 
     @property
     def data(self) -> Band | None:
@@ -64,12 +66,17 @@ class DeviceLoad:
         return self.data + self.metadata.requests
 
     @property
-    def moved(self) -> Band | None:
-        """All bytes, with metadata where known."""
+    def carried(self) -> Band | None:
+        """Bytes without metadata, and their range."""
         if self.data_bytes is None:
             return None
-        data = self.total_bytes or exact(self.data_bytes)
-        return data if self.metadata is None else data + self.metadata.bytes
+        return self.total_bytes or self.spread or exact(self.data_bytes)
+
+    @property
+    def moved(self) -> Band | None:
+        """All bytes, with metadata where known."""
+        data = self.carried
+        return data if data is None or self.metadata is None else data + self.metadata.bytes
 
     @property
     def bytes(self) -> float | None:
