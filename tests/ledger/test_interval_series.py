@@ -18,7 +18,14 @@ number = st.sampled_from([0.0, 0.0, 1.5, 4096.0])
 flow = st.builds(Flow, number, number, number, number)
 unknown = st.just(Flow())
 load = st.just(IDLE) | st.builds(
-    Load, flow, flow, flow | unknown, flow | unknown, aqu=number | st.none(), busy=number
+    Load,
+    flow,
+    flow,
+    flow | unknown,
+    flow | unknown,
+    whole=flow | st.none(),
+    aqu=number | st.none(),
+    busy=number,
 )
 series = st.lists(
     st.dictionaries(st.sampled_from(["sda", "sdb", "dm-0"]), load | st.just(IDLE)), max_size=12
