@@ -222,7 +222,13 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
         if looks["as_json"]:
             from stackmap.render.json import iostat_json
 
-            click.echo(json.dumps(iostat_json(rows, right, sums)))
+            busy = [
+                row
+                for row in rows
+                if not looks["skip_idle"]
+                or ((load := right.loads.get(row[0].name)) and not load.idle)
+            ]
+            click.echo(json.dumps(iostat_json(busy, right, sums)))
             return
         from stackmap.document.iostat import iostat_document
 

@@ -151,6 +151,8 @@ INSTEAD = {
         "-t": "use -o +PHY-SEC,LOG-SEC,MIN-IO,OPT-IO,ROTA",
         "-x": "use -r and sort",
         "-A": "name the devices to show",
+        "-Q": "use -J and `jq`",
+        "-q": "use 2>/dev/null",
         "-D": "`lsblk -D` shows what discards can do",
         "-E": "each device is shown once already",
         "-I": "name the devices to show",
