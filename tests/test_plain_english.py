@@ -132,7 +132,9 @@ def texts():
 def help_of(name):
     """Return what ``stackmap NAME --help`` prints, without line breaks of its own."""
     command = load(name)
-    return command.get_help(Context(command, info_name=name, max_content_width=200))
+    return command.get_help(
+        Context(command, info_name=name, max_content_width=200, help_option_names=["-h", "--help"])
+    )
 
 
 TEXTS = texts()
