@@ -25,7 +25,7 @@ import click
 from stackmap.cli import COMMANDS, load, options, stackmap
 from stackmap.completion import FILE, LIST, NAMES, REPEATED
 from stackmap.document import blame, blocks, iostat, layers
-from stackmap.document.rule_words import threshold
+from stackmap.document.rule_words import thresholds
 from stackmap.errors import EXIT_STATUSES
 from stackmap.ledger import corrections
 from stackmap.ledger.amplification import COLUMNS as LAYER_METRICS
@@ -335,7 +335,7 @@ def placeholders(template: str) -> str:
 
 def rule_section(rule: Rule) -> str:
     """Return the section of a rule."""
-    limits = ", ".join(threshold(rule, name) for name in rule.thresholds)
+    limits = thresholds(rule)
     parts = {
         "Caveat": rule.caveat,
         "Expected": rule.expected and f"{rule.expected}.",

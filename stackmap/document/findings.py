@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from stackmap.document import blocks as doc
 from stackmap.document.decision import FIRST, first_line, has_to_wait, heading
 from stackmap.document.interval import notes, span
-from stackmap.document.rule_words import figure, filled, shown, threshold, title, words_of
-from stackmap.document.rule_words import label as evidence_label
+from stackmap.document.rule_words import figure, filled, label, shown, thresholds, title, words_of
 from stackmap.document.wording import percent, plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
@@ -248,10 +247,7 @@ def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
             f"{rule.id} {rule.name}: {rule.severity}",
             (
                 doc.Paragraph(rule.detects, "detects:" if rule.needs_load else "checks:"),
-                doc.Paragraph(
-                    ", ".join(threshold(rule, name) for name in rule.thresholds) or "none",
-                    "thresholds:",
-                ),
+                doc.Paragraph(thresholds(rule) or "none", "thresholds:"),
                 *(
                     doc.Paragraph(f"{other} reports the same device", "omitted if:")
                     for other in filter(None, [" or ".join(rule.superseded_by)])
@@ -293,8 +289,12 @@ def _check_card(topology: Topology, finding: Finding) -> doc.Card:
     rule = finding.rule
     leads = (("Should be:", rule.expected), ("Why:", rule.reason), ("Do:", rule.advice))
     first, *details = _texts(topology, finding, leads)
-    label = CHECK_LABELS[finding.severity]
-    return doc.Card(str(finding.severity), f"{first.text} ({rule.id})", tuple(details), label=label)
+    return doc.Card(
+        str(finding.severity),
+        f"{first.text} ({rule.id})",
+        tuple(details),
+        label=CHECK_LABELS[finding.severity],
+    )
 
 
 def _texts(
@@ -312,7 +312,7 @@ def _texts(
 def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
     rows = tuple(
         (
-            evidence_label(name, finding.rule.id),
+            label(finding.rule, name),
             title(topology, it.device),
             doc.Value(it.value, partial(figure, unit=it.unit)),
         )

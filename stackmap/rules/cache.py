@@ -63,7 +63,8 @@ class CacheUse(NamedTuple):
     advice="If `stackmap tree` shows a full cache, enlarge it. Data that is read once gains "
     "nothing from a cache.",
     source=SOURCE,
-    thresholds={"missed": (0.7, "share"), "requests": (100, "count"), **LIGHT},
+    thresholds={"missed": (0.7, "share", "{} missed"), "requests": (100, "count"), **LIGHT},
+    labels={"slow": "read from the origin", "asked": "read from the volume"},
 )
 def cache_misses(context: Context, limits: Limits) -> Found:
     """Yield caches that miss most reads, by their counters or, without these, by bytes."""
@@ -99,7 +100,11 @@ def cache_misses(context: Context, limits: Limits) -> Found:
     advice="If it stays so, enlarge the cache, or reduce its migration_threshold (`lvchange "
     "--cachesettings`).",
     source=SOURCE,
-    thresholds={"copied": (2.0, "times"), "promotions": (10, "count"), **LIGHT},
+    thresholds={
+        "copied": (2.0, "times", "copies {} the I/O"),
+        "promotions": (10, "count", "{} blocks copied"),
+        **LIGHT,
+    },
     superseded_by=("SM503",),
 )
 def cache_copies(context: Context, limits: Limits) -> Found:
@@ -134,7 +139,7 @@ def cache_copies(context: Context, limits: Limits) -> Found:
     advice="Before removing or replacing the cache, allow time to write it back (`lvs -o "
     "cache_dirty_blocks`).",
     source=SOURCE,
-    thresholds={"dirty": (0.75, "share")},
+    thresholds={"dirty": (0.75, "share", "{} dirty")},
     is_state=True,
 )
 def cache_dirty(context: Context, limits: Limits) -> Found:
@@ -178,7 +183,7 @@ def cache_passthrough(context: Context, _: Limits) -> Found:
     caveat="Its counters count requests, not bytes.",
     advice="",
     source=SOURCE,
-    thresholds={"hits": (0.8, "share"), "requests": (100, "count")},
+    thresholds={"hits": (0.8, "share", "{} hits"), "requests": (100, "count")},
 )
 def cache_hits(context: Context, limits: Limits) -> Found:
     """Yield caches that serve most reads."""

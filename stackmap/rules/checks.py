@@ -91,7 +91,7 @@ def same_disk_twice(context: Context, _: Limits) -> Found:
     advice="add a bitmap: `mdadm --grow --bitmap=internal`; mdadm 4.5 and later makes arrays without one. "
     "Only a new array can have the lockless bitmap: `mdadm --create --bitmap=lockless` (Linux 6.18)",
     source="md(4); stackmap-kernel(7), Bitmap",
-    thresholds={"size": (100 * 1024**3, "bytes")},
+    thresholds={"size": (100 * 1024**3, "bytes", "info below {}")},
 )
 def no_bitmap(context: Context, limits: Limits) -> Found:
     """Yield redundant md arrays, good if a crash needs no full resync."""
@@ -147,7 +147,7 @@ def _chosen(setting: str | int | None) -> str | None:
     advice="`echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size`",
     source="md(4); Linux drivers/md/raid5.c, setup_conf: 256 rows unless the chunk needs more",
     superseded_by=("SM601",),
-    thresholds={"stripes": (16, "count")},
+    thresholds={"stripes": (16, "count", "{} stripes")},
 )
 def stripe_cache_size(context: Context, limits: Limits) -> Found:
     """Yield md parity arrays, good if the stripe cache holds enough of their stripes."""

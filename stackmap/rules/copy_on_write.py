@@ -17,10 +17,10 @@ _rule = partial(
     severity=Severity.WARNING,
     caveat="The time needs two readings and assumes steady growth.",
     thresholds={
-        "warning": (0.8, "share"),
-        "critical": (0.95, "share"),
-        "soon": (86400, "s"),
-        "trend": (600, "s"),
+        "warning": (0.8, "share", "{} full"),
+        "critical": (0.95, "share", "critical from {}"),
+        "soon": (86400, "s", "or full within {}"),
+        "trend": (600, "s", "growth over {}"),
     },
     is_state=True,
     outcome=Outcome.STATE,
@@ -119,7 +119,11 @@ def _full(
     caveat="Each chunk is copied once, so this ends when all written chunks are copied.",
     advice="Remove the snapshot with `lvremove` when you no longer need it, or use thin snapshots.",
     source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/snapshot.rst",
-    thresholds={"share": (0.5, "times"), "requests": (50, "count"), **LIGHT},
+    thresholds={
+        "share": (0.5, "times", "copies {} the writes"),
+        "requests": (50, "count"),
+        **LIGHT,
+    },
 )
 def snapshot_copies(context: Context, limits: Limits) -> Found:
     """Yield snapshots that store old data of their origin while it is written."""
@@ -154,7 +158,11 @@ def snapshot_copies(context: Context, limits: Limits) -> Found:
     advice="Fill new volumes with large writes, or use smaller chunks. Disable zeroing (`lvchange "
     "--zero n`) only where exposing old data is harmless.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, skip_block_zeroing",
-    thresholds={"ratio": (1.5, "times"), "requests": (50, "count"), **LIGHT},
+    thresholds={
+        "ratio": (1.5, "times", "{} the volumes' writes"),
+        "requests": (50, "count"),
+        **LIGHT,
+    },
 )
 def thin_first_touch(context: Context, limits: Limits) -> Found:
     """Yield thin pools that write far more data than their volumes."""

@@ -78,7 +78,8 @@ def ms_per_request(load: Load) -> float | None:
     advice="Move the data off first. Then check the kernel log and `smartctl -a` (pending, "
     "reallocated, CRC).",
     source="B. Gregg, Poor Disk Performance (2021): high await with a short queue",
-    thresholds={"slower": (4.0, "times"), "requests": (10, "count")},
+    thresholds={"slower": (4.0, "times", "{} the expected time"), "requests": (10, "count")},
+    labels={"needed": "needed per request", "service": "service time"},
 )
 def sick_disk(context: Context, limits: Limits) -> Found:
     """Yield disks that need far more time per request than its size and the medium explain."""
@@ -95,7 +96,11 @@ def sick_disk(context: Context, limits: Limits) -> Found:
     caveat="What a disk needs is no measure here. {measure} is {needed} per {size} request.",
     advice="Check {look}.",
     source="B. Gregg, Poor Disk Performance (2021): high await with a short queue",
-    thresholds={"slower": (4.0, "times"), "queue": (4.0, "requests"), "requests": (10, "count")},
+    thresholds={
+        "slower": (4.0, "times", "{} the expected time"),
+        "queue": (4.0, "requests"),
+        "requests": (10, "count"),
+    },
     superseded_by=("SM702",),
 )
 def remote_wait(context: Context, limits: Limits) -> Found:
@@ -155,10 +160,10 @@ def _measure(load: Load, needed: float) -> str:
     advice="Compare with the disk's data sheet or a disk of the same model.",
     source="B. Gregg, Poor Disk Performance (2021): 5.11 ms where 1 to 2 ms are normal",
     thresholds={
-        "slower": (2.0, "times"),
-        "size": (65536, "bytes"),
+        "slower": (2.0, "times", "{} the transfer time"),
+        "size": (65536, "bytes", "size {}"),
         "busy": (0.9, "share"),
-        "queue": (4.0, "requests"),
+        "queue": (4.0, "requests", "queue depth below {}"),
         "requests": (50, "count"),
     },
     superseded_by=("SM201", "SM202", "SM401"),

@@ -37,7 +37,10 @@ def failing_disk(context: Context, _: Limits) -> Found:
     reason="beyond its rated life a flash disk may keep data for a shorter time, or become read-only",
     advice=f"plan its replacement; {SMART} shows what was written",
     source="NVM Express base specification, SMART log: percentage used",
-    thresholds={"warning": (0.8, "share"), "critical": (1.0, "share")},
+    thresholds={
+        "warning": (0.8, "share", "{} used"),
+        "critical": (1.0, "share", "critical from {}"),
+    },
 )
 def worn_out(context: Context, limits: Limits) -> Found:
     """Yield flash disks near or beyond the end of their rated life."""
@@ -87,7 +90,7 @@ def unreadable_sectors(context: Context, _: Limits) -> Found:
     reason="a hot NVMe disk slows itself down",
     advice=f"check its cooling; {SMART} shows the temperature now",
     source="NVM Express base specification, SMART log: warning and critical composite temperature time",
-    thresholds={"hot": (600, "s")},
+    thresholds={"hot": (600, "s", "{} in all")},
 )
 def overheated(context: Context, limits: Limits) -> Found:
     """Yield disks that were above their warning temperature for long."""

@@ -39,7 +39,7 @@ class Stall(NamedTuple):
     caveat="A driver may recover by itself: SCSI aborts a request after 30 s. {recovered}",
     advice="{look}",
     source="Linux admin-guide/iostats.rst, field 9 (in flight); block/blk-mq.c, blk_mq_in_flight",
-    thresholds={"stalled": (3.0, "s")},
+    thresholds={"stalled": (3.0, "s", "for {}")},
 )
 def hung(context: Context, limits: Limits) -> Found:
     """Yield devices with requests in flight of which none completes, the lowest one of each stack."""
@@ -193,7 +193,11 @@ def stuck_counter(context: Context, _: Limits) -> Found:
     caveat="Requests that have waited since before the measurement also do this.",
     advice="Read the kernel log for timeouts. Compare with `cat /sys/block/{kernel_name}/inflight`.",
     source="J. Little (1961): requests in flight = rate × await",
-    thresholds={"excess": (1.0, "requests"), "times": (3.0, "times"), "parts": (0.6, "share")},
+    thresholds={
+        "excess": (1.0, "requests", "{} more"),
+        "times": (3.0, "times", "{} the possible queue"),
+        "parts": (0.6, "share", "in {} of intervals"),
+    },
     superseded_by=("SM305", "SM801"),
 )
 def impossible(context: Context, limits: Limits) -> Found:

@@ -49,7 +49,11 @@ REMEDIES = {
     advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`), "
     "or other disks for the bitmap; a new md array can have a lockless one (Linux 6.18, mdadm 4.5). Thin pool: flush less often, or put its metadata on flash.",
     source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
-    thresholds={"share": (0.5, "times"), "requests": (50, "count"), **LIGHT},
+    thresholds={
+        "share": (0.5, "times", "metadata writes {} the writes"),
+        "requests": (50, "count"),
+        **LIGHT,
+    },
 )
 def metadata_writes(context: Context, limits: Limits) -> Found:
     """Yield devices that write metadata nearly as often as data."""
@@ -88,8 +92,8 @@ def metadata_writes(context: Context, limits: Limits) -> Found:
     advice="Commit (fsync) less often, or use a disk with a power-loss-protected cache.",
     source="Linux admin-guide/iostats.rst, fields 16 and 17",
     thresholds={
-        "share": (0.3, "share"),
-        "await": (2.0, "ms"),
+        "share": (0.3, "share", "{} of the time"),
+        "await": (2.0, "ms", "flush await {}"),
         "requests": (50, "count"),
         **LIGHT,
     },
@@ -126,7 +130,10 @@ def flush_bound(context: Context, limits: Limits) -> Found:
     caveat="Programs that call fsync, journals of file systems and md's bitmap do this.",
     advice="Run `stackmap blame {device}` to find the source. Group commits if their durability allows it.",
     source="Linux block/writeback_cache_control.rst; admin-guide/iostats.rst, fields 16 and 17",
-    thresholds={"flushes": (50.0, "requests/s"), "writes": (4.0, "times")},
+    thresholds={
+        "flushes": (50.0, "requests/s", "{} of flushes"),
+        "writes": (4.0, "times", "up to {} writes per flush"),
+    },
     superseded_by=("SM502",),
     joins_peers=True,
 )
@@ -155,7 +162,11 @@ def fsync_storm(context: Context, limits: Limits) -> Found:
     caveat="Below RAID1 and RAID10 a burst of writes to new areas does this only briefly.",
     advice="{remedy}",
     source="stackmap-kernel(7), Bitmap and Device-mapper targets",
-    thresholds={"ratio": (1.0, "times"), "requests": (50, "count"), **LIGHT},
+    thresholds={
+        "ratio": (1.0, "times", "more than {} the data"),
+        "requests": (50, "count"),
+        **LIGHT,
+    },
     superseded_by=("SM501",),
 )
 @PerStack

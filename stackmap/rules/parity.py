@@ -10,6 +10,14 @@ from stackmap.rules.rule import SHORT, Figure, Found, Limits, Rule, Severity, ob
 from stackmap.rules.saturation import queue_doubt
 
 NO_OTHERS = "none"
+WRITE_COST = {  # labels of evidence
+    "cost": "disk bytes per byte written",
+    "ideal": "the same with full stripes",
+    "extra": "more than with full stripes",
+    "extra_read": "bytes read per byte written",
+    "pages": "data pages per row update",
+    "done": "moved at the members",
+}
 MERGED = 2.0  # members that get this many times as many requests as they serve merge them
 
 
@@ -26,6 +34,7 @@ MERGED = 2.0  # members that get this many times as many requests as they serve 
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
     thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
+    labels=WRITE_COST,
 )
 def partial_stripe(context: Context, limits: Limits) -> Found:
     """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""
@@ -94,6 +103,7 @@ def _others_on_disks(context: Context, name: str) -> str:
     source="stackmap-kernel(7), RAID write paths and Bitmap",
     thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
     superseded_by=("SM101", "SM301", "SM302", "SM303"),
+    labels=WRITE_COST,
 )
 def write_cost(context: Context, limits: Limits) -> Found:
     """Yield parity arrays whose writes cost much for reasons that the counters do not tell apart."""

@@ -61,7 +61,11 @@ def _multipath(context: Context, requests: float) -> Iterator[Multipath]:
     "active/passive array differ, too.",
     advice="Check the cable, port, switch and controller of {device}.",
     source="Linux drivers/md/dm-mpath.c; drivers/nvme/host/multipath.c",
-    thresholds={"slower": (2.0, "times"), "longer": (0.5, "ms"), "requests": (50, "count")},
+    thresholds={
+        "slower": (2.0, "times", "{} the other paths'"),
+        "longer": (0.5, "ms", "and {} longer"),
+        "requests": (50, "count"),
+    },
 )
 def slow_path(context: Context, limits: Limits) -> Found:
     """Yield paths whose await is far longer than that of the other paths of the same disk."""
@@ -101,7 +105,7 @@ def slow_path(context: Context, limits: Limits) -> Found:
     caveat="Right after a failed path came back, the old path is used until multipathd switches.",
     advice="Run `multipath -ll`; set `failback immediate` in multipath.conf, or check the ANA and ALUA groups.",
     source="multipath.conf(5), failback; NVM Express base specification, asymmetric namespace access",
-    thresholds={"share": (0.1, "share"), "requests": (50, "count")},
+    thresholds={"share": (0.1, "share", "{} of the requests"), "requests": (50, "count")},
 )
 def detour(context: Context, limits: Limits) -> Found:
     """Yield disks whose requests take a standby or non-optimized path while an active one works."""
@@ -123,7 +127,7 @@ def detour(context: Context, limits: Limits) -> Found:
     caveat="dm-multipath changes the path after a number of requests, so a short measurement may show this.",
     advice="Check the states of the paths over time: `stackmap record`, then `stackmap iostat --report all`.",
     source="Linux drivers/md/dm-ps-round-robin.c; drivers/nvme/host/multipath.c, nvme_round_robin_path",
-    thresholds={"apart": (0.2, "share"), "requests": (2000, "count")},
+    thresholds={"apart": (0.2, "share", "shares {} apart"), "requests": (2000, "count")},
 )
 def unequal_paths(context: Context, limits: Limits) -> Found:
     """Yield disks with the policy round-robin whose active paths do not share the requests equally."""
@@ -151,7 +155,11 @@ def unequal_paths(context: Context, limits: Limits) -> Found:
     caveat="One path is enough where it is no bottleneck.",
     advice="`echo queue-depth > /sys/block/{kernel_name}/device/iopolicy` (Linux 6.11; before, round-robin) uses all.",
     source="Linux Documentation/admin-guide/nvme-multipath.rst",
-    thresholds={"share": (0.95, "share"), "queue": (4.0, "requests"), "requests": (50, "count")},
+    thresholds={
+        "share": (0.95, "share", "{} of the requests"),
+        "queue": (4.0, "requests"),
+        "requests": (50, "count"),
+    },
 )
 def one_path(context: Context, limits: Limits) -> Found:
     """Yield NVMe disks with a queue on one path while another active path is idle."""

@@ -100,21 +100,26 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
     "wait for {device}.[ If it stays the slowest, replace {local}.]",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
     thresholds={
-        "slower": (1.5, "times"),
-        "await": (5.0, "ms"),
-        "rate_difference": (0.25, "share"),
+        "slower": (1.5, "times", "{} the median"),
+        "await": (5.0, "ms", "{} longer"),
+        "rate_difference": (0.25, "share", "rates within {}"),
         "requests": (50, "count"),
-        "slow_intervals": (0.6, "share"),
-        "chance": (200, "count"),
-        "cap_difference": (0.03, "share"),
-        "saturated": (0.95, "share"),
-        "next_slowest": (1.25, "times"),
-        "quiet_queue": (1.0, "requests"),
-        "quiet_requests": (10, "count"),
-        "lasting": (10, "count"),
-        "avoided": (3.0, "times"),
+        "slow_intervals": (0.6, "share", "in {} of intervals"),
+        "chance": (200, "count", "info below {} requests at twice the median"),
+        "cap_difference": (0.03, "share", "not capped: rates differ by {}"),
+        "saturated": (0.95, "share", "info if all are busy {}"),
+        "next_slowest": (1.25, "times", "info below {} the next slowest"),
+        "quiet_queue": (1.0, "requests", "info if fast up to queue depth {}"),
+        "quiet_requests": (10, "count", "from {} requests"),
+        "lasting": (10, "count", "below {} slow intervals"),
+        "avoided": (3.0, "times", "of copies with fewer requests: {} await and service time"),
     },
     superseded_by=("SM201", "SM206"),
+    labels={
+        "others": "median of its peers",
+        "slow": "slow intervals",
+        "judged": "intervals judged",
+    },
 )
 def slow_member(context: Context, limits: Limits) -> Found:
     """Yield a member of an array that is clearly slower than its peers."""
@@ -393,7 +398,8 @@ def _slow_parts(
     advice="Run `stackmap check`: hot blocks spaced by a multiple of the stripe, or a start inside a "
     "chunk, load one member.",
     source="Linux drivers/md/raid5.c, raid5_compute_sector: data and parity rotate",
-    thresholds={"ratio": (2.0, "times"), "requests": (500, "count"), **LIGHT},
+    thresholds={"ratio": (2.0, "times", "{} the median"), "requests": (500, "count"), **LIGHT},
+    labels={"others_bytes": "median bytes of its peers"},
 )
 def unequal_load(context: Context, limits: Limits) -> Found:
     """Yield a member with far more load than its peers where the layout spreads data evenly."""

@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     caveat="Requests that already have the size of a chunk look the same.",
     advice="Copy the data to chunks of 64 KiB or more (`lvcreate --stripesize`, `mdadm --chunk`).",
     source="stackmap-kernel(7), Merging and splitting; Linux drivers/md/dm.c, raid0.c, raid10.c",
-    thresholds={"chunk": (32768, "bytes"), "full": (0.98, "share"), "requests": (500, "count")},
+    thresholds={
+        "chunk": (32768, "bytes", "chunk up to {}"),
+        "full": (0.98, "share", "mean size {} of it"),
+        "requests": (500, "count"),
+    },
 )
 def small_chunk(context: Context, limits: Limits) -> Found:
     """Yield arrays that split requests into pieces of a small chunk."""
@@ -79,11 +83,11 @@ def _split(context: Context, device: Device, limits: Limits) -> Observation | No
     "while a program still submits.",
     source="Linux admin-guide/iostats.rst, fields 2 and 6",
     thresholds={
-        "large": (65536, "bytes"),
-        "small": (16384, "bytes"),
-        "merged": (1.5, "times"),
+        "large": (65536, "bytes", "{} above"),
+        "small": (16384, "bytes", "up to {} at the disks"),
+        "merged": (1.5, "times", "merging below {}"),
         "requests": (200, "count"),
-        "others": (0.1, "share"),
+        "others": (0.1, "share", "others' requests up to {}"),
     },
 )
 @PerStack
@@ -113,7 +117,12 @@ def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
     caveat="The disks' figures include all load on them.",
     advice="Nothing to do: request counts at {device} overstate the work of the disks.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",
-    thresholds={"merged": (2.0, "times"), "share": (0.5, "share"), "requests": (100, "count")},
+    thresholds={
+        "merged": (2.0, "times", "merging {}"),
+        "share": (0.5, "share", "{} of disk bytes"),
+        "requests": (100, "count"),
+    },
+    labels={"disk_size": "mean size at the disks", "disk_rate": "rate at the disks"},
 )
 @PerStack
 def merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
@@ -164,7 +173,11 @@ def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Obser
     advice="`echo {wanted} > /sys/block/{kernel_name}/queue/max_sectors_kb`, up to its "
     "max_hw_sectors_kb. Otherwise use a smaller chunk.",
     source="Linux ABI/stable/sysfs-block, max_sectors_kb; Linux block/blk-settings.c",
-    thresholds={"size": (0.5, "times"), "cost": (1.25, "times"), "requests": (50, "count")},
+    thresholds={
+        "size": (0.5, "times", "warning: writes {} the limit"),
+        "cost": (1.25, "times"),
+        "requests": (50, "count"),
+    },
     is_state=True,
 )
 def request_limit(context: Context, limits: Limits) -> Found:

@@ -19,11 +19,28 @@ if TYPE_CHECKING:
 
 # A value and its unit; the third is the device it belongs to, where that is not the observed one.
 Figure = tuple[float | None, str] | tuple[float | None, str, str]
-Limits = Mapping[str, float]  # the thresholds of a rule
+Limits = Mapping[str, float]  # the values of the thresholds of a rule
+# A value, its unit, and what it limits; without the words, those of its name in LIMIT_WORDS.
+Threshold = tuple[float, str] | tuple[float, str, str]
+LIMIT_WORDS = {
+    "busy": "busy {}",
+    "bytes": "{} written",
+    "cost": "{} full-stripe cost",
+    "intervals": "{} intervals",
+    "mix_difference": "read shares within {}",
+    "queue": "queue depth {}",
+    "requests": "{} requests",
+    "size_ratio": "sizes within {}",
+}
 # Thresholds of rules about a cost. Below this queue depth on every disk, no request waits for parity,
 # so its cost is a remark; the other costs are remarks below both thresholds.
-SHORT = {"light_queue": (1.0, "requests")}
-LIGHT = {"light_rate": (50.0, "requests/s"), **SHORT}
+SHORT: Mapping[str, Threshold] = {
+    "light_queue": (1.0, "requests", "info below queue depth {} on every disk")
+}
+LIGHT: Mapping[str, Threshold] = {
+    "light_rate": (50.0, "requests/s", "info below {}"),
+    "light_queue": (1.0, "requests", "and queue depth {} on every disk"),
+}
 
 
 class Severity(StrEnum):
@@ -134,8 +151,9 @@ class Rule:
     ``good_sentence`` replaces ``sentence`` where all is well. Rules of ``explain`` that judge a state
     (``is_state``) need no interval, and ``check`` reports them too. ``outcome``: what is wrong. ``slows``:
     whether requests wait because of it, so that it comes before a risk of the same severity.
-    ``thresholds``: value and unit by name. ``source``: where the rule comes from. ``superseded_by``: ids of
-    rules that explain the same device better. ``joins_peers``: one finding is enough for all peers of an array.
+    ``thresholds`` by name. ``labels``: names of evidence in tables. ``source``: where the rule comes from.
+    ``superseded_by``: ids of rules that explain the same device better. ``joins_peers``: one finding is enough
+    for all peers of an array.
     """
 
     id: str
@@ -148,7 +166,8 @@ class Rule:
     expected: str = ""
     reason: str = ""
     good_sentence: str = ""
-    thresholds: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     needs_load: bool = True
     is_state: bool = False
     superseded_by: tuple[str, ...] = ()
@@ -171,7 +190,7 @@ class Rule:
     @property
     def limits(self) -> Limits:
         """The values of the thresholds."""
-        return {name: value for name, (value, _) in self.thresholds.items()}
+        return {name: value for name, (value, *_) in self.thresholds.items()}
 
 
 check = partial(Rule, needs_load=False)

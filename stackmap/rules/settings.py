@@ -17,7 +17,10 @@ from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
     caveat="Scattered writes never find their row in any cache. rmw_level is {rmw}.",
     advice="Try `echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size` (4 KiB per row and member).",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, stripe_cache_size",
-    thresholds={"rows": (256, "count"), "read": (0.2, "times")},
+    thresholds={
+        "rows": (256, "count", "up to {} rows"),
+        "read": (0.2, "times", "reads {} the writes"),
+    },
 )
 def stripe_cache(context: Context, limits: Limits) -> Found:
     """Yield md arrays with the default stripe cache or a smaller one that read old data for their writes."""
@@ -63,7 +66,7 @@ def no_scheduler(context: Context, limits: Limits) -> Found:
     caveat="On a saturated device, a longer queue adds latency, not throughput.",
     advice="If the device is not overloaded, try a larger queue/nr_requests.",
     source="Linux ABI/stable/sysfs-block, nr_requests; block/blk-mq.c: await starts in the queue",
-    thresholds={"share": (0.9, "share")},
+    thresholds={"share": (0.9, "share", "{} of the queue")},
     joins_peers=True,
 )
 def queue_full(context: Context, limits: Limits) -> Found:
@@ -85,7 +88,7 @@ def queue_full(context: Context, limits: Limits) -> Found:
     caveat="Programs that request exactly this size look the same.",
     advice="Try a read-ahead of at least two stripes (`blockdev --setra`, queue/read_ahead_kb).",
     source="Linux ABI/stable/sysfs-block, read_ahead_kb",
-    thresholds={"size_difference": (0.05, "share"), "requests": (100, "count")},
+    thresholds={"size_difference": (0.05, "share", "sizes within {}"), "requests": (100, "count")},
 )
 def read_ahead(context: Context, limits: Limits) -> Found:
     """Yield volumes whose reads have the size of a read-ahead that is smaller than a stripe."""
@@ -115,7 +118,7 @@ def read_ahead(context: Context, limits: Limits) -> Found:
     caveat="It may be off on purpose: a cache loses its contents at power failure.",
     advice="Turn it on (`hdparm -W1`) if it is battery-backed or all layers above flush correctly.",
     source="Linux block/writeback_cache_control.rst",
-    thresholds={"await": (5.0, "ms"), "requests": (100, "count")},
+    thresholds={"await": (5.0, "ms", "write await {}"), "requests": (100, "count")},
     joins_peers=True,
 )
 def write_through(context: Context, limits: Limits) -> Found:
@@ -162,7 +165,7 @@ def loop_cached(context: Context, limits: Limits) -> Found:
     caveat="A short burst after a program starts is normal.",
     advice="Find the program that needs the memory: `ps axo pid,comm,rss --sort=-rss`. Add memory or limit it.",
     source="Linux admin-guide/sysctl/vm.rst, swappiness; vmstat(8), si and so",
-    thresholds={"bytes": (256 * KIB, "bytes/s")},
+    thresholds={"bytes": (256 * KIB, "bytes/s", "read and written {}")},
 )
 def swapping(context: Context, limits: Limits) -> Found:
     """Yield swap devices that are read and written at the same time: pages come back soon after they left."""

@@ -121,13 +121,19 @@ def background_work(context: Context, _: Limits) -> Found:
     advice="Do not judge the layout yet: check `stackmap tree` and measure again afterwards.",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
     thresholds={
-        "share": (0.05, "share"),
-        "bytes": (102400, "bytes/s"),
+        "share": (0.05, "share", "excess {} of the members' I/O"),
+        "bytes": (102400, "bytes/s", "and {}"),
         "requests": (10, "count"),
-        "intervals": (0.5, "share"),
+        "intervals": (0.5, "share", "in {} of intervals"),
     },
     superseded_by=("SM301", "SM302"),
     name="unasked-reads",
+    labels={
+        "asked": "read from the array",
+        "unasked": "read without a cause",
+        "explained": "explained reads",
+        "members": "read from the members",
+    },
 )
 def unexplained_reads(context: Context, limits: Limits) -> Found:
     """Yield arrays whose members are read more than their own reads and writes explain."""
@@ -203,7 +209,7 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
     advice="Keep a verified backup. While the array is not in use, run `lvchange --resync`, then "
     "`lvchange --syncaction check`.",
     source="stackmap-kernel(7), RAID write paths; Linux drivers/md/dm-raid.c, nosync",
-    thresholds={"data_over_parity": (3, "count")},
+    thresholds={"data_over_parity": (3, "count", "{} more data than parity members")},
     is_state=True,
     slows=False,
 )

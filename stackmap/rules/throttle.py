@@ -33,7 +33,7 @@ TOTAL = "The figure is the device's total: others may use it too."
     "{stalled} of the time.]",
     advice="Raise the cap in {file} if needed. It counts requests to {device}, not those at the disks.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
-    thresholds={"share_of_cap": (0.9, "share")},
+    thresholds={"share_of_cap": (0.9, "share", "{} of the cap")},
 )
 def throttled(context: Context, limits: Limits) -> Found:
     """Yield devices whose load reaches a cap."""
@@ -101,7 +101,7 @@ def _at_disks(context: Context, top: str) -> float | None:
     source="QEMU docs/throttle.txt; Amazon EBS volume types: IOPS and throughput limits",
     thresholds={
         "intervals": (6, "count"),
-        "spread": (0.02, "share"),
+        "spread": (0.02, "share", "rates within {}"),
         "queue": (2.0, "requests"),
         "requests": (100, "count"),
     },
@@ -146,9 +146,9 @@ DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)
     advice="{remedy}",
     source="Linux admin-guide/md.rst, group_thread_cnt; Linux drivers/md/raid5.c, raid5d",
     thresholds={
-        "cpu": (0.9, "share"),
+        "cpu": (0.9, "share", "thread busy {}"),
         "queue": (4, "requests"),
-        "disk_queue": (1, "requests"),
+        "disk_queue": (1, "requests", "disks' queue depth up to {}"),
     },
 )
 def md_bound(context: Context, limits: Limits) -> Found:

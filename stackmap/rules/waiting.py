@@ -44,7 +44,11 @@ OTHER = ("work of this layer", "Measure the latency inside.")
     caveat="Awaits are means: a few very slow requests look like many slow ones. Writeback fills a queue too.",
     advice="{remedy} Run `stackmap trace {device}` for the latency of each layer.",
     source="stackmap-kernel(7), Layers: await of a layer includes that of the layer below",
-    thresholds={"own": (5.0, "ms"), "times": (2.0, "times"), "requests": (50, "count")},
+    thresholds={
+        "own": (5.0, "ms", "{} longer"),
+        "times": (2.0, "times", "and {} the await below"),
+        "requests": (50, "count"),
+    },
     superseded_by=("SM202", "SM411"),
 )
 def layer_wait(context: Context, limits: Limits) -> Found:
@@ -129,9 +133,9 @@ def _is_full(context: Context, device: Device, below: list[str]) -> bool:
     "`stackmap blame {disk}` for all sources.",
     source="J. Little (1961): a request waits for all that are in the queue before it",
     thresholds={
-        "share": (0.5, "share"),
-        "own": (0.4, "share"),
-        "queue": (4.0, "requests"),
+        "share": (0.5, "share", "{} of requests or bytes"),
+        "own": (0.4, "share", "own share up to {}"),
+        "queue": (4.0, "requests", "disk's queue depth {}"),
         "requests": (20, "count"),
     },
 )
@@ -248,7 +252,11 @@ def _heaviest(sources: list[Source], victim: Source) -> tuple[Source, float, flo
     advice="Fewer requests at a time wait less: lower the queue depth. Run `stackmap trace {device}` for the "
     "latency of each layer.",
     source="J. Little (1961): await = requests in flight ÷ rate",
-    thresholds={"slower": (4.0, "times"), "queue": (4.0, "requests"), "requests": (50, "count")},
+    thresholds={
+        "slower": (4.0, "times", "{} the expected time"),
+        "queue": (4.0, "requests"),
+        "requests": (50, "count"),
+    },
     superseded_by=("SM305", "SM411", "SM421", "SM422", "SM701", "SM702"),
 )
 def long_wait(context: Context, limits: Limits) -> Found:
@@ -304,11 +312,15 @@ def _where(context: Context, below: list[str], disks: set[str], wait: float) -> 
     "over more or faster disks.",
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
     thresholds={
-        "slower": (3.0, "times"),
+        "slower": (3.0, "times", "{} the expected time"),
         "queue": (8.0, "requests"),
-        "beyond": (2.0, "times"),
+        "beyond": (
+            2.0,
+            "times",
+            "any longer if reads in flight are {} what the driver gives to the disk",
+        ),
         "busy": (0.95, "share"),
-        "size": (BULK, "bytes"),
+        "size": (BULK, "bytes", "requests below {}"),
         "requests": (50, "count"),
     },
     superseded_by=("SM201", "SM202", "SM206", "SM401", "SM702"),
