@@ -18,7 +18,6 @@ from stackmap.rules import (
     cache,
     copy_on_write,
     errors,
-    health,
     hung,
     request_sizes,
     state,
@@ -355,7 +354,7 @@ STATE: tuple[Rule, ...] = (
     cache.cache_dirty,
 )
 SETUP: tuple[Rule, ...] = (
-    *health.HEALTH,
+    *errors.HEALTH,
     recorded_key,
     alignment.start,
     alignment.stripe_start,

@@ -100,7 +100,6 @@ def slow_path(context: Context, limits: Limits) -> Found:
     "SM208",
     Severity.WARNING,
     title="{device} uses a path of second choice",
-    outcome=Outcome.LAYOUT,
     sentence="{share} of the requests to {device} take {path}, which is {state}, while {better} is active.",
     caveat="Right after a failed path came back, the old path is used until multipathd switches.",
     advice="Run `multipath -ll`; set `failback immediate` in multipath.conf, or check the ANA and ALUA groups.",
@@ -122,7 +121,6 @@ def detour(context: Context, limits: Limits) -> Found:
     "SM209",
     Severity.INFO,
     title="The paths of {device} are loaded unequally",
-    outcome=Outcome.LAYOUT,
     sentence="The policy of {device} is round-robin, but {most} has {share} of the requests and {least} has {low}.",
     caveat="dm-multipath changes the path after a number of requests, so a short measurement may show this.",
     advice="Check the states of the paths over time: `stackmap record`, then `stackmap iostat --report all`.",
@@ -149,7 +147,6 @@ def unequal_paths(context: Context, limits: Limits) -> Found:
     "SM210",
     Severity.INFO,
     title="{device} uses one of {count} paths",
-    outcome=Outcome.LAYOUT,
     sentence="{device} sends {share} of its requests over {path}, at queue depth {queue}. Its policy numa uses the "
     "nearest path of each CPU's node; {idle} is idle.",
     caveat="One path is enough where it is no bottleneck.",

@@ -145,7 +145,8 @@ class Rule:
     A condition on a device and what to report when it holds.
 
     A rule decorates the function that looks for its condition, or the ``PerStack`` of it, and has its name
-    unless ``name`` is given. ``title`` (at most eight words), ``sentence``, ``caveat`` (what may speak against
+    unless ``name`` is given; ``detects`` is its docstring. Rules that differ in a key alone give ``name``,
+    ``detects`` and ``find`` instead. ``title`` (at most eight words), ``sentence``, ``caveat`` (what may speak against
     it) and ``advice`` are templates; the first sentence of the advice can stand alone after the title.
     Rules of ``check`` (``needs_load`` false) say instead what is ``expected`` and the ``reason``;
     ``good_sentence`` replaces ``sentence`` where all is well. Rules of ``explain`` that judge a state
@@ -176,16 +177,13 @@ class Rule:
     slows: bool = True
     find: Callable[[Context, Limits], Found] = _never
     name: str = ""
+    detects: str = ""
 
     def __call__(self, find: Callable[[Context, Limits], Found]) -> Rule:
-        """Return this rule with *find* as its condition."""
-        return replace(self, find=find, name=self.name or find.__name__.replace("_", "-"))
-
-    @property
-    def detects(self) -> str:
-        """What the rule looks for, in a line: the docstring of its condition."""
-        words = " ".join((self.find.__doc__ or "").split("\n\n")[0].split())
-        return words.removeprefix("Yield ")
+        """Return this rule with *find* as its condition, which its docstring describes."""
+        words = " ".join((find.__doc__ or "").split("\n\n")[0].split())
+        name = self.name or find.__name__.replace("_", "-")
+        return replace(self, find=find, name=name, detects=words.removeprefix("Yield "))
 
     @property
     def limits(self) -> Limits:

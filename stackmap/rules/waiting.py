@@ -38,7 +38,6 @@ OTHER = ("work of this layer", "Measure the latency inside.")
     "SM421",
     Severity.WARNING,
     title="Requests wait in {device}, not below it",
-    outcome=Outcome.LAYOUT,
     sentence="Requests wait in {device}, not below it: await is {await}, and {below_wait} at most below "
     "({below}). The difference is {work}.",
     caveat="Awaits are means: a few very slow requests look like many slow ones. Writeback fills a queue too.",

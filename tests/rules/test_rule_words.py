@@ -39,7 +39,9 @@ def test_every_rule_is_in_the_table():
         importlib.import_module(f"stackmap.rules.{module.name}")
         for module in pkgutil.iter_modules(stackmap.rules.__path__)
     ]
-    written = {each.id for m in modules for each in vars(m).values() if isinstance(each, Rule)}
+    values = [value for module in modules for value in vars(module).values()]
+    listed = [each for value in values if isinstance(value, tuple) for each in value]
+    written = {each.id for each in (*values, *listed) if isinstance(each, Rule)}
 
     assert written == set(IDS)
 
