@@ -28,7 +28,7 @@ from stackmap.measurement.capture_part import Resolution
 from stackmap.measurement.capture_part import instant as instant_of
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
-from stackmap.rules.in_episodes import judge_moment, judge_over_time
+from stackmap.rules.decision import judge_moment, judge_over_time
 from stackmap.rules.table import RULES
 from stackmap.sources import limits
 

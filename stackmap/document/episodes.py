@@ -13,7 +13,7 @@ from stackmap.ledger.episodes import Change, Episode, Pair
 from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.ledger.unusual_spans import LEAST, Clock
 from stackmap.model.topology import Topology
-from stackmap.rules.in_episodes import JudgedEpisode, Times
+from stackmap.rules.decision import JudgedEpisode, Times
 from stackmap.rules.rule import Severity
 
 SHOWN = 5  # episodes

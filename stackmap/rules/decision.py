@@ -1,15 +1,22 @@
 """
-One decision from all findings: what to act on first, and whether another layout may help before that.
+One decision from all findings, of the whole measurement or of its worst episode: what to act on first.
 
 Another layout spreads the same requests differently. It mends no slow disk, lifts no cap and stops no
-neighbour: while one of these explains the wait, a conversion comes afterwards.
+neighbour: while one of these explains the wait, a conversion comes afterwards. Start at ``judge_over_time``.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from stackmap.errors import InputError
+from stackmap.ledger.averages import average
+from stackmap.ledger.blame import Loader, blame
+from stackmap.ledger.episodes import Episode, episodes, outside
+from stackmap.ledger.interval_series import IntervalSeries
+from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
@@ -18,9 +25,8 @@ from stackmap.rules.rule import Finding, Outcome, rank
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import DISKS, LOAD, Unjudged, unjudged
 
-if TYPE_CHECKING:
-    from stackmap.rules.in_episodes import Times
-
+NEAR = 5.0  # seconds around a moment, if intervals are shorter
+JUDGED = 20  # episodes, the worst ones
 BEFORE_LAYOUT = {
     Outcome.HUNG,
     Outcome.STATE,
@@ -69,6 +75,22 @@ def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> D
     return Decision(causes, tuple(first))
 
 
+class JudgedEpisode(NamedTuple):
+    """An episode with what the rules find in it, worst first; ``sources``: who sent the load, with the share of each."""
+
+    episode: Episode
+    findings: Sequence[Finding]
+    sources: Sequence[tuple[Loader, float]]
+
+
+class Times(NamedTuple):
+    """The episodes of a measurement, worst first, and the intervals outside of them."""
+
+    series: IntervalSeries
+    found: Sequence[JudgedEpisode]
+    usual: Sequence[Interval]
+
+
 class Judged(NamedTuple):
     """The findings of a load, the open questions, and the problems of the setup, if they were looked for."""
 
@@ -81,11 +103,8 @@ class Judged(NamedTuple):
     @property
     def in_episodes(self) -> list[Finding]:
         """The findings inside episodes, those of the worst episode first."""
-        return [
-            each
-            for episode in (self.times.found if self.times else ())
-            for each in episode.findings
-        ]
+        episodes = self.times.found if self.times else ()
+        return [finding for episode in episodes for finding in episode.findings]
 
     @property
     def ordered(self) -> list[Finding]:
@@ -122,3 +141,66 @@ def judge(
     judged = topology if part is None else part
     found = findings(context, judged)
     return Judged(context, found, unjudged(context, found, judged.devices))
+
+
+def judge_over_time(
+    topology: Topology,
+    series: IntervalSeries,
+    limits: tuple[IoLimit, ...] = (),
+    *,
+    baseline: Interval | None = None,
+    part: Topology | None = None,
+) -> Judged:
+    """Return the episodes of *series* on *part* (None: all), and what the rules find outside of them."""
+    judged = topology if part is None else part
+    found = episodes(judged, series)
+    usual, before = _usual(series, [each.span for each in found], baseline)
+
+    def in_episode(episode: Episode) -> JudgedEpisode:
+        stack = judged
+        if episode.top in judged:
+            stack = judged.subset(judged.connected(episode.devices))
+        context = measured_context(topology, series.intervals([episode.span]), before, limits)
+        sources = blame(context.ledger, episode.devices[-1], idle=False)
+        shares = ((each, sources.share(each) or 0.0) for each in sources.loaders)
+        large = [(loader, share) for loader, share in shares if share >= 0.01]
+        return JudgedEpisode(episode, findings(context, stack), large)
+
+    times = Times(series, list(map(in_episode, found[:JUDGED])), usual)
+    outside_of = judge(topology, usual, limits, baseline=baseline, part=part)
+    return outside_of._replace(times=times)
+
+
+def judge_moment(
+    topology: Topology,
+    series: IntervalSeries,
+    time: float,
+    limits: tuple[IoLimit, ...] = (),
+    *,
+    baseline: Interval | None = None,
+    part: Topology | None = None,
+) -> Judged:
+    """Return the findings at *time*, compared with the usual time of *series*."""
+    clock = series.clock()
+    around = NEAR if clock.pace < NEAR else 0.0
+    first = bisect_left(clock.ends, time - around)
+    last = min(series.count - 1, bisect_left(clock.ends, time + around))
+    if not clock.ends or first == series.count or time <= clock.ends[0] - clock.pace:
+        raise InputError(
+            "no interval at that moment; `stackmap explain` lists the times of episodes"
+        )
+    found = [each.span for each in episodes(topology if part is None else part, series)]
+    _, before = _usual(series, [*found, (first, last)], baseline)
+    intervals = series.intervals([(first, last)])
+    return judge(topology, intervals, limits, baseline=before, part=part)
+
+
+def _usual(
+    series: IntervalSeries, spans: Sequence[tuple[int, int]], baseline: Interval | None
+) -> tuple[Sequence[Interval], Interval | None]:
+    """Return the intervals of *series* outside *spans*, and the baseline: their average if none is given and they are enough."""
+    rest = outside(series.count, spans)
+    usual = series.intervals(rest)
+    if baseline is None and sum(last + 1 - first for first, last in rest) >= LEAST:
+        baseline = next(average(usual), None)
+    return usual, baseline

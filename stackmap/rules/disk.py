@@ -14,6 +14,7 @@ from typing import NamedTuple
 from stackmap.model.device import Device
 from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
+from stackmap.model.units import KIB
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
@@ -28,6 +29,7 @@ class Medium(NamedTuple):
 
 SPINNING = Medium("a spinning disk", 15.0, 100_000.0)
 FLASH = Medium("flash", 5.0, 200_000.0)
+BULK = 128 * KIB  # bytes: requests of this size move data; their queue is throughput, not trouble
 SAME = 1.1  # times: rounding makes equal figures this different
 
 UNKNOWN = Medium("a healthy disk of any type", SPINNING.access_ms, SPINNING.bytes_per_ms)

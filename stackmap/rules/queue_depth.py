@@ -5,10 +5,21 @@ from __future__ import annotations
 from math import sqrt
 
 from stackmap.ledger.amplification import StackFigures
-from stackmap.model.load import ratio
+from stackmap.model.device import Device
+from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
-from stackmap.rules.disk import expected_ms, medium
-from stackmap.rules.rule import Found, Limits, Outcome, PerStack, Rule, Severity, observe
+from stackmap.rules.disk import BULK, expected_ms, medium
+from stackmap.rules.hung import contradicts, impossible
+from stackmap.rules.rule import (
+    Found,
+    Limits,
+    Observation,
+    Outcome,
+    PerStack,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.rules.saturation import same_kind
 
 
@@ -72,14 +83,18 @@ def long_queue(context: Context, limits: Limits) -> Found:
             continue
         usual = expected_ms(device, size)
         if wait > usual and context.enough(load.total.ios, limits["requests"]):
-            figures = {
-                "queue": (load.aqu, "requests"),
-                "await": (wait, "ms"),
-                "usual": (usual, "ms"),
-                "size": (size, "bytes"),
-                "rate": (load.total.ios, "requests/s"),
-            }
-            yield observe(device.name, figures, {"medium": medium(device).name}, weight=load.aqu)
+            yield _queueing(device, load, usual, weight=load.aqu)
+
+
+def _queueing(device: Device, load: Load, usual: float, *, weight: float) -> Observation:
+    figures = {
+        "queue": (load.aqu, "requests"),
+        "await": (load.total.await_ms, "ms"),
+        "usual": (usual, "ms"),
+        "size": (load.total.size, "bytes"),
+        "rate": (load.total.ios, "requests/s"),
+    }
+    return observe(device.name, figures, {"medium": medium(device).name}, weight=weight)
 
 
 @Rule(
@@ -153,6 +168,66 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     deepest = max(loads, key=lambda point: point[0])[2]
     alike = (point for point in loads if same_kind(point[2], deepest, limits))
     return sorted((aqu, rate, 1.0 if load.busy is None else load.busy) for aqu, rate, load in alike)
+
+
+@Rule(
+    "SM406",
+    Severity.WARNING,
+    title="{device} is overloaded",
+    outcome=Outcome.OVERLOADED,
+    sentence="{device} is overloaded: {queue} requests are in flight and await is {await}. One {size} request "
+    "needs at most {usual} on {medium}.",
+    caveat="Writeback fills a queue too, and programs do not wait for it.",
+    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth, or spread the load "
+    "over more or faster disks.",
+    source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
+    thresholds={
+        "slower": (3.0, "times", "{} the expected time"),
+        "queue": (8.0, "requests"),
+        "beyond": (
+            2.0,
+            "times",
+            "any longer if reads in flight are {} what the driver gives to the disk",
+        ),
+        "busy": (0.95, "share"),
+        "size": (BULK, "bytes", "requests below {}"),
+        "requests": (50, "count"),
+    },
+    superseded_by=("SM201", "SM202", "SM206", "SM401", "SM702"),
+    joins_peers=True,
+)
+def evident_overload(context: Context, limits: Limits) -> Found:
+    """
+    Yield busy disks on which small requests wait several times as long as one needs alone.
+
+    Any longer is enough where throughput does not grow with the queue, or most requests wait outside the disk.
+    """
+    flat = {observed.device for observed in knee.find(context, knee.limits)}
+    for device in context.disks:
+        load = context.load(device.name)
+        wait, size = load.total.await_ms, load.total.size
+        if wait is None or size is None or size >= limits["size"]:
+            continue
+        if load.busy is not None and load.busy < limits["busy"]:
+            continue
+        if contradicts(load, impossible.limits):
+            continue
+        usual = expected_ms(device, size)
+        is_full = device.name in flat or _wait_outside(device, load, limits["beyond"])
+        least = usual if is_full else limits["slower"] * usual
+        long = wait >= least and (load.aqu or 0.0) >= limits["queue"]
+        if long and context.enough(load.total.ios, limits["requests"]):
+            yield _queueing(device, load, usual, weight=wait / usual)
+
+
+def _wait_outside(device: Device, load: Load, beyond: float) -> bool:
+    """Whether reads, which programs wait for, are *beyond* times as many as the driver gives to *device* at once."""
+    depth, reads = device.queue.depth, load.read.ios or 0.0
+    return (
+        bool(depth)
+        and (load.aqu or 0.0) >= beyond * (depth or 1)
+        and 2 * reads >= (load.total.ios or 0.0)
+    )
 
 
 @Rule(

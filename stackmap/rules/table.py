@@ -73,7 +73,7 @@ RULES: tuple[Rule, ...] = (
     peers.unequal_load,
     waiting.layer_wait,
     saturation.overloaded,
-    waiting.evident_overload,
+    queue_depth.evident_overload,
     waiting.long_wait,
     queue_depth.long_queue,
     disk.slow_transfer,

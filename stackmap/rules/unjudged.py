@@ -18,6 +18,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.disk import sick_disk
 from stackmap.rules.hung import STUCK, impossible
 from stackmap.rules.peers import slow_member
+from stackmap.rules.queue_depth import evident_overload
 from stackmap.rules.rule import (
     Finding,
     Found,
@@ -29,7 +30,6 @@ from stackmap.rules.rule import (
     observe,
 )
 from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
-from stackmap.rules.waiting import evident_overload
 
 
 @Rule(

@@ -9,14 +9,11 @@ from stackmap.ledger.blame import blame
 from stackmap.model.device import Device, Role
 from stackmap.model.dm_targets import is_passthrough
 from stackmap.model.load import Load, ratio, sum_flows
-from stackmap.model.units import KIB
 from stackmap.rules.context import Context
-from stackmap.rules.disk import UNKNOWN, expected_ms, medium
+from stackmap.rules.disk import BULK, UNKNOWN, expected_ms
 from stackmap.rules.hung import contradicts, impossible
-from stackmap.rules.queue_depth import knee
 from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rule, Severity, observe
 
-BULK = 128 * KIB  # bytes: requests of this size move data; their queue is throughput, not trouble
 STEPS = 3  # requests one after another that one request may become below: read, write, bitmap
 FULL = 0.5  # share of nr_requests in flight on average: at times no request is free
 SATURATED = 0.9  # busy share of a disk that is the bottleneck
@@ -297,76 +294,3 @@ def _where(context: Context, below: list[str], disks: set[str], wait: float) -> 
         )
     depth = "" if queue is None else f" (queue depth {queue:.1f}, await {waits[name]:.1f} ms)"
     return f"They wait at {title}, behind its own requests{depth}"
-
-
-@Rule(
-    "SM406",
-    Severity.WARNING,
-    title="{device} is overloaded",
-    outcome=Outcome.OVERLOADED,
-    sentence="{device} is overloaded: {queue} requests are in flight and await is {await}. One {size} request "
-    "needs at most {usual} on {medium}.",
-    caveat="Writeback fills a queue too, and programs do not wait for it.",
-    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth, or spread the load "
-    "over more or faster disks.",
-    source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
-    thresholds={
-        "slower": (3.0, "times", "{} the expected time"),
-        "queue": (8.0, "requests"),
-        "beyond": (
-            2.0,
-            "times",
-            "any longer if reads in flight are {} what the driver gives to the disk",
-        ),
-        "busy": (0.95, "share"),
-        "size": (BULK, "bytes", "requests below {}"),
-        "requests": (50, "count"),
-    },
-    superseded_by=("SM201", "SM202", "SM206", "SM401", "SM702"),
-    joins_peers=True,
-)
-def evident_overload(context: Context, limits: Limits) -> Found:
-    """
-    Yield busy disks on which small requests wait several times as long as one needs alone.
-
-    Any longer is enough where throughput does not grow with the queue, or most requests wait outside the disk.
-    """
-    flat = {observed.device for observed in knee.find(context, knee.limits)}
-    for device, load in _busy(context, limits["busy"]):
-        wait, size = load.total.await_ms, load.total.size
-        if wait is None or size is None or size >= limits["size"]:
-            continue
-        usual = expected_ms(device, size)
-        is_full = device.name in flat or _wait_outside(device, load, limits["beyond"])
-        least = usual if is_full else limits["slower"] * usual
-        long = wait >= least and (load.aqu or 0.0) >= limits["queue"]
-        if long and context.enough(load.total.ios, limits["requests"]):
-            figures = {
-                "queue": (load.aqu, "requests"),
-                "await": (wait, "ms"),
-                "usual": (usual, "ms"),
-                "size": (size, "bytes"),
-                "rate": (load.total.ios, "requests/s"),
-            }
-            yield observe(
-                device.name, figures, {"medium": medium(device).name}, weight=wait / usual
-            )
-
-
-def _wait_outside(device: Device, load: Load, beyond: float) -> bool:
-    """Whether reads, which programs wait for, are *beyond* times as many as the driver gives to *device* at once."""
-    depth, reads = device.queue.depth, load.read.ios or 0.0
-    return (
-        bool(depth)
-        and (load.aqu or 0.0) >= beyond * (depth or 1)
-        and 2 * reads >= (load.total.ios or 0.0)
-    )
-
-
-def _busy(context: Context, least: float) -> Iterator[tuple[Device, Load]]:
-    """Yield the disks that are busy for the share *least* of the time, or unknown, with their loads."""
-    for device in context.disks:
-        load = context.load(device.name)
-        full = load.busy is None or load.busy >= least
-        if full and not contradicts(load, impossible.limits):
-            yield device, load

@@ -38,7 +38,7 @@ from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
-from stackmap.rules.in_episodes import judge_over_time
+from stackmap.rules.decision import judge_over_time
 from stackmap.rules.rule import Finding, Severity
 
 HELD = 400_000  # figures of devices that are judged together, at most: an hour of 100 devices per second

@@ -362,7 +362,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.ledger.interval_series import IntervalSeries
     from stackmap.measurement.source import IntervalSelection
     from stackmap.render.figures_json import explain_json, layers_json
-    from stackmap.rules.in_episodes import judge_over_time
+    from stackmap.rules.decision import judge_over_time
 
     topology = host.topology()
     intervals = list(host.select_steady(IntervalSelection(which="all")))
