@@ -79,6 +79,13 @@ PHRASES = {
     r"who makes|who sends": "the source of",
     r"whoever": "any user",
     r"what follows on": "sequential",
+    r"a row update wrote": "each parity update covered … pages",
+    r"saves only reads": "reduces only the reads",
+    r"data and parity of \S+ alone": "data and parity cost …, without bitmap and journal",
+    r"at the present member size .* needs": "RAID10 needs … of disk space for the same …",
+    r"keeps the stripe geometry": "the file system was made for the old stripe width",
+    r"the metric sorted by": "the sort key: IOPS in stack order, bytes in cost order",
+    r"the line accounted": "accounted: arrivals here ÷ requests that the layer above sent",
     r"whose load\? whatif": "missing NAME: which volume?",
 }
 SPACE = r"(?:[ \t]+\n?[ \t]*|\n[ \t]*)"  # within a paragraph

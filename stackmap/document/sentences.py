@@ -159,9 +159,9 @@ def _parity(stack: StackFigures, cost: Parity, title: str, layout: Layout) -> st
     if cost.reason:
         return f"parity cost of {title} is unknown: {cost.reason}"
     paid = (
-        f"data and parity of {title} alone: {_cost(cost)} disk bytes per byte written "
+        f"data and parity of {title} cost {_cost(cost)} disk bytes per byte written "
         f"({number(cost.write_amplification, 2)} written + "
-        f"{number(cost.extra_read_bytes_per_byte, 2)} read)"
+        f"{number(cost.extra_read_bytes_per_byte, 2)} read), without bitmap and journal"
     )
     if cost.pages_per_row is None:
         return f"{paid}; its rows are unknown while a member is missing"
@@ -273,8 +273,8 @@ def _row_updates(cost: Parity, layout: Layout) -> list[str]:
     remarks = [
         f"full-stripe writes: {_full_stripe_share(cost)} of bytes written",
         (
-            f"on average, a row update wrote {number(cost.pages_per_row, 2)} of "
-            f"{layout.data} data pages"
+            f"on average, each parity update covered {number(cost.pages_per_row, 2)} of "
+            f"{layout.data} data pages ({layout.data} is a full stripe)"
         ),
     ]
     if cost.cache_hit is not None and cost.cache_hit > NEGLIGIBLE:

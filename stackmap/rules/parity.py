@@ -29,7 +29,8 @@ MERGED = 2.0  # members that get this many times as many requests as they serve 
     "which the disks merge to {merged_rate}]. Each byte written costs {cost} disk bytes of data and "
     "parity ({ideal} with full stripes). Old data and parity are read and parity is written again: "
     "{extra} more at the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
-    caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads. "
+    caveat="Counters show the cost, not the number of partial writes. A larger stripe_cache_size reduces only the "
+    "reads. "
     "{doubt}",
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",

@@ -93,7 +93,7 @@ def test_the_sentence_counts_everything_and_names_data_and_parity():
         "checksums and their journal 1.21)"
     ) in told
     assert any(
-        each.startswith("data and parity of vm alone: 3.00 disk bytes per byte written (")
+        each.startswith("data and parity of vm cost 3.00 disk bytes per byte written (")
         for each in told
     )
 

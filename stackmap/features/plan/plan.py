@@ -35,9 +35,7 @@ SYNC_LOAD = "the sync competes for I/O on these disks"
 FEWER_FAILURES = "survives one disk failure less"
 
 # Applies to every strategy that changes how data is spread.
-GEOMETRY = (
-    "a file system keeps the stripe geometry it was made with; `stackmap check` shows the right one"
-)
+GEOMETRY = "the file system was made for the old stripe width; `stackmap check` shows it afterwards"
 
 
 @dataclass(frozen=True, slots=True)

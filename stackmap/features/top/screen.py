@@ -66,7 +66,7 @@ WORDS = (
     ("queue", "requests in flight, on average"),
     ("IOPS×, bytes×", "arriving at a layer per request or byte at the top; of a stack: at its disks"),
     ("cost", "disk bytes per byte at the top, everything included; ~ estimate"),
-    ("2 min", "the metric sorted by over two minutes, each row scaled to its own maximum"),
+    ("2 min", "IOPS in stack order, bytes in cost order; each row scaled to its own maximum"),
     ("-", "cannot be known"),
 )  # fmt: skip
 

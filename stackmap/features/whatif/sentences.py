@@ -159,12 +159,10 @@ def capacity(projection: Projection) -> str:
         )
     disks = size(need.members * need.member_bytes)
     larger = ceil(now.usable / then.layout.data_members)
-    hold = "holds" if count == 1 else "hold"
     return (
-        f"At the present member size ({each}), {level} needs {need.members} members for "
-        f"{size(now.usable)}: {disks} of disk space instead of "
-        f"{size(now.members.count * need.member_bytes)}. {plural(count, 'member')} of this size "
-        f"{hold} {size(then.usable)}; {count} of {size(larger)} {hold} {size(now.usable)}."
+        f"{level.replace('raid', 'RAID')} needs {disks} of disk space for the same {size(now.usable)} (now "
+        f"{size(now.members.count * need.member_bytes)}): {need.members} members of {each} or "
+        f"{count} of {size(larger)}."
     )
 
 

@@ -443,7 +443,7 @@ def test_a_proposal_for_what_a_text_says():
         "One request causes 3.84 requests at the members, 3.84 at the disks (before merging)."
         in told
     )
-    assert "Data and parity of vghdd/vm-disk1 alone: 3.12 disk bytes per byte written (" in told
+    assert "Data and parity of vghdd/vm-disk1 cost 3.12 disk bytes per byte written (" in told
 
 
 def test_what_cannot_be_planned_says_why(tmp_path):

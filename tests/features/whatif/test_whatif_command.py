@@ -159,11 +159,11 @@ def test_a_text_will_do():
         ("raid0", "4 members of 200 MiB hold 800 MiB, enough for the present 600 MiB."),
         (
             "linear",
-            "linear needs 3 members for 600 MiB: 600 MiB of disk space instead of 800 MiB. 1 member of this size holds 200 MiB",
+            "linear needs 600 MiB of disk space for the same 600 MiB (now 800 MiB): 3 members of 200 MiB or 1 of 600 MiB.",
         ),
         (
             "raid10",
-            "raid10 needs 6 members for 600 MiB: 1.2 GiB of disk space instead of 800 MiB. 4 members of this size hold 400 MiB",
+            "RAID10 needs 1.2 GiB of disk space for the same 600 MiB (now 800 MiB): 6 members of 200 MiB or 4 of 300 MiB.",
         ),
     ],
 )
