@@ -41,9 +41,10 @@ _IMPORTING = Lock()
 
 def volumes() -> list[dict[str, Json]]:
     """Return every VG's LVs and sub-LVs; sizes in bytes, names without LVM's brackets."""
-    library = _library("LVM", "lvm")
+    # Before the plugin is loaded: loading it runs lvm, which would make the node.
     if not os.path.exists("/dev/mapper/control"):
         raise SourceMissing("libblockdev: LVM is unavailable: this kernel has no device-mapper")
+    library = _library("LVM", "lvm")
     records: list[dict[str, Json]] = []
     for group in _call(library.lvm_vgs):
         name = group.name
