@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from stackmap.document.blame import source_name
 from stackmap.document.wording import number, rate
 from stackmap.features.top.moment import GroupLoad, Moment
-from stackmap.features.top.rows import Row, row_figure
-from stackmap.features.top.state import VIEWS, State
-from stackmap.model.device import Use
+from stackmap.features.top.rows import row_figure
+from stackmap.features.top.state import Row, State
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 from stackmap.render.text import padded_to, safe, shortened, width
@@ -124,18 +122,6 @@ def _blame(moment: Moment, _: State, row: Row) -> Cell:
     return Shares(parts)
 
 
-def _kind(_: Moment, __: State, row: Row) -> str:
-    return row.about.kind if isinstance(row.about, Use | GroupLoad) else ""
-
-
-def _device(moment: Moment, _: State, row: Row) -> str:
-    return moment.topology[row.device].title
-
-
-def _severity(_: Moment, __: State, row: Row) -> str:
-    return str(row.about.severity) if isinstance(row.about, Finding) else ""
-
-
 IOPS = Column("IOPS", 7, _flow("iops"))
 RATE = Column("MiB/s", 7, _flow("bytes", MIB))
 AWAIT = Column("await ms", 8, _flow("await"), 1, ("SM2", "SM4"))
@@ -154,17 +140,14 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "disks": (Column("DISK", 14, _name, words=NAME), IOPS, RATE, AWAIT, QUEUE, SPARK._replace(rank=6),
               Column("LOADED BY", 0, _blame, words=NAME)),
     "services": (
-        Column("USER", 0, _name, words=NAME), Column("KIND", 9, _kind, 5, words=NAME), Column("DEVICE", 24, _device, 6, words=NAME),
+        Column("USER", 0, _name, words=NAME),
+        Column("KIND", 9, lambda _, __, row: getattr(row.about, "kind", ""), 5, words=NAME),
+        Column("DEVICE", 24, lambda moment, _, row: moment.topology[row.device].title, 6, words=NAME),
         IOPS, RATE, AWAIT, QUEUE, SPARK,
     ),
-    "findings": (Column("SEVERITY", 8, _severity, words=NAME), Column("FINDING", 0, _name, words=SENTENCE)),
+    "findings": (Column("SEVERITY", 8, lambda _, __, row: str(getattr(row.about, "severity", "")), words=NAME), Column("FINDING", 0, _name, words=SENTENCE)),
     "events": (Column("EVENT", 0, _name, words=SENTENCE),),
 }  # fmt: skip
-
-
-def columns_of(state: State) -> tuple[Column, ...]:
-    """Return all columns of the view."""
-    return COLUMNS[VIEWS[state.view]]
 
 
 def tones(moment: Moment) -> dict[tuple[str, str], str]:
@@ -202,8 +185,6 @@ def tone_of(
 NARROWEST_NAME, WIDE_NAME = 16, 36
 SPARKS = {False: "▁▂▃▄▅▆▇█", True: "_.-=+*#@"}
 BARS = {False: "█▓▒░", True: "#=-."}
-KEPT = 4096  # texts: most cells are as in the interval before
-KEPT_SPARKS = 256  # a screen of them, each of 120 figures: that of a busy row never comes again
 ASCII = str.maketrans({"×": "x", "…": "~", "÷": "/", "–": "-", "→": ">", "·": "."})
 
 
@@ -246,27 +227,15 @@ def filled(cell: Cell, room: int, column: Column, *, ascii_only: bool) -> str:
         return sparkline(cell.values, room, ascii_only=ascii_only)
     if isinstance(cell, Shares):
         return _bar(cell, room, ascii_only=ascii_only)
-    return aligned(cell, room, column, ascii_only=ascii_only)
+    return aligned(cell, room, column.words, ascii_only=ascii_only)
 
 
-def spaced(spans: Iterable[Span]) -> Line:
-    """Return *spans* with a space after each; neighbours of one style are one, for one call of curses."""
-    line: Line = []
-    for text, tone in spans:
-        if line and line[-1].tone == tone:
-            line[-1] = Span(f"{line[-1].text} {text}", tone)
-        else:
-            line += [Span(" "), Span(text, tone)] if line else [Span(text, tone)]
-    return line
-
-
-@lru_cache(KEPT)
-def aligned(text: str, room: int, column: Column, *, ascii_only: bool) -> str:
+def aligned(text: str, room: int, words: str, *, ascii_only: bool) -> str:
     """Return *text* in *room* columns: words to the left, names cut in the middle, figures to the right."""
     text = _plain(text, ascii_only=ascii_only)
-    if column.words != SENTENCE:
+    if words != SENTENCE:
         text = shortened(text, room)
-    text = padded_to(room, text, right=not column.words)
+    text = padded_to(room, text, right=not words)
     return text.translate(ASCII) if ascii_only else text  # it may have been cut
 
 
@@ -278,7 +247,6 @@ def _plain(text: str, *, ascii_only: bool) -> str:
     return text
 
 
-@lru_cache(KEPT_SPARKS)
 def sparkline(values: tuple[float | None, ...], room: int, *, ascii_only: bool = False) -> str:
     """
     Return *values* as bars from 0 to their maximum, the newest at the right; unknown ones are blank.
@@ -311,13 +279,7 @@ def _bar(shares: Shares, room: int, *, ascii_only: bool) -> str:
         end += share
         bar += glyphs[min(place, len(glyphs) - 1)] * (round(end * long) - len(bar))
     names = ", ".join(f"{share:.0%} {name}" for name, share in shares.parts[:3])
-    return f"{bar.ljust(long)} {_padded(names, room - long - 1, ascii_only=ascii_only)}"
-
-
-def _padded(text: str, room: int, *, ascii_only: bool) -> str:
-    """Return *text* in *room* columns; the sign of a cut is in ASCII too if need be."""
-    text = padded_to(room, _plain(text, ascii_only=ascii_only), right=False)
-    return _plain(text, ascii_only=ascii_only)
+    return f"{bar.ljust(long)} {aligned(names, room - long - 1, SENTENCE, ascii_only=ascii_only)}"
 
 
 def fitted(line: Line, room: int, *, ascii_only: bool) -> Line:
@@ -326,7 +288,7 @@ def fitted(line: Line, room: int, *, ascii_only: bool) -> Line:
     for span in line:
         text = _plain(span.text, ascii_only=ascii_only)
         if width(text) > room:
-            text = _padded(span.text, room, ascii_only=ascii_only)
+            text = aligned(span.text, room, SENTENCE, ascii_only=ascii_only)
         room -= width(text)
         if text:
             kept.append(Span(text, span.tone))

@@ -11,9 +11,8 @@ from collections import deque
 from collections.abc import Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from stackmap.features.top.judge import NOT_YET
 from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.blame import Blame, blame
 from stackmap.ledger.corrections import corrected
@@ -25,9 +24,6 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, ratio, sum_flows
 from stackmap.model.topology import Topology, computed_once
 from stackmap.rules.rule import Finding
-
-if TYPE_CHECKING:
-    from stackmap.features.top.rows import Row
 
 
 class Event(NamedTuple):
@@ -162,7 +158,6 @@ class Scope:
         self.folded = len(self.tops) > UNFOLDED
         tops, self.disks = summed_devices(part, loads)
         self.summed_tops, self.summed_disks = frozenset(tops), frozenset(self.disks)
-        self.rows: dict[tuple[str, bool], Row] = {}  # of the stacks, unfolded and folded
         self._suspects = frozenset(
             device.name
             for device in topology
@@ -197,15 +192,10 @@ class Moment:
         self.interval, self.recent = interval, recent
         self.ledger = Ledger(self.topology, interval.loads, interval.seconds)
         self.findings: Sequence[Finding] = ()
-        self.verdict = NOT_YET
+        self.verdict = ""
         self.stalled: Stalled | None = None
         self.groups: Sequence[GroupLoad] | None = None
         self.events: Sequence[Event] = ()
-
-    @property
-    def host(self) -> str:
-        """The name of the machine, "" if unknown."""
-        return self.topology.machine.host
 
     def load(self, name: str) -> Load:
         """Return the corrected load of a device."""

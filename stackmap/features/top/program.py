@@ -10,7 +10,8 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -25,9 +26,9 @@ from stackmap.features.top.cells import Span
 from stackmap.features.top.follow import PARTS, LiveIntervals, RecordedIntervals
 from stackmap.features.top.judge import Judge
 from stackmap.features.top.moment import Event, GroupLoad, Moment, RecentLoad, Scope
-from stackmap.features.top.rows import Row, rows_of
+from stackmap.features.top.rows import rows_of
 from stackmap.features.top.screen import Look, TimeLine, pane_lines, screen
-from stackmap.features.top.state import VIEWS, Request, Screen, State, pressed, scrolled
+from stackmap.features.top.state import VIEWS, Request, Row, Screen, State, pressed, scrolled
 from stackmap.host.capture import CapturedHost
 from stackmap.host.live import LiveHost
 from stackmap.host.recording import RecordingHost
@@ -41,7 +42,6 @@ from stackmap.sources.cgroup import group_of_owner, owner
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
-    from stackmap.features.top.state import Request
     from stackmap.features.top.terminal import Terminal
     from stackmap.host import Host
     from stackmap.model.interval import Interval
@@ -137,6 +137,16 @@ class Watcher:
         self.show()
         return request
 
+    @contextmanager
+    def refusals(self, what: str = "") -> Iterator[None]:
+        """Show in the last line why what a key asked for is refused, *what* before an error."""
+        try:
+            yield
+        except click.UsageError as error:
+            self.say(error.message)
+        except (StackmapError, OSError) as error:
+            self.say(f"{what}{error}")
+
     def say(self, message: str) -> None:
         """Show *message* in the last line."""
         self.state = replace(self.state, message=message)
@@ -146,10 +156,6 @@ class Watcher:
     def host(self) -> str:
         """The name of the machine, "" while it is unknown."""
         return "" if self._topology is None else self._topology.machine.host
-
-    def stop_playing(self) -> None:
-        """Stop, at the end of a recording."""
-        self.state = replace(self.state, playing=False)
 
     def _look(self) -> Look:
         width, height = self._display.size
@@ -209,11 +215,20 @@ def on_machine(session: Session, terminal: Terminal, names: Sequence[str], secon
     """Show this machine until the user quits."""
     _check_interval(seconds)
     memory = RecentFiles()
-    keys = _Keys(terminal, memory)
-    with RecordingHost(LiveHost(keys.wait), memory, LIMITS) as host:
+    watcher: Watcher | None = None
+
+    def wait(length: float) -> None:
+        """Answer keys for *length* seconds, while the machine waits for its next sample."""
+        end = time.monotonic() + length
+        while (key := terminal.key(max(0.0, end - time.monotonic()))) is not None:
+            if watcher is not None:
+                watcher.suggestion = suggestion(watcher.host)
+                _serve(watcher, watcher.press(key), memory)
+
+    with RecordingHost(LiveHost(wait), memory, LIMITS) as host:
         source = LiveIntervals(host)
         check_names(session, source.topology, names)
-        watcher = keys.watcher = Watcher(terminal, host, names, live=True)
+        watcher = Watcher(terminal, host, names, live=True)
         length = min(1.0, seconds)  # of the first one, to show it soon
         gc.freeze()  # thousands of devices live until the end: do not scan them for garbage
         with terminal():
@@ -231,37 +246,17 @@ def on_machine(session: Session, terminal: Terminal, names: Sequence[str], secon
                 length = seconds
 
 
-class _Keys:
-    """Answers keys while the machine waits for its next sample."""
-
-    def __init__(self, terminal: Terminal, memory: RecentFiles) -> None:
-        self.watcher: Watcher | None = None
-        self._terminal, self._memory = terminal, memory
-
-    def wait(self, seconds: float) -> None:
-        """Answer keys for *seconds*; ``_Quit`` or ``_NewInterval`` if one asks for that."""
-        end = time.monotonic() + seconds
-        while (key := self._terminal.key(max(0.0, end - time.monotonic()))) is not None:
-            if self.watcher is not None:
-                self.watcher.suggestion = suggestion(self.watcher.host)
-                _serve(self.watcher, self.watcher.press(key), self._memory)
-
-
 def _serve(watcher: Watcher, request: Request | None, memory: RecentFiles) -> None:
-    """Do what a key asked for on this machine."""
+    """Do what a key asked for on this machine; ``_Quit`` or ``_NewInterval`` ends its interval."""
     if request is None:
         return
     if request.what == "quit":
         raise _Quit
-    try:
+    with watcher.refusals("not written: "):
         if request.what == "interval":
             raise _NewInterval(_interval(request.value))
         memory.save(request.value)
         watcher.say(f"written: {request.value}")
-    except click.UsageError as error:
-        watcher.say(error.message)
-    except (StackmapError, OSError) as error:
-        watcher.say(f"not written: {error}")
 
 
 def _interval(text: str) -> float:
@@ -346,26 +341,22 @@ class Player:
         """Show the first interval of *intervals*, which follows the present one; without one, the recording has ended."""
         following = next(iter(intervals), None)
         if following is None:
-            self.watcher.stop_playing()
+            self.watcher.state = replace(self.watcher.state, playing=False)
             self.watcher.say("end of the recording")
             return
         self._take(*following)
 
     def serve(self, request: Request) -> None:
         """Do what a key asked for."""
-        try:
-            if request.what == "step" and request.value == "1":
-                self.show_next(self._source.after())
-            elif request.what == "step":
-                self.show_last(self._source.before())
-            elif request.what == "jump":
+        with self.watcher.refusals():
+            if request.what == "jump":
                 self.show_last(self._source.at(request.value))
             elif request.what == "write":
                 self._write(request.value)
-        except click.UsageError as error:
-            self.watcher.say(error.message)
-        except (StackmapError, OSError) as error:
-            self.watcher.say(str(error))
+            elif request.value == "1":
+                self.show_next(self._source.after())
+            else:
+                self.show_last(self._source.before())
 
     def _take(self, topology: Topology, interval: Interval) -> None:
         now = interval.time or 0.0

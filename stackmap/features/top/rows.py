@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from stackmap.document.interval import instant
 from stackmap.document.layers import counted
 from stackmap.document.rule_words import filled, words_of
-from stackmap.errors import OperandRefused
-from stackmap.features.top.moment import Event, GroupLoad, Moment
-from stackmap.features.top.state import SORTS, VIEWS, State
-from stackmap.model.command_line import NO_COMMAND, quoted, stackmap_command
+from stackmap.features.top.moment import GroupLoad, Moment
+from stackmap.features.top.state import SORTS, VIEWS, Row, State
 from stackmap.model.device import Use
 from stackmap.model.load import Load
-from stackmap.model.operand import DeviceTitle, Fixed
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding
-
-
-class Row(NamedTuple):
-    """
-    A row of a view. ``key``: unique in the view. ``name``: its text, untrusted.
-
-    ``device``: the kernel name of its device, "" for none. ``stack``: the top of its stack, "" for none.
-    ``layer``: the index of a layer in that stack, None for other rows. ``about``: the finding, event,
-    user or control group that the row shows. ``shows``: the command for this row alone, and ``title``
-    the name that the command takes.
-    """
-
-    key: str
-    name: str
-    device: str = ""
-    stack: str = ""
-    layer: int | None = None
-    about: Finding | Event | Use | GroupLoad | None = None
-    folded: bool = False
-    shows: str = "iostat -l"
-    title: str = ""
-
-    @property
-    def command(self) -> str:
-        """The command line for this row alone."""
-        interval = () if self.shows in ("explain", "tree") else (Fixed("1"),)
-        try:
-            names = (DeviceTitle(self.title),) if self.title else ()
-        except OperandRefused:
-            return NO_COMMAND
-        return quoted((*stackmap_command(self.shows, *names), *interval))
-
-    @property
-    def depth(self) -> int:
-        """1 for a row that details another one."""
-        return int(self.layer is not None)
 
 
 def rows_of(moment: Moment, state: State) -> list[Row]:
@@ -60,40 +20,31 @@ def rows_of(moment: Moment, state: State) -> list[Row]:
     return ROWS[VIEWS[state.view]](moment, state)
 
 
-def matches(topology: Topology, name: str, words: str) -> bool:
-    """Whether a name or a user of the device *name* has *words* in it, in any case."""
-    device, words = topology[name], words.lower()
-    users = (use.name for use in device.uses)
-    return any(words in each.lower() for each in (device.title, device.name, *users))
-
-
 def _wanted(moment: Moment, state: State, names: Iterable[str]) -> list[str]:
-    if not state.filter:
-        return list(names)
-    return [name for name in names if matches(moment.topology, name, state.filter)]
+    """Return those of the devices *names* that match the filter by their name or by a user's."""
+    topology = moment.topology
+
+    def matches(name: str) -> bool:
+        device = topology[name]
+        return _has(state.filter, device.title, device.name, *(use.name for use in device.uses))
+
+    return [name for name in names if matches(name)] if state.filter else list(names)
 
 
 def _sorted(moment: Moment, state: State, names: list[str]) -> list[str]:
     """Return *names* by falling value; unknown ones last, equal ones in the order of the stack."""
-    value = _value(moment, state)
-    if value is None:
-        return names
-    values = {name: value(name) for name in names}
-    return sorted(names, key=lambda name: _falling(values[name]))
+
+    def value(name: str) -> float | None:
+        load = moment.load(name)
+        if SORTS[state.sort] == "cost":
+            return None if load.idle else moment.stack(name).cost.bytes_per_byte
+        return figure(load, state.metric, state.direction)
+
+    return sorted(names, key=lambda name: _falling(value(name))) if state.sort else names
 
 
 def _falling(value: float | None) -> float:
     return 1.0 if value is None else -value
-
-
-def _value(moment: Moment, state: State) -> Callable[[str], float | None] | None:
-    if not state.sort:
-        return None
-    if SORTS[state.sort] == "cost":
-        return lambda name: (
-            None if moment.load(name).idle else moment.stack(name).cost.bytes_per_byte
-        )
-    return lambda name: figure(moment.load(name), state.metric, state.direction)
 
 
 def figure(load: Load, metric: str, direction: str) -> float | None:
@@ -103,11 +54,8 @@ def figure(load: Load, metric: str, direction: str) -> float | None:
 
 
 def _volumes(moment: Moment, state: State) -> list[Row]:
-    tops = _sorted(moment, state, _wanted(moment, state, moment.scope.tops))
-    if moment.scope.folded and not state.toggled:
-        return [_top_row(moment, top, folded=True) for top in tops]
     rows: dict[str, Row] = {}
-    for top in tops:
+    for top in _sorted(moment, state, _wanted(moment, state, moment.scope.tops)):
         _add_stack(rows, moment, state, top)
     return list(rows.values())
 
@@ -117,21 +65,14 @@ def _add_stack(rows: dict[str, Row], moment: Moment, state: State, top: str) -> 
     if top in rows:
         return
     folded = moment.scope.folded != (top in state.toggled)
-    rows[top] = _top_row(moment, top, folded=folded)
+    title = moment.topology[top].title
+    rows[top] = Row(top, title, top, top, folded=folded, title=title)
     if folded:
         return
     rows.update((row.key, row) for row in _layer_rows(moment, top))
     if not moment.load(top).idle:
         for shared in moment.stack(top).shared:
             _add_stack(rows, moment, state, shared.name)
-
-
-def _top_row(moment: Moment, top: str, *, folded: bool) -> Row:
-    known = moment.scope.rows
-    if (row := known.get((top, folded))) is None:
-        title = moment.topology[top].title
-        row = known[top, folded] = Row(top, title, top, top, folded=folded, title=title)
-    return row
 
 
 def _layer_rows(moment: Moment, top: str) -> Iterator[Row]:
@@ -183,16 +124,13 @@ def row_figure(moment: Moment, state: State, row: Row, metric: str) -> float | N
 
 
 def _findings(moment: Moment, state: State) -> list[Row]:
+    topology = moment.topology
     rows = (
-        Row(f"{each.rule.id} {each.device}", finding_text(moment.topology, each), each.device,
-            about=each, shows="explain", title=_title(moment, each))
+        Row(f"{each.rule.id} {each.device}", finding_text(topology, each), each.device,
+            about=each, shows="explain", title=topology[each.device].title if each.device else "")
         for each in moment.findings
     )  # fmt: skip
     return [row for row in rows if _has(state.filter, row.name)]
-
-
-def _title(moment: Moment, finding: Finding) -> str:
-    return moment.topology[finding.device].title if finding.device else ""
 
 
 def finding_text(topology: Topology, finding: Finding) -> str:
@@ -202,12 +140,7 @@ def finding_text(topology: Topology, finding: Finding) -> str:
 
 def _events(moment: Moment, state: State) -> list[Row]:
     rows = (
-        Row(
-            f"{place}",
-            f"{(instant(each.time) or '-')}  {each.text}",
-            about=each,
-            shows="tree",
-        )
+        Row(f"{place}", f"{(instant(each.time) or '-')}  {each.text}", about=each, shows="tree")
         for place, each in reversed([*enumerate(moment.events)])
     )
     return [row for row in rows if _has(state.filter, row.name)]

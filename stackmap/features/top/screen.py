@@ -15,14 +15,13 @@ from stackmap.document.interval import instant
 from stackmap.document.layers import layers_document
 from stackmap.document.wording import percent, plural, rate
 from stackmap.features.top.cells import (
+    COLUMNS,
     Line,
     Span,
     aligned,
     chosen,
-    columns_of,
     filled,
     fitted,
-    spaced,
     sparkline,
     tone_of,
     tones,
@@ -30,8 +29,8 @@ from stackmap.features.top.cells import (
 )
 from stackmap.features.top.judge import CLEAR
 from stackmap.features.top.moment import Event, Moment
-from stackmap.features.top.rows import Row, finding_text
-from stackmap.features.top.state import PROMPTS, SORTS, VIEWS, State, place_of
+from stackmap.features.top.rows import finding_text
+from stackmap.features.top.state import PROMPTS, SORTS, VIEWS, Row, State, row_at
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 from stackmap.render.terminal import Style, rendered
@@ -177,8 +176,7 @@ def screen(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
 
 def pane_lines(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[str]:
     """Return the lines of the open pane."""
-    row = rows[place_of(state, rows)] if rows else None
-    text = rendered(pane(moment, state, row), Style(look.width - 1))
+    text = rendered(pane(moment, state, row_at(state, rows)), Style(look.width - 1))
     return [line.rstrip("\n") for line in text]
 
 
@@ -187,7 +185,7 @@ def _header(moment: Moment, state: State, look: Look) -> list[Line]:
     seconds = interval.seconds if look.seconds is None else look.seconds
     parts = [
         "stackmap top",
-        moment.host,
+        moment.topology.machine.host,
         instant(interval.time) or "",
         f"every {seconds or 0:.3g} s",
     ]
@@ -234,25 +232,23 @@ def _tabs(moment: Moment, state: State) -> Line:
 
 
 def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
-    columns = chosen(columns_of(state), look.width)
+    columns = chosen(COLUMNS[VIEWS[state.view]], look.width)
     places = [*zip(columns, widths(columns, look.width), strict=True)]
     severities = tones(moment)
     heading = (
-        aligned(each.heading, room, each, ascii_only=look.ascii) + " " for each, room in places
+        aligned(each.heading, room, each.words, ascii_only=look.ascii) + " "
+        for each, room in places
     )
     lines: list[Line] = [[Span(text, "bold") for text in heading]]
     for row in rows[state.offset : state.offset + look.page]:
-        texts = [
-            filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
-            for column, room in places
-        ]
-        if row.key != state.cursor and not severities:
-            lines.append([Span(" ".join(texts))])
-            continue
-        styles = [tone_of(column, moment, row, severities) for column in columns]
-        if row.key == state.cursor:
-            styles[0] = styles[0] or "reverse"
-        lines.append(spaced(map(Span, texts, styles)))
+        line: Line = []
+        for column, room in places:
+            text = filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
+            tone = tone_of(column, moment, row, severities)
+            if not line and row.key == state.cursor:
+                tone = tone or "reverse"
+            line += [Span(text, tone), Span(" ")]
+        lines.append(line)
     if not rows:
         lines.append([Span(_nothing(moment, state))])
         return [look.fitted(line) for line in lines]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from stackmap.features.top.rows import Row
+from stackmap.errors import OperandRefused
+from stackmap.features.top.moment import Event, GroupLoad
+from stackmap.model.command_line import NO_COMMAND, quoted, stackmap_command
+from stackmap.model.device import Use
+from stackmap.model.operand import DeviceTitle, Fixed
+from stackmap.rules.rule import Finding
 
 VIEWS = ("volumes", "disks", "services", "findings", "events")
 SORTS = ("stack order", "IOPS", "bytes", "await", "cost")
@@ -23,10 +27,41 @@ PANES = {"?": "help", "h": "help", "e": "explain", "enter": "layers"}
 
 
 class Request(NamedTuple):
-    """What a key asks of the program: "quit", "interval", "write", "step", "jump", "play", with its value."""
+    """What a key asks of the program: "quit", "interval", "write", "step" or "jump", with its value."""
 
     what: str
     value: str = ""
+
+
+class Row(NamedTuple):
+    """
+    A row of a view. ``key``: unique in the view. ``name``: its text, untrusted.
+
+    ``device``: the kernel name of its device, "" for none. ``stack``: the top of its stack, "" for none.
+    ``layer``: the index of a layer in that stack, None for other rows. ``about``: the finding, event,
+    user or control group that the row shows. ``shows``: the command for this row alone, and ``title``
+    the name that the command takes.
+    """
+
+    key: str
+    name: str
+    device: str = ""
+    stack: str = ""
+    layer: int | None = None
+    about: Finding | Event | Use | GroupLoad | None = None
+    folded: bool = False
+    shows: str = "iostat -l"
+    title: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command line for this row alone."""
+        interval = () if self.shows in ("explain", "tree") else (Fixed("1"),)
+        try:
+            names = (DeviceTitle(self.title),) if self.title else ()
+        except OperandRefused:
+            return NO_COMMAND
+        return quoted((*stackmap_command(self.shows, *names), *interval))
 
 
 class Screen(NamedTuple):
@@ -120,7 +155,7 @@ def _on_recording(state: State, key: str) -> Change:
     """Move or play; this ends a pause."""
     state = replace(state, paused=False)
     if key == ".":
-        return replace(state, playing=not state.playing), Request("play")
+        return replace(state, playing=not state.playing), None
     return replace(state, playing=False), Request("step", "1" if key == "t" else "-1")
 
 
@@ -152,6 +187,11 @@ def place_of(state: State, rows: Sequence[Row]) -> int:
     return next((place for place, row in enumerate(rows) if row.key == state.cursor), 0)
 
 
+def row_at(state: State, rows: Sequence[Row]) -> Row | None:
+    """Return the row with the cursor; None without rows."""
+    return rows[place_of(state, rows)] if rows else None
+
+
 def scrolled(state: State, rows: Sequence[Row], page: int) -> State:
     """Return *state* with the cursor on a row, and that row among the *page* rows from ``offset``."""
     if not rows:
@@ -161,24 +201,16 @@ def scrolled(state: State, rows: Sequence[Row], page: int) -> State:
     return replace(state, cursor=rows[at].key, offset=offset)
 
 
-def _view(state: State, key: str, _: Screen) -> State:
-    return replace(state, view=int(key) - 1, cursor="", offset=0, pane="", scroll=0)
-
-
 def _sort(state: State, _: str, __: Screen) -> State:
     sort = (state.sort + 1) % len(SORTS)
     return replace(state, sort=sort, message=f"sorted by {SORTS[sort]}" if sort else SORTS[0])
 
 
-def _direction(state: State, key: str, _: Screen) -> State:
-    return replace(state, direction=DIRECTIONS[key])
-
-
 def _fold(state: State, _: str, screen: Screen) -> State:
-    if not screen.rows:
+    row = row_at(state, screen.rows)
+    if row is None or not row.stack:
         return state
-    top = screen.rows[place_of(state, screen.rows)].stack
-    return replace(state, toggled=state.toggled ^ {top}, cursor=top) if top else state
+    return replace(state, toggled=state.toggled ^ {row.stack}, cursor=row.stack)
 
 
 def _pane(state: State, key: str, screen: Screen) -> State:
@@ -188,13 +220,8 @@ def _pane(state: State, key: str, screen: Screen) -> State:
 
 
 def _copy(state: State, _: str, screen: Screen) -> State:
-    if not screen.rows:
-        return state
-    return replace(state, message=screen.rows[place_of(state, screen.rows)].command)
-
-
-def _pause(state: State, _: str, __: Screen) -> State:
-    return replace(state, paused=not state.paused)
+    row = row_at(state, screen.rows)
+    return state if row is None else replace(state, message=row.command)
 
 
 def _next(state: State, _: str, screen: Screen) -> State:
@@ -202,17 +229,22 @@ def _next(state: State, _: str, screen: Screen) -> State:
     rows = screen.rows
     at = place_of(state, rows)
     order = [*rows[at + 1 :], *rows[: at + 1]]
-    match = next((row.key for row in order if not row.depth), state.cursor)
+    match = next((row.key for row in order if row.layer is None), state.cursor)
     return replace(state, cursor=match)
 
 
 ACTIONS: dict[str, Callable[[State, str, Screen], State]] = {
-    **dict.fromkeys("12345", _view),
-    **dict.fromkeys("rwb", _direction),
+    **dict.fromkeys(
+        "12345",
+        lambda state, key, _: replace(
+            state, view=int(key) - 1, cursor="", offset=0, pane="", scroll=0
+        ),
+    ),
+    **dict.fromkeys("rwb", lambda state, key, _: replace(state, direction=DIRECTIONS[key])),
     **dict.fromkeys(PANES, _pane),
     "s": _sort,
     " ": _fold,
     "y": _copy,
-    "z": _pause,
+    "z": lambda state, *_: replace(state, paused=not state.paused),
     "n": _next,
 }

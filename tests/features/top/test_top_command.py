@@ -13,8 +13,7 @@ from stackmap.features.top.follow import LiveIntervals, RecordedIntervals
 from stackmap.features.top.judge import CLEAR, NOT_YET, Judge, LastingFindings
 from stackmap.features.top.moment import COLUMNS, RecentLoad, Scope
 from stackmap.features.top.program import Player, Watcher
-from stackmap.features.top.rows import Row
-from stackmap.features.top.state import Request, Screen, State, pressed, scrolled
+from stackmap.features.top.state import Request, Row, Screen, State, pressed, scrolled
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.segments import Limits, RecentFiles
@@ -75,7 +74,7 @@ def test_a_row_that_goes_takes_no_one_with_it():
         (["W", *"out", "esc"], None, LIVE),
         (["t"], None, LIVE), (["B"], None, LIVE), (["."], None, LIVE), (["i"], None, RECORDED),
         (["t"], Request("step", "1"), RECORDED), (["T"], Request("step", "-1"), RECORDED),
-        (["B", *"-1h", "enter"], Request("jump", "-1h"), RECORDED), (["."], Request("play"), RECORDED),
+        (["B", *"-1h", "enter"], Request("jump", "-1h"), RECORDED), (["."], None, RECORDED),
         (["?", "q"], None, LIVE), (["/", *"q", "enter"], None, LIVE), (["\x00"], None, LIVE), ([""], None, LIVE),
     ],
 )  # fmt: skip
@@ -363,7 +362,7 @@ def test_moving_in_a_recording_ends_a_pause(keys):
     """Otherwise these keys would change nothing on the screen."""
     state, request = after("z", *keys, screen=RECORDED)
 
-    assert request is not None
+    assert state.playing or request is not None
     assert not state.paused
 
 
