@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stackmap.cli.options import Legend, MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
+    from stackmap.model.device import Device
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
@@ -201,10 +202,28 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangem
     return show
 
 
+def idle_stacks_last(
+    rows: Iterable[tuple[Device, int]], interval: Interval
+) -> Iterator[tuple[Device, int]]:
+    """Yield *rows* with the stacks without I/O in *interval* after all others: unused loops and drives."""
+    stacks: list[list[tuple[Device, int]]] = []
+    for row in rows:
+        if row[1] == 0:
+            stacks.append([])
+        stacks[-1].append(row)
+
+    def is_idle(stack: list[tuple[Device, int]]) -> bool:
+        loads = (interval.loads.get(device.name) for device, _ in stack)
+        return all(load is None or load.idle for load in loads)
+
+    for stack in sorted(stacks, key=is_idle):
+        yield from stack
+
+
 def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangement) -> Show:
     from stackmap.ledger.layers import totals
 
-    rows = [(device, 0 if table.sort else depth) for device, depth in part.rows()]
+    rows: list[tuple[Device, int]] = []
 
     def of_shown(correction: str) -> bool:
         return correction.partition(": ")[2] in part.devices
@@ -219,6 +238,9 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
         right = corrected(topology, interval)
         right = replace(right, corrections=tuple(filter(of_shown, right.corrections)))
         sums = totals(part, right.loads) if looks["totals"] else ()
+        if not rows:  # the order stays from report to report
+            depths = part.rows() if not table.sort else ((device, 0) for device, _ in part.rows())
+            rows.extend(idle_stacks_last(depths, right))
         if looks["as_json"]:
             from stackmap.render.json import iostat_json
 

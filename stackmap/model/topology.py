@@ -168,7 +168,8 @@ class Topology:
         """
         Yield each device once, below everything that uses it, with its depth (the longest way down).
 
-        Members follow their volume; a shared device follows the last stack that uses it.
+        Members follow their volume, data before metadata; a shared device follows the last stack
+        that uses it.
         """
         names = self.with_all_below(*(top.name for top in self.tops))
         depth = dict.fromkeys(names, 0)
@@ -177,7 +178,12 @@ class Topology:
                 depth[edge.below] = max(depth[edge.below], depth[name] + 1)
         place = {top.name: number for number, top in enumerate(self.tops)}
         after = {name: max(place[top] for top in self.tops_of(name)) for name in names}
-        for name in sorted(names, key=lambda name: (after[name], depth[name])):
+
+        def position(name: str) -> tuple[int, int, bool]:
+            roles = {edge.role for edge in self.above(name)}
+            return after[name], depth[name], roles == {Role.METADATA}
+
+        for name in sorted(names, key=position):
             yield self.devices[name], depth[name]
 
     @property

@@ -14,7 +14,7 @@ AVERAGE = r"\Aaverage of 5 intervals, 10\.0 s\nDEVICE "
 TWICE = r"(?s)\A2\.0 s\nDEVICE .*\n2\.0 s\nDEVICE "
 ONLY_SDA = r"\A.*\nDEVICE .*\n *sda .*\s*\Z"
 ONLY_SDA_TWICE = r"\A2\.0 s\nDEVICE .*\n *sda .*\s*2\.0 s\nDEVICE .*\n *sda .*\s*\Z"
-DISKS = r"\A.*\nDEVICE .*\n *fd0 .*\n *sda .*\n *sdb .*\n *sdc .*\n *sdd .*\s*\Z"
+DISKS = r"\A.*\nDEVICE .*\n *sda .*\n *sdb .*\n *sdc .*\n *sdd .*\n *fd0 .*\s*\Z"
 EXTENDED = r"DEVICE .* tps .*busy%"
 TREE = r"\ADEVICE +KERNEL +SIZE +WHAT"
 USAGE = r"\AUsage: stackmap "
@@ -56,8 +56,8 @@ DONE = {
     "iostat -o JSON -dx": r'\A\{"schema": "stackmap.iostat/1"',
     "iostat -x -o JSON 2 2": r"\A\{.*\}\n\{.*\}\n\Z",
     "iostat -x dm-8": r"\A(?![\s\S]*sda)[\s\S]*\nvghdd/vm-disk1 \(dm-8\) ",
-    "iostat -x /dev/mapper/vghdd-vm--disk1": r"DEVICE .*\nvghdd/vm-disk1 .*\n rmeta_0 ",
-    "iostat -n": r"\A.*\nfd0 ",
+    "iostat -x /dev/mapper/vghdd-vm--disk1": r"DEVICE .*\nvghdd/vm-disk1 .*\n rimage_0 (?s:.*)\n rimage_3 .*\n rmeta_0 ",
+    "iostat -n": r"\A.*\nvghdd/vm-disk1 (?s:.*)\nfd0 ",
     "iostat -l vghdd": r"\Avghdd/vm-disk1 \(dm-8\)",
     "tree": TREE,
     "sda": TREE,
