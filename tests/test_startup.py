@@ -91,3 +91,11 @@ def test_a_table_needs_tabulate_alone():
 def test_a_live_tree_asks_this_machine_without_graph_or_table():
     heavy = HEAVY & imported_by("tree")
     assert heavy <= {"pyudev", "gi"}
+
+
+def test_check_needs_no_arithmetic_of_loads():
+    """It has no load: importing what calculates with one costs a third of its time."""
+    modules = imported_by(*FROM_SAMPLE, "check")
+    assert not {
+        m for m in modules if m.startswith(("stackmap.ledger.ampl", "stackmap.rules.table"))
+    }

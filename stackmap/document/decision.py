@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from stackmap.document.rule_words import filled, title, words_of
 from stackmap.document.wording import listed, paragraph, sentence
 from stackmap.model.topology import Topology
-from stackmap.rules.decision import Decision, Judged
 from stackmap.rules.rule import Finding, Outcome
 
 if TYPE_CHECKING:
+    from stackmap.rules.decision import Decision, Judged
     from stackmap.rules.unjudged import Unjudged
 
 FIRST = "Do first:"

@@ -16,10 +16,10 @@ from stackmap.document.wording import percent, plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
-from stackmap.rules.decision import Judged
 from stackmap.rules.rule import Finding, Rule, Severity
 
 if TYPE_CHECKING:
+    from stackmap.rules.decision import Judged
     from stackmap.rules.unjudged import Unjudged
 
 NO_PROBLEM = "No problem found."
