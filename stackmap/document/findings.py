@@ -9,9 +9,20 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from stackmap.document import blocks as doc
-from stackmap.document.decision import FIRST, first_line, has_to_wait, heading
 from stackmap.document.interval import notes, span
-from stackmap.document.rule_words import figure, filled, label, shown, thresholds, title, words_of
+from stackmap.document.rule_words import (
+    FIRST,
+    figure,
+    filled,
+    first_line,
+    has_to_wait,
+    heading,
+    label,
+    shown,
+    thresholds,
+    title,
+    words_of,
+)
 from stackmap.document.wording import percent, plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology

@@ -7,9 +7,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from stackmap.document.blame import source_name, users
-from stackmap.document.decision import first_line, has_to_wait, heading, what_to_do_first
 from stackmap.document.episodes import episodes_json
-from stackmap.document.rule_words import filled, words_of
+from stackmap.document.rule_words import (
+    filled,
+    first_line,
+    has_to_wait,
+    heading,
+    what_to_do_first,
+    words_of,
+)
 from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.document.decision import (
+from stackmap.document.rule_words import (
     before_converting,
     first_line,
     has_to_wait,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from stackmap.discover import discover
-from stackmap.document.decision import heading
+from stackmap.document.rule_words import heading
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import RULES
 from tests.rules import cases_disks, cases_layers, cases_state, cases_waiting  # noqa: F401 - these enter their cases

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
-from stackmap.document.decision import FIRST, before_converting, heading
 from stackmap.document.describe import layout as described
 from stackmap.document.interval import instant
-from stackmap.document.rule_words import title
+from stackmap.document.rule_words import FIRST, before_converting, heading, title
 from stackmap.document.wording import listed, plural, sentence
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.guard import FUNCTION

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from stackmap.document import describe
 from stackmap.document.blocks import Block, Folded, Listing, Paragraph, Section, Tiles
-from stackmap.document.decision import FIRST, before_converting, what_to_do_first
-from stackmap.document.rule_words import shown
+from stackmap.document.rule_words import FIRST, before_converting, shown, what_to_do_first
 from stackmap.document.sentences import at_disks as disk_bytes
 from stackmap.document.wording import (
     change,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.document.blocks import Bar, Bars, Block, Paragraph, Part, Section
-from stackmap.document.decision import heading
+from stackmap.document.rule_words import heading
 from stackmap.document.wording import change, duration, listed, paragraph, plural, short, size
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.plan.document import blocks as plan_blocks

@@ -17,7 +17,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import print_blocks
 from stackmap.commands import additions
-from stackmap.document.decision import before_converting
+from stackmap.document.rule_words import before_converting
 from stackmap.errors import StackmapError
 from stackmap.features.whatif.document import MEANINGS, comparison, document
 from stackmap.features.whatif.json import whatif_json

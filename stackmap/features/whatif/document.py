@@ -18,8 +18,8 @@ from stackmap.document.blocks import (
     Terms,
     Value,
 )
-from stackmap.document.decision import FIRST
 from stackmap.document.describe import layout as described
+from stackmap.document.rule_words import FIRST
 from stackmap.document.wording import (
     KIB,
     UNKNOWN,
