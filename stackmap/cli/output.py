@@ -119,13 +119,12 @@ QUESTIONS = {
     "BEFORE": "which recording?",
     "AFTER": "which recording?",
 }
-# What to use in place of options that people know from iostat and lsblk, by command.
+# What to use in place of options that people know from iostat and lsblk, by command; options of one meaning together.
 INSTEAD = {
     "iostat": {
         "-c": "for CPU figures use `mpstat`",
         "-f": "name the device",
-        "-g": "give a VG or a pattern as NAME; --totals adds totals",
-        "-H": "give a VG or a pattern as NAME; --totals adds totals",
+        "-g -H": "give a VG or a pattern as NAME; --totals adds totals",
         "-j": "a UUID or a label is not a NAME; `stackmap tree -o +UUID` shows them",
         "-s": "choose columns: --columns tps,await",
         "--compact": "use --columns",
@@ -140,53 +139,27 @@ INSTEAD = {
         "--pretty": "names come first already",
     },
     "tree": {
-        "-a": "all devices are shown",
-        "-d": "name the disks",
-        "-e": "name the devices to show",
-        "-f": "use -o +USED-BY,UUID",
-        "-l": "use -r",
-        "-m": "use `ls -l /dev`",
-        "-p": "use -o +KERNEL",
-        "-S": "use -o +MODEL,SERIAL",
-        "-t": "use -o +PHY-SEC,LOG-SEC,MIN-IO,OPT-IO,ROTA",
-        "-x": "use -r and sort",
-        "-A": "name the devices to show",
-        "-Q": "use -J and `jq`",
+        "-a --all": "all devices are shown",
+        "-d -N -v --nodeps --nvme --virtio": "name the disks",
+        "-e -A -I --exclude --include": "name the devices to show",
+        "-f --fs": "use -o +USED-BY,UUID",
+        "-l --list --raw": "use -r",
+        "-m --perms": "use `ls -l /dev`",
+        "-p --paths": "use -o +KERNEL",
+        "-S --scsi": "use -o +MODEL,SERIAL",
+        "-t --topology": "use -o +PHY-SEC,LOG-SEC,MIN-IO,OPT-IO,ROTA",
+        "-x --sort": "use -r and sort",
+        "-Q --filter": "use -J and `jq`",
         "-q": "use 2>/dev/null",
-        "-D": "`lsblk -D` shows what discards can do",
-        "-E": "each device is shown once already",
-        "-I": "name the devices to show",
-        "-M": "each device is shown once already, ↑ points to it",
-        "-N": "name the disks",
-        "-T": "the tree is the default",
-        "-v": "name the disks",
-        "-w": "the width is the terminal's; set COLUMNS",
+        "-D --discard": "`lsblk -D` shows what discards can do",
+        "-E --dedup": "each device is shown once already",
+        "-M --merge": "each device is shown once already, ↑ points to it",
+        "-T --tree": "the tree is the default",
+        "-w --width": "the width is the terminal's; set COLUMNS",
         "-y": "`-P` prints names that a shell takes",
-        "--discard": "`lsblk -D` shows what discards can do",
-        "-Z": "`lsblk -z` shows zones",
-        "-z": "`lsblk -z` shows zones",
-        "--all": "all devices are shown",
-        "--dedup": "each device is shown once already",
-        "--exclude": "name the devices to show",
-        "--filter": "use -J and `jq`",
-        "--fs": "use -o +USED-BY,UUID",
-        "--include": "name the devices to show",
-        "--list": "use -r",
-        "--merge": "each device is shown once already, ↑ points to it",
-        "--nodeps": "name the disks",
+        "-Z -z --zoned": "`lsblk -z` shows zones",
         "--noheadings": "use -n",
-        "--nvme": "name the disks",
         "--output-all": "use -O",
-        "--paths": "use -o +KERNEL",
-        "--perms": "use `ls -l /dev`",
-        "--raw": "use -r",
-        "--scsi": "use -o +MODEL,SERIAL",
-        "--sort": "use -r and sort",
-        "--topology": "use -o +PHY-SEC,LOG-SEC,MIN-IO,OPT-IO,ROTA",
-        "--tree": "the tree is the default",
-        "--virtio": "name the disks",
-        "--width": "the width is the terminal's; set COLUMNS",
-        "--zoned": "`lsblk -z` shows zones",
         "--sysroot": "use `stackmap --from CAPTURE tree`",
     },
 }
@@ -231,8 +204,9 @@ def _no_option(error: click.NoSuchOption) -> str:
         if name in of_all:
             command = ctx.parent.command_path
             return f"{name} must stand before '{ctx.info_name}'; see `{command} --help`"
-        if instead := INSTEAD.get(str(ctx.info_name), {}).get(name):
-            return f"no option {name} here: {instead}"
+        for options, instead in INSTEAD.get(str(ctx.info_name), {}).items():
+            if name in options.split():
+                return f"no option {name} here: {instead}"
     elif ctx is not None and name in AFTER:
         return f"{name} must stand after the command: `{ctx.command_path} {AFTER[name]}`"
     from difflib import get_close_matches

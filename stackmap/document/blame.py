@@ -32,7 +32,7 @@ from stackmap.document.wording import (
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, ratio, total_of
 from stackmap.model.topology import Topology
@@ -341,9 +341,10 @@ def volume_blocks(
         )
         for each in targets
     )
+    about = (("name", top), ("label", topology[top].title))
     return [
         Headline((topology[top].title, span(interval))),
-        Table(f"blame-{top}", VOLUME_COLUMNS, (Rows(rows),), about=_about(topology[top])),
+        Table(f"blame-{top}", VOLUME_COLUMNS, (Rows(rows),), about=about),
     ]
 
 
@@ -372,10 +373,6 @@ def users(topology: Topology, loader: Loader, groups: Sequence[CgroupLoad] = ())
         for use in topology[top].uses
         if not groups or not use.source.startswith(CGROUPS) or (use.kind, use.name) in active
     ]
-
-
-def _about(device: Device) -> tuple[tuple[str, str], ...]:
-    return (("name", device.name), ("label", device.title))
 
 
 def _sent(parts: Collection[Traffic]) -> tuple[Value, Value]:

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from stackmap.document import blocks as doc
 from stackmap.document.blame import source_name, users
 from stackmap.document.rule_words import filled, shown, title, words_of
-from stackmap.document.wording import listed, percent, plural, rate, sentence, short, size
+from stackmap.document.wording import REQUESTS, listed, percent, plural, rate, short, size
 from stackmap.ledger.episodes import Change, Episode, Pair
 from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.ledger.unusual_spans import LEAST, Clock
+from stackmap.model.load import total_of
 from stackmap.model.topology import Topology
 from stackmap.rules.decision import JudgedEpisode, Times
 from stackmap.rules.rule import Severity
@@ -54,17 +55,12 @@ def episode_blocks(topology: Topology, times: Times) -> list[doc.Block]:
         _card(topology, times, clock, each, number)
         for number, each in enumerate(times.found[:SHOWN], 1)
     ]
-    more = len(times.found) - len(cards)
     how_many = plural(len(times.found), "episode")
-    return [
-        doc.Headline((f"{how_many} of slow I/O in {count} intervals",)),
-        *cards,
-        *(
-            [doc.Paragraph(f"{plural(more, 'shorter or lighter episode')} in --json.")]
-            if more
-            else []
-        ),
-    ]
+    headline = doc.Headline((f"{how_many} of slow I/O in {count} intervals",))
+    blocks: list[doc.Block] = [headline, *cards]
+    if more := len(times.found) - len(cards):
+        blocks.append(doc.Paragraph(f"{plural(more, 'shorter or lighter episode')} in --json."))
+    return blocks
 
 
 def no_baseline(count: int) -> list[doc.Block]:
@@ -123,24 +119,20 @@ def _slower(topology: Topology, episode: Episode) -> str:
 def _change(episode: Episode) -> str:
     if episode.changed is Change.LOAD:
         direction, pair = _most(episode.rates)
-        return sentence(
-            f"more load, {_times(pair)} the {REQUESTS[direction]} ({_pair(pair, rate)} per second)"
-        )
+        times = f"{short(pair.ratio)} times" if pair.ratio else "new:"
+        return f"More load, {times} the {REQUESTS[direction]} ({_pair(pair, rate)} per second)."
     if episode.changed is Change.SIZE:
         direction, pair = _most(episode.sizes)
-        larger = "larger" if (pair.ratio or 1.0) > 1 else "smaller"
-        return sentence(f"{larger} {REQUESTS[direction]} ({_pair(pair, size)})")
+        larger = "Larger" if (pair.ratio or 1.0) > 1 else "Smaller"
+        return f"{larger} {REQUESTS[direction]} ({_pair(pair, size)})."
     if episode.changed is Change.DIRECTION:
         both = [
             f"{REQUESTS[d]} {_pair(pair, rate)} per second" for d, pair in episode.rates.items()
         ]
-        return sentence(f"the mix of reads and writes: {', '.join(both)}")
+        return f"The mix of reads and writes: {', '.join(both)}."
     totals = [pair for pair in episode.rates.values() if pair.during is not None]
     usual, during = (sum(pair[place] or 0.0 for pair in totals) for place in (0, 1))
     return f"The same load took longer ({_pair(Pair(usual, during), rate)} requests per second)."
-
-
-REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
 
 def _most(pairs: Mapping[str, Pair]) -> tuple[str, Pair]:
@@ -152,10 +144,6 @@ def _most(pairs: Mapping[str, Pair]) -> tuple[str, Pair]:
 
     best = max(pairs, key=change)
     return best, pairs[best]
-
-
-def _times(pair: Pair) -> str:
-    return f"{short(pair.ratio)} times" if pair.ratio else "new:"
 
 
 def _pair(pair: Pair, write: Callable[[float | None], str]) -> str:
@@ -202,13 +190,8 @@ def episodes_json(topology: Topology, times: Times) -> list[dict[str, object]]:
 
 
 def _total(episode: Episode) -> Pair:
-    pairs = [*episode.rates.values()]
-    return Pair(
-        *(
-            None if any(p[n] is None for p in pairs) else sum(p[n] or 0.0 for p in pairs)
-            for n in (0, 1)
-        )
-    )
+    pairs = episode.rates.values()
+    return Pair(total_of(p.usual for p in pairs), total_of(p.during for p in pairs))
 
 
 def _times_json(series: IntervalSeries, clock: Clock, episode: Episode) -> dict[str, object]:

@@ -240,15 +240,14 @@ def check_document(
 
 
 def _counts(found: Sequence[Finding]) -> str:
-    """Return the number of findings per severity, the worst first."""
+    """Return "1 critical, 3 warnings, 2 infos, 1 good", without those that there are none of."""
     counts = Counter(each.severity for each in found)
-    return ", ".join(_counted(counts[each], each) for each in Severity if counts[each])
-
-
-def _counted(count: int, severity: Severity) -> str:
-    """Return "1 critical", "3 warnings", "2 infos", "1 good"."""
-    is_noun = severity in (Severity.WARNING, Severity.INFO)
-    return plural(count, severity) if is_noun else f"{count} {severity}"
+    nouns = (Severity.WARNING, Severity.INFO)
+    return ", ".join(
+        plural(counts[each], each) if each in nouns else f"{counts[each]} {each}"
+        for each in Severity
+        if counts[each]
+    )
 
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:

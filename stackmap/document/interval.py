@@ -56,13 +56,12 @@ def dated(
     """Yield *tables* between the end of *interval*, if *time*, and its corrections, events and notes."""
     end = end_time(interval)
     above = [Paragraph(end or "-")] if time else []
-    blocks = (_stamped(block, end) if isinstance(block, Table) else block for block in tables)
+    # Reports repeat: each row of CSV has the time.
+    blocks = (
+        block._replace(about=(("time", end), *block.about)) if isinstance(block, Table) else block
+        for block in tables
+    )
     return chain(above, blocks, corrections(interval, why=why), notes(interval))
-
-
-def _stamped(table: Table, end: str | None) -> Table:
-    """Return *table* with the time in each row of CSV: reports repeat."""
-    return table._replace(about=(("time", end), *table.about))
 
 
 def corrections(interval: Interval, *, why: bool = False) -> list[Paragraph]:

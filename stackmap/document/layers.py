@@ -73,22 +73,20 @@ def _stack(stack: StackFigures, when: str) -> list[Block]:
     headline = Headline((stack.top.full_title, words, when))
     table = layers_table(stack)
     if table is None:
-        return [headline, Paragraph(IDLE if _is_known(stack) else UNKNOWN)]
+        parts = [stack.layers[0].share.part(direction) for direction in TITLES]
+        known = any(part.arrivals is not None or part.bytes is not None for part in parts)
+        return [headline, Paragraph(IDLE if known else UNKNOWN)]
     remarks = sentences(stack)
     return [headline, table, *([Listing(tuple(remarks))] if remarks else [])]
 
 
-def _is_known(stack: StackFigures) -> bool:
-    """Whether there is any figure of the top."""
-    parts = [stack.layers[0].share.part(direction) for direction in TITLES]
-    return any(part.arrivals is not None or part.bytes is not None for part in parts)
-
-
 def layers_table(stack: StackFigures) -> Table | None:
-    """Return the table of *stack*, reads and writes in groups; None if nothing moved."""
+    """Return the table of *stack*, in groups reads, writes, and both where only they have an await; None if nothing moved."""
+    head = stack.layers[0]
+    caused = WITH_PARITY * any(f.parity_reads and f.parity_reads.ios for f in stack.layers)
     groups = [
-        Rows(rows, _title(stack, direction), direction)
-        for direction in _directions(stack)
+        Rows(rows, TITLES[direction] + caused * (direction == "read"), direction)
+        for direction in dict.fromkeys((*known_directions(head), *await_directions(head)))
         if (rows := _rows(stack, direction))
     ]
     if not groups:
@@ -100,19 +98,6 @@ def layers_table(stack: StackFigures) -> Table | None:
         about=(("stack", stack.top.title), ("device", stack.top.name)),
         group="direction",
     )
-
-
-def _title(stack: StackFigures, direction: str) -> str:
-    caused = direction == "read" and any(
-        f.parity_reads and f.parity_reads.ios for f in stack.layers
-    )
-    return TITLES[direction] + (WITH_PARITY if caused else "")
-
-
-def _directions(stack: StackFigures) -> tuple[str, ...]:
-    """Return reads and writes, then both together where only they have an await."""
-    head = stack.layers[0]
-    return tuple(dict.fromkeys((*known_directions(head), *await_directions(head))))
 
 
 def _rows(stack: StackFigures, direction: str) -> tuple[Row, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.document.blocks import Block, Cell, Part, Row, Rows, Table, Terms, Value, with_columns
+from stackmap.document.blocks import Block, Cell, Part, Row, Table, Terms, Value, with_columns
 from stackmap.document.wording import KIB, divided, size
 from stackmap.errors import UsageError
 from stackmap.model.load import on_one_line
@@ -39,10 +39,10 @@ class Arrangement(NamedTuple):
             if tables and not any(self._places(table, name) for table in tables):
                 known = dict.fromkeys(on_one_line(h) for t in tables for h in t.headings if h)
                 raise UsageError(f"no column '{name}'; columns: {', '.join(known)}")
-        return [self._arranged(each) if isinstance(each, Table) else each for each in blocks]
-
-    def _arranged(self, table: Table) -> Table:
-        return self._in_unit(self._chosen(self._sorted(table)))
+        return [
+            self._in_unit(self._chosen(self._sorted(each))) if isinstance(each, Table) else each
+            for each in blocks
+        ]
 
     def _in_unit(self, table: Table) -> Table:
         """Return *table* with bytes in ``unit``; the figures themselves stay in bytes."""
@@ -64,11 +64,17 @@ class Arrangement(NamedTuple):
         return table._replace(columns=columns, groups=groups)
 
     def _sorted(self, table: Table) -> Table:
+        """Return *table* with words in their order, and the largest figures first, unknown ones last."""
         places = self._places(table, self.sort) if self.sort else []
         if not places:
             return table
-        ordered = _by_word if table.columns[places[0]].is_text else _by_number
-        groups = (group._replace(rows=ordered(group, places[0])) for group in table.groups)
+        place = places[0]
+        is_text = table.columns[place].is_text
+
+        def key(row: Row) -> tuple[str, float]:
+            return (str(row[place]), 0.0) if is_text else ("", -_figure(row[place]))
+
+        groups = (group._replace(rows=tuple(sorted(group.rows, key=key))) for group in table.groups)
         return table._replace(groups=tuple(groups))
 
     def _chosen(self, table: Table) -> Table:
@@ -88,15 +94,6 @@ def _written(row: Row, places: Collection[int], write: Callable[[float | None], 
         cell._replace(write=write) if n in places and isinstance(cell, Value) else cell
         for n, cell in enumerate(row)
     )
-
-
-def _by_word(group: Rows, place: int) -> tuple[Row, ...]:
-    return tuple(sorted(group.rows, key=lambda row: str(row[place])))
-
-
-def _by_number(group: Rows, place: int) -> tuple[Row, ...]:
-    """Return the rows of *group* with the largest figure of a column first, unknown ones last."""
-    return tuple(sorted(group.rows, key=lambda row: _figure(row[place]), reverse=True))
 
 
 def _figure(cell: Cell) -> float:

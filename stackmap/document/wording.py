@@ -180,7 +180,7 @@ def with_band(unit: str, bar: Bar) -> str:
 
 def rate_of_bytes(value: float | None) -> str:
     """Return bytes per second; "-" if unknown."""
-    return "-" if value is None else f"{size(value)}/s"
+    return UNKNOWN if value is None else f"{size(value)}/s"
 
 
 def change(now: float, then: float, less: str = "less") -> str:
