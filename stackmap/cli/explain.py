@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
-    from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.interval import Interval
-    from stackmap.model.topology import Topology
-    from stackmap.rules.decision import Judged
 
 COUNT = 10  # intervals of a second on a live machine
 RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 devices
@@ -103,10 +100,11 @@ def command(
     judged = True
     for number, series in enumerate(_batches(measured, options, caps)):
         in_force = () if caps is None else caps.limits
-        at = None if moment is None else _time(moment, series)
+        judge = judge_over_time
+        if moment is not None:
+            judge = partial(judge_moment, time=_time(moment, series))
         examined = waiting(
-            "examining",
-            partial(_judged, topology, series, in_force, at, baseline=before, part=part),
+            "examining", partial(judge, topology, series, in_force, baseline=before, part=part)
         )
         known = {(each.rule.id, each.device) for each in examined.found}
         examined = examined._replace(
@@ -139,20 +137,6 @@ def _time(moment: str, series: IntervalSeries) -> float:
         raise UsageError("the input has no times for --moment")
     span = ends[0], ends[-1]
     return instant_of(moment, span, span[1], later=False, zone=None if series.is_utc else UTC)
-
-
-def _judged(
-    topology: Topology,
-    series: IntervalSeries,
-    limits: tuple[IoLimit, ...],
-    at: float | None,
-    *,
-    baseline: Interval | None,
-    part: Topology,
-) -> Judged:
-    if at is None:
-        return judge_over_time(topology, series, limits, baseline=baseline, part=part)
-    return judge_moment(topology, series, at, limits, baseline=baseline, part=part)
 
 
 def _batches(

@@ -221,4 +221,4 @@ def _look(*, plain: bool) -> Look:
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()
     columns = width() if terminal else None
-    return (UNICODE if unicode else ASCII).within(columns, colour=coloured())
+    return (UNICODE if unicode else ASCII)._replace(width=columns, colour=coloured())

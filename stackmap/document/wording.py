@@ -43,16 +43,6 @@ def number(value: float | None, digits: int = 1) -> str:
     return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
-def kib(value: float | None) -> str:
-    """
-    Return bytes as a number of KiB.
-
-    >>> kib(65536)
-    '64.0'
-    """
-    return number(None if value is None else value / KIB)
-
-
 def percent(share: float | None, digits: int = 1) -> str:
     """
     Return a share 0…1 as a percentage; only nothing is 0 %, and only everything is 100 %.
@@ -101,6 +91,9 @@ def divided(divisor: float = 1, digits: int = 2) -> Callable[[float | None], str
     ('2.00', '50.0', '-')
     """
     return lambda value: number(value and value / divisor, digits)
+
+
+kib = divided(KIB, 1)  # bytes as a number of KiB
 
 
 def duration(seconds: float) -> str:

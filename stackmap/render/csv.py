@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from stackmap.document.blocks import Block, Cell, Column, Label, Row, Rows, Table, Value
+from stackmap.document.blocks import Block, Cell, Column, Label, Row, Table, Value
 from stackmap.model.topology import Topology
 from stackmap.render.columns import Column as TreeColumn
 from stackmap.render.text import safe
@@ -39,8 +39,9 @@ class CsvWriter:
             self._header = header
             about = [value for _, value in table.about]
             for group in table.groups:
+                names = [*about, *([group.name] if table.group else [])]
                 for row in group.rows:
-                    yield csv_line([*about, *_group(table, group), *_values(table, row)]) + END
+                    yield csv_line([*names, *_values(table, row)]) + END
 
 
 def _header(table: Table) -> Iterator[str]:
@@ -52,10 +53,6 @@ def _header(table: Table) -> Iterator[str]:
             yield from (
                 name if column.is_text else f"{column.key}_{name}" for name in column.beside
             )
-
-
-def _group(table: Table, group: Rows) -> list[str]:
-    return [group.name] if table.group else []
 
 
 def _values(table: Table, row: Row) -> Iterator[Plain]:

@@ -45,10 +45,6 @@ class Look(NamedTuple):
         """Return *text* in *colour* if this look has colours."""
         return f"{colour}{text}{RESET}" if self.colour and colour and text.strip() else text
 
-    def within(self, width: int | None, *, colour: bool) -> "Look":
-        """Return this look for *width* columns."""
-        return self._replace(width=width, colour=colour)
-
 
 UNICODE = Look(fork="├─ ", last="└─ ", pipe="│  ", gap="   ")
 ASCII = Look(fork="|- ", last="`- ", pipe="|  ", gap="   ", ascii=True)

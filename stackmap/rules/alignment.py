@@ -196,6 +196,8 @@ def _start(
 ) -> Observation:
     topology, start = context.topology, edge.start or 0
     past = below.past(start)
+    beside = Severity.INFO if below.assumed else None
+    severity = beside if past else Severity.GOOD
     return observe(
         edge.above,
         {
@@ -211,12 +213,5 @@ def _start(
             "owner": topology[below.device].title,
         },
         weight=past,
-        severity=_severity(past, below),
+        severity=severity,
     )
-
-
-def _severity(past: int, below: Boundaries) -> Severity | None:
-    """Return GOOD for a start on a boundary, INFO for one beside an assumed boundary."""
-    if not past:
-        return Severity.GOOD
-    return Severity.INFO if below.assumed else None

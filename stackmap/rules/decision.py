@@ -174,9 +174,9 @@ def judge_over_time(
 def judge_moment(
     topology: Topology,
     series: IntervalSeries,
-    time: float,
     limits: tuple[IoLimit, ...] = (),
     *,
+    time: float,
     baseline: Interval | None = None,
     part: Topology | None = None,
 ) -> Judged:

@@ -118,7 +118,8 @@ def _stall(context: Context, name: str) -> Stall | None:
         loads = [part.loads[name] for part in context.series if name in part.loads]
         gauges = [x for x in (load.in_flight_at_ends for load in loads) if x is not None]
         seconds = context.interval.seconds
-        in_flight = gauges[-1] / 2 if gauges else _gauge(context.load(name))
+        gauge = gauges[-1] if gauges else context.load(name).in_flight_at_ends
+        in_flight = None if gauge is None else gauge / 2
         return Stall(seconds, in_flight, lasts=True, grew=bool(gauges) and gauges[-1] > gauges[0])
     longest: Stall | None = None
     run: list[tuple[float, int]] = []  # seconds and gauge of intervals in a row
@@ -141,10 +142,6 @@ def _stall(context: Context, name: str) -> Stall | None:
 def _completes_nothing(load: Load) -> bool:
     """Whether requests are in flight and none completed, discards and flushes included."""
     return bool(load.in_flight_at_ends) and load.idle and not (load.discard.ios or load.flush.ios)
-
-
-def _gauge(load: Load) -> float | None:
-    return None if load.in_flight_at_ends is None else load.in_flight_at_ends / 2
 
 
 def _is_sure(context: Context, name: str, stall: Stall) -> bool:

@@ -203,10 +203,7 @@ def metadata_cost(context: Context, stack: StackFigures, limits: Limits) -> Foun
 
 def _largest(by_cause: Mapping[Cause, Traffic]) -> tuple[Cause, Traffic] | None:
     """Return the metadata of which most is written, None without any."""
-    known = [
-        (each.bounds[0].bytes or 0.0, c.value) for c, each in by_cause.items() if c in METADATA
-    ]
-    if not known:
-        return None
-    cause = Cause(max(known)[1])
-    return cause, by_cause[cause]
+    known = [(cause, each) for cause, each in by_cause.items() if cause in METADATA]
+    return max(
+        known, key=lambda each: (each[1].bounds[0].bytes or 0.0, each[0].value), default=None
+    )

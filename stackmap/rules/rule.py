@@ -135,10 +135,6 @@ class PerStack:
             yield from self.judge(context, stack, limits)
 
 
-def _never(_: Context, __: Limits) -> Found:
-    return iter(())
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rule:
     """
@@ -175,7 +171,7 @@ class Rule:
     joins_peers: bool = False
     outcome: Outcome = Outcome.LAYOUT
     slows: bool = True
-    find: Callable[[Context, Limits], Found] = _never
+    find: Callable[[Context, Limits], Found] = lambda _, __: iter(())
     name: str = ""
     detects: str = ""
 

@@ -57,7 +57,8 @@ def _at_cap(
     # Leave out intervals in which the load started, ended or paused.
     active = [rate for rate in rates if rate >= cap / 2]
     done = sum(active) / len(active) if active else 0.0
-    whole = _in_whole_requests(cap) if unit == "ios" and limit.uses else cap
+    # The kernel lets whole requests through in each slice of time.
+    whole = (cap // SLICES * SLICES or cap) if unit == "ios" and limit.uses else cap
     if not near * cap <= done <= beyond and abs(done - whole) > (1 - WHOLE) * whole:
         return None
     stalls = [use.stalled for use in limit.uses if use.stalled is not None]
@@ -74,11 +75,6 @@ def _at_cap(
         "counted": OWN if limit.uses else TOTAL,
     }
     return observe(limit.device, figures, words, weight=done / cap)
-
-
-def _in_whole_requests(cap: float) -> float:
-    """Return what the kernel lets through of so many requests per second: whole ones in each slice of time."""
-    return cap // SLICES * SLICES or cap
 
 
 def _at_disks(context: Context, top: str) -> float | None:
@@ -171,10 +167,7 @@ def md_bound(context: Context, limits: Limits) -> Found:
                 "queue": (queue, "requests"),
                 "disk_queue": (disk_queue, "requests"),
             }
-            words = {
-                "thread": _name(busiest, len(threads)),
-                "remedy": _remedy(raid),
-            }
+            words = {"thread": _name(busiest, len(threads)), "remedy": _remedy(raid)}
             yield observe(raid.name, figures, words, weight=threads[busiest])
 
 

@@ -140,7 +140,8 @@ def unjudged(context: Context, findings: Iterable[Finding], part: Iterable[str])
         *_disks(context, known),
         *_overload(context, known - explained),
     ]
-    return [*open_questions, *_layout(context)]
+    no_topology = NO_TOPOLOGY in context.topology.unknown
+    return [*open_questions, *([Unjudged(LAYOUT, observe(""))] if no_topology else [])]
 
 
 def is_judged(context: Context, device: Device) -> bool:
@@ -231,8 +232,3 @@ def _longest_queue(context: Context, name: str, limits: Limits) -> Load:
     """Return the load of *name* if its queue is long on average, otherwise that of the intervals with the longest."""
     mean = context.load(name)
     return mean if (mean.aqu or 0.0) >= limits["high_queue"] else lasting_load(context, name)
-
-
-def _layout(context: Context) -> Iterator[Unjudged]:
-    if NO_TOPOLOGY in context.topology.unknown:
-        yield Unjudged(LAYOUT, observe(""))

@@ -50,12 +50,9 @@ OTHER = ("work of this layer", "Measure the latency inside.")
 def layer_wait(context: Context, limits: Limits) -> Found:
     """Yield devices in which requests wait far longer than in all devices below."""
     for device in context.measured:
-        wait, below = context.load(device.name).total.await_ms, _below(context, device)
-        if (
-            wait is None
-            or not below
-            or not context.enough(_rate(context, device), limits["requests"])
-        ):
+        total, below = context.load(device.name).total, _below(context, device)
+        wait = total.await_ms
+        if wait is None or not below or not context.enough(total.ios, limits["requests"]):
             continue
         waits = {name: longest_await(context.load(name)) for name in below}
         slowest = max(waits, key=lambda name: waits[name] or 0.0)
@@ -77,10 +74,6 @@ def layer_wait(context: Context, limits: Limits) -> Found:
         batches = not is_passthrough(device) and _is_bulk(context, device.name)
         severity = Severity.INFO if batches else None
         yield observe(device.name, figures, words, weight=own, severity=severity)
-
-
-def _rate(context: Context, device: Device) -> float | None:
-    return context.load(device.name).total.ios
 
 
 def _below(context: Context, device: Device) -> list[str]:

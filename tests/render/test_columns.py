@@ -86,7 +86,7 @@ def test_wished_columns_stay_though_empty():
 @pytest.mark.parametrize("room", [None, 1, 8, 40])
 def test_a_single_column_has_a_line_for_each_row(name, room):
     """The only column of a table, too, is padded, aligned and cut."""
-    look = UNICODE.within(room, colour=False)
+    look = UNICODE._replace(width=room)
     text = render_tree(TOPOLOGY, look, choose(name), heading=False, exact=True)
     column = COLUMNS[name]
     cells = [line.strip(" ├└─│") for line in text.splitlines()]

@@ -76,7 +76,7 @@ def test_ascii_is_ascii():
 
 @pytest.mark.parametrize("room", [30, 40, 60, 80, 132])
 def test_no_line_is_wider_than_the_terminal(room):
-    text = render_tree(TWO_VOLUMES, UNICODE.within(room, colour=False))
+    text = render_tree(TWO_VOLUMES, UNICODE._replace(width=room))
     assert max(width(line) for line in text.splitlines()) <= room
 
 
@@ -92,7 +92,7 @@ def test_colour_is_asked_for():
     """What is wrong is red, and only where colour is asked for."""
     bad = Topology([Device("md0", Kind.ARRAY, "9:0", state="degraded")])
     assert "\x1b" not in render_tree(bad)
-    assert "\x1b[31mmd0" in render_tree(bad, UNICODE.within(80, colour=True))
+    assert "\x1b[31mmd0" in render_tree(bad, UNICODE._replace(width=80, colour=True))
 
 
 def test_a_circle_ends():

@@ -306,18 +306,6 @@ def test_work_on_its_own_account_is_told(work):
     assert found([at_work], {}) == [("background-work", "vm")]
 
 
-def test_chunks_that_are_touched_first():
-    """The volumes write 1 MiB/s in 4 KiB requests, the pool 17 times as much."""
-    pool = passing("pool", Kind.THIN_POOL, target="thin-pool")
-    parts = (
-        [passing("lv", Kind.THIN, target="thin"), pool, passing("tdata", Kind.MEMBER)],
-        [Edge("lv", "pool", Role.DATA), Edge("pool", "tdata", Role.DATA)],
-    )
-    loads = {"lv": moved(write=did(256, 4096)), "tdata": moved(write=did(512, 34816))}
-
-    assert ("thin-first-touch", "pool") in found([parts], loads)
-
-
 def test_a_bitmap_that_is_written_with_each_write():
     """101 writes per second, and 97 to the bitmap of each member."""
     loads = {"vm": moved(write=did(101, 4096))} | {
@@ -365,43 +353,6 @@ def test_requests_that_are_cut_by_a_small_chunk(chunk, size, cut):
     }
 
     assert (("small-chunk", "lv") in found([parts], loads)) == cut
-
-
-def test_a_cache_that_misses():
-    """83 % of the reads go to the slow device."""
-    parts = (
-        [passing("lv", Kind.CACHE, target="cache"), passing("fast"), passing("slow")],
-        [Edge("lv", "fast", Role.CACHE), Edge("lv", "slow", Role.ORIGIN)],
-    )
-    loads = {
-        "lv": moved(did(100, 4096)),
-        "fast": moved(did(17, 4096)),
-        "slow": moved(did(83, 4096)),
-    }
-
-    assert ("cache-misses", "lv") in found([parts], loads)
-
-
-def test_reads_and_writes_in_lockstep():
-    """Article 002: 3 writes per 7 reads in every interval at any rate; writes are slower."""
-    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
-
-    def part(n):
-        load = moved(did(7 * n, 4096, wait=7 * n * 0.3), did(3 * n, 262144, wait=3 * n * 5))
-        return Interval({"lv": load, "sda": load}, seconds=1.0)
-
-    series = tuple(part(n) for n in (101, 103, 107, 109, 113))
-    assert ("coupled", "lv") in found([parts], series[2].loads, series=series)
-
-
-@pytest.mark.parametrize(("rate", "expected"), [(9.4, False), (94.0, True)])
-def test_a_mix_at_its_own_pace_waits_for_nothing(rate, expected):
-    """In the lab, two fixed rates: 9.4 reads of 5.1 ms and 9.4 writes of 24 ms per second."""
-    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
-    load = moved(did(rate, 16384, wait=rate * 5.1), did(rate, 16384, wait=rate * 24.0))
-    series = (Interval({"lv": load, "sda": load}, seconds=3.6),) * 6
-
-    assert (("coupled", "lv") in found([parts], series[0].loads, series=series)) == expected
 
 
 def test_the_knee_of_a_disk():
