@@ -151,6 +151,19 @@ def test_a_reset_between_two_used_samples_is_seen(tmp_path, at):
     assert {each.loads["sdb"].read.ios for each in found} == {100.0}
 
 
+@pytest.mark.parametrize("at", [45, 599, 600, 601, 1200])
+def test_a_reset_is_seen_in_an_average(tmp_path, at):
+    """Also where the first sample of a segment is the only one in it that is marked."""
+    with RecordingHost(Reset(at), str(tmp_path / "c")) as host:
+        for _ in samples(host, 1.0, 1300):
+            pass
+    found = [interval for _, interval in CaptureSource(CapturedHost(str(tmp_path / "c"))).ends()]
+
+    assert [interval.count for interval in found if "sda" not in interval.loads] == [1]
+    assert {interval.loads["sdb"].read.ios for interval in found} == {100.0}
+    assert sum(interval.count for interval in found) == 1300
+
+
 def test_answers_are_those_of_each_sample():
     """Whatever samples are asked about, an answer is what the entries make of it one by one."""
     rng = random.Random(5)

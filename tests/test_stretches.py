@@ -156,7 +156,7 @@ def test_where_nothing_happens_little_is_read(tmp_path):
         for _ in samples(host, INTERVAL, COUNT):
             pass
     host, _ = opened(tmp_path / "c", TimeWindow(START + 130, START + 4300))
-    taken = list(host.interval_ends())
+    taken = list(host.steps())
     (one,) = CaptureSource(host).ends()
 
     assert [round(time - START) // 60 for time, _ in taken] == [3, 71]

@@ -210,27 +210,19 @@ class CapturedHost:
         """Yield the instants of the frames, moving to each."""
         return (time for time, _ in islice(self._frames(), count))
 
-    def interval_ends(self) -> Iterator[tuple[float, int]]:
-        """
-        Yield the instants of as few frames as keep every count, with the intervals that each ends.
-
-        Of consecutive frames that the recording marks as plain counting, only the
-        first and the last are yielded.
-        """
-        return self._frames(ends=True, between=True)
-
     def steps(self) -> Iterator[tuple[float, int]]:
         """
-        Yield the instants of the frames of the window, with 1.
+        Yield the instants of as few frames as sums over several samples need, with the intervals that each ends.
 
-        With 0, those that it leaves out, unless the recording marks them as plain counting.
+        In a window with a step, its frames, and with 0 those between that the recording does not mark as plain
+        counting. In any other, of consecutive frames that are marked so, the first and the last.
         """
-        return self._frames(between=True)
+        return self._frames(sparse=True)
 
-    def _frames(self, *, ends: bool = False, between: bool = False) -> Iterator[FrameTime]:
+    def _frames(self, *, sparse: bool = False) -> Iterator[FrameTime]:
         """Start from the first frame; background questions of an earlier pass are forgotten."""
         self._background, self._was_background_pending = None, False
-        return self._timeline.frames(self._window, ends=ends, between=between)
+        return self._timeline.frames(self._window, sparse=sparse)
 
     def _background_state(self) -> str | Refusal | None:
         return self._timeline.answer(BACKGROUND, None)

@@ -34,7 +34,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from itertools import compress
 from operator import ne
-from typing import Any
+from typing import Any, NamedTuple
 
 from stackmap.errors import CaptureError
 from stackmap.host.capture_format import Refusal, decoded, encoded, is_instant, recorded_text
@@ -175,8 +175,16 @@ class Frames:
             self.ending = Ending.WHOLE
 
 
-def frame_count(entries: bytes, where: str) -> tuple[int, int] | None:
-    """Return the frames before a segment and the marks up to its first frame, which has *entries*; None if they do not say."""
+class FrameCount(NamedTuple):
+    """``before``: the frames before a segment; ``marked``: how many are marked, up to its first one; whether that one is."""
+
+    before: int
+    marked: int
+    begins_marked: bool
+
+
+def frame_count(entries: bytes, where: str) -> FrameCount | None:
+    """Return the count in the *entries* of a segment's first frame; None without one."""
     try:
         counts = [
             body
@@ -189,12 +197,12 @@ def frame_count(entries: bytes, where: str) -> tuple[int, int] | None:
         return None
     answer = recorded_text(counts[-1], where)
     try:
-        before, marks = map(int, answer.split())
+        before, marked = map(int, answer.split())
     except ValueError as error:
         raise CaptureError(
             f"{where}: damaged: no count of frames: {masked(answer)[:60]!r}"
         ) from error
-    return before, marks
+    return FrameCount(before, marked, not entries.startswith(UNMARKED))
 
 
 def split_entries(entries: bytes) -> Iterator[tuple[str, str, bytes | Refusal]]:

@@ -6,8 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
-from sys import maxsize
-from typing import NamedTuple
 
 from stackmap.errors import CaptureError, SourceMissing
 from stackmap.host import log
@@ -32,20 +30,6 @@ MAX_EVENTS = 4 << 20  # characters of uevents that wait to be asked for
 MAX_WAITING = 64  # changes of an answer that wait; each has 7 KB for 60 busy devices
 
 
-class _Wanted(NamedTuple):
-    """
-    The frames of a segment that are wanted beside those that are due.
-
-    ``still``: of so many unmarked ones, only possible ends of the window. ``shown``: of so many,
-    also those that are not due. ``ends`` and ``between``: as in ``LogReader.frames``.
-    """
-
-    still: int
-    shown: int
-    ends: bool
-    between: bool
-
-
 class LogReader:
     """
     Reads only the log segments that a window needs.
@@ -66,8 +50,7 @@ class LogReader:
         self._frames_left = log.FREE_FRAMES
         self._answers = Answers(budget)
         self._transient: dict[str, list[str]] = {}
-        self._counts: dict[int, tuple[int, int] | None] = {}
-        self._may_begin_marked: set[int] = set()  # of the segments whose first frame was read
+        self._counts: dict[int, log.FrameCount | None] = {}  # by segment
         self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
         self._has_begun = False
 
@@ -97,74 +80,56 @@ class LogReader:
             first = next((time for time in frames if time >= begin), 0.0)
         return last_interval(parts, window.every, first)
 
-    def frames(
-        self, window: TimeWindow, *, ends: bool = False, between: bool = False
-    ) -> Iterator[FrameTime]:
+    def frames(self, window: TimeWindow, *, sparse: bool = False) -> Iterator[FrameTime]:
         """
         Move through the window, segment by segment.
 
-        *between*: where more may have happened than counters going up, also yield the
-        frames that are not due; they end 0 intervals.
+        *sparse*: yield only what sums over several samples need. In a window with a step, those are also the frames
+        that are not due where more may have happened than counters going up; they end 0 intervals. In any
+        other, they are those frames, the first and the last.
         """
         self._forget_answers()
         self._has_begun = True
+        only_ends = sparse and not window.every
         pace = FrameSchedule(window)
         place = self._segment_at(pace.due)
-        passed, examined = 0, False
+        passed = 0
         while place < len(self._names) and not pace.is_over(self._starts[place]):
-            unmarked = self._unmarked_frames(place) if ends or between else 0
-            only_ends = ends and not window.every
-            still = unmarked if only_ends else 0
-            before, examined = examined, between and not unmarked
-            # The mark of a segment may be that of the next one's first frame.
-            wanted = _Wanted(still, maxsize if examined else int(before), only_ends, between)
-            for time, count in self._due_frames(place, pace, wanted):
-                passed += count
-                if time is not None:
-                    yield time, passed
-                    passed = 0
-            skips = pace.due > self._starts[place + 1]
-            plain = self._is_plain(place, pace.due, between=between) if skips else True
-            if place in self._damaged or plain is None:
+            is_last = place + 1 == len(self._names) or pace.is_over(self._starts[place + 1])
+            plain = self._plain_frames(place, place + 1) if only_ends else None
+            newest: float | None = None  # the last frame of the window, if no other follows
+            for number, (time, entries, more_happened) in enumerate(self._marked_frames(place)):
+                if pace.is_over(time):
+                    break
+                is_first = pace.first is None
+                self._take(entries, self._names[place], fresh=is_first)
+                if pace.accepts(time):
+                    passed += 1
+                    newest = time
+                    if not only_ends or is_first or more_happened:
+                        yield time, passed
+                        passed, newest = 0, None
+                elif sparse and more_happened and not is_first:
+                    yield time, 0
+                if plain and not (is_first or is_last):  # then the rest is, too
+                    passed += plain - number - 1
+                    break
+                if self._skipped_to(place, pace.due):
+                    break
+            if is_last and newest is not None:
+                yield newest, passed
+            if place in self._damaged:
                 # The next segment read repeats all answers.
                 self._forget_answers()
                 self._transient = {"uevents": [SKIPPED]}
-            place = place + 1 if plain is False else max(place + 1, self._segment_at(pace.due))
-
-    def _due_frames(
-        self, place: int, pace: FrameSchedule, wanted: _Wanted
-    ) -> Iterator[tuple[float | None, int]]:
-        """Yield the due frames of a segment, with the intervals that each ends; None for skipped ones."""
-        waiting: tuple[float | None, int] = None, 0
-        for number, (time, entries, more_happened) in enumerate(self._marked_frames(place)):
-            if pace.is_over(time):
-                break
-            first = pace.first is None
-            self._take(entries, self._names[place], fresh=first)
-            if not pace.accepts(time):
-                if number < wanted.shown and more_happened and not first:
-                    yield time, 0
-                continue
-            if not wanted.ends or first or (more_happened and not wanted.still):
-                yield time, waiting[1] + 1
-                waiting = None, 0
-            elif place + 1 == len(self._names) or pace.is_over(self._starts[place + 1]):
-                waiting = time, waiting[1] + 1
-            elif wanted.still:
-                yield None, wanted.still - number
-                return
-            else:
-                waiting = None, waiting[1] + 1
-            skips = pace.due > self._starts[place + 1]
-            if skips and self._is_plain(place, pace.due, between=wanted.between) is not False:
-                return
-        yield waiting
+            place = self._skipped_to(place, pace.due) or place + 1
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - questions are known by their words
         """Return the newest logged answer; before any frame, that of the first one if others were removed before it."""
         if not self._has_begun:
             self._has_begun = True
-            if (self._count(0) or (0, 0))[0] > 0:
+            count = self._count(0)
+            if count is not None and count.before:
                 next(self.frames(WHOLE_RECORDING), None)
         now = self._answers.get(question)
         return "\n".join(now) if isinstance(now, list) else now
@@ -199,32 +164,25 @@ class LogReader:
         self._answers.forget()
         self._answers, self._transient = Answers(self._budget), {}
 
-    def _is_plain(self, place: int, due: float, *, between: bool) -> bool | None:
-        """
-        Whether no frame is marked from the second one of *place* to the segment of *due*.
+    def _skipped_to(self, place: int, due: float) -> int | None:
+        """Return the segment of *due*; None if it is *place*, or if a frame between the two may be marked."""
+        later = self._segment_at(due)
+        is_plain = later > place and self._plain_frames(place, later) is not None
+        return later if is_plain else None
 
-        If that is unknown: None, or False if the frames *between* are wanted then.
-        """
-        before, after = self._count(place), self._count(max(place + 1, self._segment_at(due)))
-        if before is None or after is None:
-            return False if between else None
-        return before[1] == after[1]
+    def _plain_frames(self, place: int, end: int) -> int | None:
+        """Return the frames from segment *place* to *end*; None if one from the second to the first of *end* may be marked."""
+        before, after = self._count(place), self._count(end)
+        if before is None or after is None or before.marked != after.marked:
+            return None
+        return max(0, after.before - before.before)
 
-    def _unmarked_frames(self, place: int) -> int:
-        """Return the number of frames if neither this segment nor the next frame has a mark, else 0."""
-        before, after = self._count(place), self._count(place + 1)
-        if before is None or after is None or before[1] != after[1]:
-            return 0
-        return max(0, after[0] - before[0])
-
-    def _count(self, place: int) -> tuple[int, int] | None:
-        """Return the count of frames and marks in a segment's first frame; None without one."""
+    def _count(self, place: int) -> log.FrameCount | None:
+        """Return the count in a segment's first frame; None without one."""
         if place not in self._counts and place < len(self._names):
             name = self._names[place]
             entries = next((entries for _, entries in log.Frames(self._content(place))), b"")
             self._counts[place] = log.frame_count(entries, name)
-            if not entries.startswith(log.UNMARKED):
-                self._may_begin_marked.add(place)
         return self._counts.get(place)
 
     def _content(self, place: int) -> bytes:
@@ -238,19 +196,19 @@ class LogReader:
     def _marked_frames(self, place: int) -> Iterator[tuple[float, bytes, bool]]:
         """Yield the frames of a segment, and whether it or the next frame may be marked."""
         held: tuple[float, bytes] | None = None
-        known = may_be = False
+        are_known = is_marked = False
         for time, entries in self._frames(place):
-            before, may_be = may_be, not known or entries.startswith(log.MARKED)
+            was_marked, is_marked = is_marked, not are_known or entries.startswith(log.MARKED)
             if held is None:
-                known = entries.startswith((log.MARKED, log.UNMARKED))
-                may_be = not entries.startswith(log.UNMARKED)
+                are_known = entries.startswith((log.MARKED, log.UNMARKED))
+                is_marked = not entries.startswith(log.UNMARKED)
             else:
-                yield *held, before or may_be
+                yield *held, was_marked or is_marked
             held = time, entries
         if held is not None:
-            self._count(place + 1)
-            may_be = may_be or place + 1 in self._may_begin_marked
-            yield *held, may_be or place in self._damaged
+            after = self._count(place + 1)
+            is_end = after is None or after.begins_marked or place in self._damaged
+            yield *held, is_marked or is_end
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""

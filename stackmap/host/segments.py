@@ -98,13 +98,13 @@ def complete_last_segment(directory: Directory) -> int:
             if frames.ending is not Ending.DAMAGED:
                 directory.remove(path)
             continue
-        before, _ = frame_count(first[1], path) or (0, 0)
+        earlier = frame_count(first[1], path)
         frames = Frames(content)
         count = sum(1 for _ in frames)
         if frames.ending is Ending.CUT:  # of a damaged one, readers tell what is left out
             directory.write(f"{path}.new", _ended(content))
             directory.rename(f"{path}.new", path)
-        return before + count
+        return count + (earlier.before if earlier else 0)
     return 0
 
 

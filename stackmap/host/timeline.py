@@ -94,14 +94,8 @@ class NumberedFrames:
         times = list(filter(window.holds, self._times))
         return last_interval([times], window.every, times[0] if times else 0.0)
 
-    def frames(
-        self,
-        window: TimeWindow,
-        *,
-        ends: bool = False,  # noqa: ARG002 - nothing is known of any stretch
-        between: bool = False,
-    ) -> Iterator[FrameTime]:
-        """Move through the window; *between*: also yield the frames that are not due, with 0."""
+    def frames(self, window: TimeWindow, *, sparse: bool = False) -> Iterator[FrameTime]:
+        """Move through the window; *sparse*: also yield the frames that are not due, with 0, as any may matter."""
         self._frame, self._known = 0, {}
         pace = FrameSchedule(window)
         for frame, time in enumerate(self._times or [0.0]):
@@ -110,7 +104,7 @@ class NumberedFrames:
             if pace.accepts(time):
                 self._frame = frame
                 yield time, 1
-            elif between and pace.first is not None:
+            elif sparse and pace.first is not None:
                 self._frame = frame
                 yield time, 0
 

@@ -129,17 +129,17 @@ class CaptureSource(Source):
         watch = Watch(self.host, topology, self._discover, replayed=True)
         if self._capture.window.every is None:
             return watch.intervals(SECONDS, selection.count, selection.devices)
-        snapshots = ((watch.snapshot(time), passed) for time, passed in self._capture.steps())
-        coarse = islice(coarse_intervals(snapshots, selection.devices), selection.count)
+        coarse = islice(coarse_intervals(self._steps(watch), selection.devices), selection.count)
         notes = (self.note,) if self.note else ()
         return ((current, replace(interval, notes=notes)) for current, interval in coarse)
 
     def ends(self) -> Iterator[TopologyInterval]:
         """Yield as few intervals, with all devices, as have the average of all intervals."""
         watch = Watch(self.host, self.topology(), self._discover, replayed=True)
-        return downsample(
-            (watch.snapshot(time), passed) for time, passed in self._capture.interval_ends()
-        )
+        return downsample(self._steps(watch))
+
+    def _steps(self, watch: Watch) -> Iterator[tuple[Snapshot, int]]:
+        return ((watch.snapshot(time), passed) for time, passed in self._capture.steps())
 
 
 def coarse_intervals(

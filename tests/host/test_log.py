@@ -178,7 +178,7 @@ def test_a_hostile_segment_is_refused_in_one_line(tmp_path, unpacked):
 
     host = CapturedHost(str(tmp_path))
     with pytest.raises(CaptureError, match=r"log/1\.0\.gz: damaged"):
-        list(chain(host.ticks(1.0, None), host.interval_ends()))
+        list(chain(host.ticks(1.0, None), host.steps()))
 
 
 def test_entries_say_what_changed():
