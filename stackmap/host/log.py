@@ -31,7 +31,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum, auto
-from functools import lru_cache
 from itertools import compress
 from operator import ne
 from typing import Any, NamedTuple
@@ -47,43 +46,22 @@ GZIP = 31  # zlib's wbits: the largest window, and gzip's heading
 UNPACK_STEPS = 1 << 12, 1 << 16  # packed bytes: at first, for the first frame alone, and at most
 MAX_UNPACKED = 1 << 20  # bytes at once
 MAX_FRAME = 40 << 20  # bytes; all answers of 2,000 devices take 20 MB
-DAMAGES = (
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    RecursionError,
-)  # what damaged entries raise
+# What damaged entries raise.
+DAMAGES = (ValueError, KeyError, IndexError, TypeError, RecursionError)
 KINDS = (["="], ["~"], ["!"], ["+"])
 TRANSIENT = b'["+"'  # the beginning of an entry that is valid in its frame only
 MAX_HEADING = 100  # bytes, more than the heading of any frame
-MAX_ENTRY_HEADING = (
-    1 << 16
-)  # bytes, more than the heading of any entry, a refusal's message included
-MAX_KEPT = (
-    1 << 12
-)  # bytes of a heading, or of the numbers of lines, that is remembered as it is split
+MAX_ENTRY_HEADING = 1 << 16  # bytes, more than that of any entry, a refusal's message included
 # Beside what was recorded: the ratio of a bomb is 1,000, that of a recording 5 to 30.
 MAX_RATIO, FREE = 100, 256 << 20  # unpacked bytes per packed one, and bytes that are free
 # The same of frames, each of which the recorder flushes.
 FRAME_BYTES, FREE_FRAMES = 24, 50_000
 # The questions of a host, and those of recordings only, as they begin: no answer to another is kept.
 QUESTIONS = (
-    "read /",
-    "names_in /",
-    "link /",
-    "run ",
-    "udev ",
-    "volumes",
-    "arrays",
-    "machine-id",
-    "uevents",
-    "aside",
-)
+    "read /", "names_in /", "link /", "run ", "udev ", "volumes", "arrays", "machine-id", "uevents", "aside",
+)  # fmt: skip
 FRAME_COUNT = "count"
-MARK = "marked"
 MARKED, UNMARKED = (b'["+", "marked", 1]\n%b\n' % state for state in (b"1", b"0"))
-
 
 Lines = list[str]  # an answer, split at its line ends
 
@@ -243,36 +221,20 @@ def patched(before: Lines | Refusal, changes: bytes, where: str) -> Lines:
     return now
 
 
-def _places(numbers: str) -> tuple[int, ...]:
+def _places(numbers: str) -> list[int]:
     """Return the numbers of the changed lines."""
-    return _kept_places(numbers) if len(numbers) <= MAX_KEPT else _new_places(numbers)
-
-
-def _new_places(numbers: str) -> tuple[int, ...]:
-    places = tuple(map(int, numbers.split()))
+    places = [*map(int, numbers.split())]
     if places and min(places) < 0:
         raise IndexError(f"line {min(places)}")
     return places
 
 
-_kept_places = lru_cache(maxsize=64)(
-    _new_places
-)  # mostly the same devices are at work in each sample
-
-
 def _heading_of(line: bytes) -> list[Any]:
     """Return the words of an entry's heading: its kind, the question, its bytes or the refusal."""
-    return _kept_heading(line) if len(line) <= MAX_KEPT else _new_heading(line)
-
-
-def _new_heading(line: bytes) -> list[Any]:
     words = json.loads(line) if len(line) <= MAX_ENTRY_HEADING else None
     if not isinstance(words, list) or words[:1] not in KINDS or not isinstance(words[1], str):
         raise ValueError(f"no heading of an entry: {masked_bytes(line)[:60]!r}")
     return words
-
-
-_kept_heading = lru_cache(maxsize=1024)(_new_heading)  # a recording asks the same in each sample
 
 
 def _length(length: object, room: int) -> int:
