@@ -13,7 +13,7 @@ from contextlib import suppress
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.host import Host
 from stackmap.host.capture import CapturedHost
-from stackmap.host.file_tree import OUTPUT_NAME
+from stackmap.host.capture_format import is_output
 from stackmap.host.intercepting import InterceptingHost
 from stackmap.sources import device_lists, mdstat, mountinfo
 from stackmap.sources.printed import Reader
@@ -102,7 +102,7 @@ def _outputs(host: Host) -> Iterator[str]:
         except SourceError:
             continue
         for name in names:
-            if OUTPUT_NAME.fullmatch(name):
+            if is_output(name):
                 yield f"{folder}/{name}"
             elif depth < MAX_DEPTH and "." not in name and name not in SKIPPED:
                 todo.append((f"{folder}/{name}", depth + 1))

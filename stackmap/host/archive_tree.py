@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host.budget import ENTRY_BYTES, Budget
-from stackmap.host.file_tree import OUTPUT_NAME
+from stackmap.host.capture_format import is_output
 
 BLOCK = 512
 MAX_HEADER = 1 << 16  # bytes of a long name or of pax records
@@ -357,8 +357,8 @@ def _not_waiting(path: str, flags: int) -> int:
 def _is_used(path: str) -> bool:
     """Whether *path* can hold an answer: the logs of a sosreport are not kept."""
     parts = path.split("/", 3)
-    is_used = not USED_TOPS.isdisjoint(parts[1:3]) or OUTPUT_NAME.fullmatch(path.rpartition("/")[2])
-    return bool(is_used) and "/var/log/" not in path
+    is_used = not USED_TOPS.isdisjoint(parts[1:3]) or is_output(path)
+    return is_used and "/var/log/" not in path
 
 
 def _pax(raw: bytes, path: str) -> dict[str, str]:

@@ -40,13 +40,14 @@ from stackmap.host.capture_format import (
     REFUSALS,
     Refusal,
     command_file,
+    is_output,
     late_answer,
     parse_json,
     parse_udev,
     recorded_text,
     udev_file,
 )
-from stackmap.host.file_tree import OUTPUT_NAME, open_tree, tree_of
+from stackmap.host.file_tree import FileTree, open_tree
 from stackmap.host.table_keys import masked
 from stackmap.host.timeline import (
     SKIPPED,
@@ -79,7 +80,12 @@ class CapturedHost:
         self.path = path
         self._warn = warn
         budget = Budget(path)
-        self._tree = open_tree(path, budget) if files is None else tree_of(files, path, budget)
+        if files is None:
+            self._tree: FileTree = open_tree(path, budget)
+        else:
+            from stackmap.host.archive_tree import ArchiveTree  # only a text pays for it
+
+            self._tree = ArchiveTree.of_files(files, path, budget)
         manifest = read_manifest(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
@@ -131,11 +137,8 @@ class CapturedHost:
     def read(self, path: str) -> str:
         """Return the file as it was in this frame; an output of a command in a report without keys."""
         text = self._required_answer(f"read {path}", path)
-        if path.startswith(("/sys/", "/proc/")) or not OUTPUT_NAME.fullmatch(
-            path.rpartition("/")[2]
-        ):
-            return text
-        return masked(text)
+        may_have_keys = is_output(path) and not path.startswith(("/sys/", "/proc/"))
+        return masked(text) if may_have_keys else text
 
     def names_in(self, path: str) -> list[str]:
         """Return the listing as it was in this frame."""

@@ -4,6 +4,7 @@ How answers are written in a capture: paths, refusals, the encoding of text, ude
 A live machine needs some of it too, so this module imports little.
 """
 
+import re
 from typing import Any, NamedTuple
 
 from stackmap.errors import (
@@ -62,6 +63,18 @@ def command_file(command: tuple[str, ...]) -> str:
     return (
         f"/cmd/{words.replace('/', '-')}{'.json' if '--reportformat=json' in command else '.txt'}"
     )
+
+
+# The name of a file with the output of a command that tells of block devices: "lsblk_-O_-P", "proc_mdstat.txt".
+_OUTPUT = (
+    r"(?:(?:usr|s?bin|sudo|cat|proc|)[_.-])*(?:lsblk|blkid|findmnt|mount|df|swapon|[lpv]vs|vgs|[lpv]vdisplay|vgdisplay|"
+    r"dmsetup|mdadm|mdstat|multipath|nvme|btrfs|zpool|partitions)(?:[ _.-].*)?"
+)
+
+
+def is_output(path: str) -> bool:
+    """Whether *path* is named like the output of a command that tells of block devices."""
+    return re.fullmatch(_OUTPUT, path.rpartition("/")[2]) is not None
 
 
 def udev_file(number: str) -> str:

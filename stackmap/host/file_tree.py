@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
 
 from stackmap.errors import CaptureError, SourceDenied, SourceError, SourceMissing
@@ -28,12 +27,6 @@ FIRST_ANSWERS = "/answers.tar.gz"  # of a recording, those before its first samp
 MAX_FILE = 32 << 20  # bytes; all answers of a host with 2,000 devices take 20 MB
 CHUNK = 1 << 16  # bytes read at once
 UNFOLLOWED = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW  # no pipe is waited for, no link followed
-
-# The name of a file with the output of a command that tells of block devices: "lsblk_-O_-P", "proc_mdstat.txt".
-OUTPUT_NAME = re.compile(
-    r"(?:(?:usr|s?bin|sudo|cat|proc|)[_.-])*(?:lsblk|blkid|findmnt|mount|df|swapon|[lpv]vs|vgs|[lpv]vdisplay|vgdisplay|"
-    r"dmsetup|mdadm|mdstat|multipath|nvme|btrfs|zpool|partitions)(?:[ _.-].*)?"
-)
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 
@@ -154,11 +147,6 @@ def open_tree(path: str, budget: Budget) -> FileTree:
     except SourceMissing:
         return tree
     return RecordingTree(_archive().of(packed, f"{path}{FIRST_ANSWERS}", budget), tree)
-
-
-def tree_of(files: Mapping[str, str], path: str, budget: Budget) -> FileTree:
-    """Return a tree of *files* by path, charged to *budget*."""
-    return _archive().of_files(files, path, budget)
 
 
 def is_capture(path: str) -> bool:
