@@ -39,6 +39,7 @@ IO_STAT = "io.stat"
 TREES = ("blkio", "systemd")
 V1_FILES = frozenset({"notify_on_release", "release_agent", "tasks"})
 REQUESTS, BYTES = "blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes"
+_NUMBER = r"(?<!\S)(?:(\w+)[= ])?([0-9]{1,20})(?!\S)"
 
 
 class Group(NamedTuple):
@@ -76,25 +77,29 @@ def counters_of(host: Host, group: Group) -> dict[str, CgroupCounters]:
 
     In version 2 they are unknown for a group with subgroups.
     """
+    if group.inside and REQUESTS not in group.files:
+        return {}
     try:
-        if REQUESTS in group.files:
-            counted = (host.read(f"{group.path}/{name}") for name in (REQUESTS, BYTES))
-            return parse_v1(*counted)
-        return {} if group.inside else parse(host.read(group.source))
+        return counters_at(host, group.path)
     except SourceError:
         return {}
 
 
+def counters_at(host: Host, path: str) -> dict[str, CgroupCounters]:
+    """Return the counters of the group at *path*, in version 2 with its subgroups, by device number."""
+    if f"{path}/".startswith(f"{ROOT}/{TREES[0]}/"):
+        return parse_v1(host.read(f"{path}/{REQUESTS}"), host.read(f"{path}/{BYTES}"))
+    return parse(host.read(f"{path}/{IO_STAT}"))
+
+
 def parse(text: str) -> dict[str, CgroupCounters]:
     """Return the counters in an ``io.stat``, by device number; other lines are ignored."""
-    found = {}
-    for line in text.splitlines():
-        number, *pairs = line.split()
-        values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-        keys = ("rios", "rbytes", "wios", "wbytes")
-        if all(values.get(key, "").isdecimal() for key in keys):
-            found[number] = CgroupCounters(*(int(values[key]) for key in keys))
-    return found
+    keys = ("rios", "rbytes", "wios", "wbytes")
+    return {
+        number: CgroupCounters(*(values[key] for key in keys))
+        for number, values in numbers_by_device(text).items()
+        if values.keys() >= {*keys}
+    }
 
 
 def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
@@ -104,7 +109,7 @@ def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
     >>> parse_v1("8:0 Read 2\n8:0 Write 3\nTotal 5", "8:0 Read 7\n8:0 Write 11\nTotal 18")
     {'8:0': CgroupCounters(reads=2, read_bytes=7, writes=3, write_bytes=11)}
     """
-    counts, sums = _directions(requests), _directions(moved)
+    counts, sums = numbers_by_device(requests), numbers_by_device(moved)
     return {
         number: CgroupCounters(
             count["Read"], sums[number]["Read"], count["Write"], sums[number]["Write"]
@@ -112,6 +117,22 @@ def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
         for number, count in counts.items()
         if {"Read", "Write"} <= count.keys() & sums[number].keys()
     }
+
+
+def numbers_by_device(text: str) -> defaultdict[str, dict[str, int]]:
+    """
+    Return the numbers in a group's file by device number and key; other words are ignored.
+
+    >>> dict(numbers_by_device("8:0 rbps=max wiops=200")), dict(numbers_by_device("8:0 Read 5"))
+    ({'8:0': {'wiops': 200}}, {'8:0': {'Read': 5}})
+    >>> dict(numbers_by_device("8:0 200"))
+    {'8:0': {'': 200}}
+    """
+    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for line in text.splitlines():
+        number, _, rest = line.partition(" ")
+        found[number].update((key, int(value)) for key, value in re.findall(_NUMBER, rest))
+    return found
 
 
 def groups(host: Host, max_depth: int = MAX_DEPTH) -> Iterator[Group]:
@@ -135,15 +156,6 @@ def groups(host: Host, max_depth: int = MAX_DEPTH) -> Iterator[Group]:
 
 def _is_own(name: str) -> bool:
     return not name.endswith(UNITS) and name.partition(".")[0] in CONTROLLERS
-
-
-def _directions(text: str) -> defaultdict[str, dict[str, int]]:
-    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for line in text.splitlines():
-        number, *words = line.split()
-        if len(words) == 2 and words[1].isdecimal():
-            found[number][words[0]] = int(words[1])
-    return found
 
 
 CONTAINER_ID = r"([0-9a-f]{12})[0-9a-f]*"

@@ -8,8 +8,8 @@ layer below. libvirt's caps act in QEMU, before the host's kernel sees the I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -27,7 +27,19 @@ DeviceCaps = tuple[str, tuple[tuple[str, float], ...]]
 
 MAX_DEPTH = 6  # levels of groups
 MAX_GROUPS = 500
-KINDS = {"riops": "read_ios", "wiops": "write_ios", "rbps": "read_bytes", "wbps": "write_bytes"}
+# The files of a control group with caps, and what each key in them caps; a file of version 1 has no keys.
+FILES: Mapping[str, Mapping[str, str]] = {
+    "io.max": {
+        "riops": "read_ios",
+        "wiops": "write_ios",
+        "rbps": "read_bytes",
+        "wbps": "write_bytes",
+    },
+    "blkio.throttle.read_iops_device": {"": "read_ios"},
+    "blkio.throttle.write_iops_device": {"": "write_ios"},
+    "blkio.throttle.read_bps_device": {"": "read_bytes"},
+    "blkio.throttle.write_bps_device": {"": "write_bytes"},
+}
 IOTUNE = {
     f"{direction}_{unit}_sec": f"{direction}_{ours}"
     for direction in ("read", "write", "total")
@@ -39,12 +51,12 @@ def read(host: Host, topology: Topology) -> Iterator[IoLimit]:
     """Yield the caps on devices of *topology*."""
     numbers = {device.number: name for name, device in topology.devices.items()}
     for group in islice(cgroup.groups(host, MAX_DEPTH), MAX_GROUPS):
-        for name, parsed in FILES.items():
+        for name, kinds in FILES.items():
             if name not in group.files:  # the root group has none
                 continue
             path = f"{group.path}/{name}"
             owner = f"control group {group.name.lstrip('/') or '/'}"
-            for number, caps in parsed(attribute(host, path)):
+            for number, caps in parse(attribute(host, path), kinds):
                 if number in numbers:
                     yield IoLimit(numbers[number], owner, path, caps)
     yield from _domains(host, topology)
@@ -95,9 +107,11 @@ class CapMeter:
         found = {}
         for cap in self._caps:
             path = cap.source.rpartition("/")[0]
-            counters = _counters(self._host, path, self._numbers.get(cap.device, ""))
-            if counters is not None and not cap.source.endswith(".xml"):
-                found[cap] = _Counted(counters, pressure.read_group(self._host, path))
+            with suppress(SourceError):  # a VM has no such files
+                counters = cgroup.counters_at(self._host, path)
+                # No line: no I/O yet.
+                own = counters.get(self._numbers.get(cap.device, ""), CgroupCounters())
+                found[cap] = _Counted(own, pressure.read_group(self._host, path))
         return found
 
 
@@ -105,47 +119,17 @@ class CapMeter:
 COUNTED = ("read_ios", "read_bytes", "write_ios", "write_bytes")
 
 
-def _counters(host: Host, path: str, number: str) -> CgroupCounters | None:
-    """Return the counters of the group at *path* with its subgroups; None if unknown. No line is no I/O yet."""
-    try:
-        if path.startswith(f"{cgroup.ROOT}/blkio"):
-            texts = (host.read(f"{path}/{name}") for name in (cgroup.REQUESTS, cgroup.BYTES))
-            return cgroup.parse_v1(*texts).get(number, CgroupCounters())
-        return cgroup.parse(host.read(f"{path}/{cgroup.IO_STAT}")).get(number, CgroupCounters())
-    except SourceError:
-        return None
-
-
-def parse(text: str) -> Iterator[DeviceCaps]:
+def parse(text: str, kinds: Mapping[str, str]) -> Iterator[DeviceCaps]:
     """
-    Yield device number and caps of each line with caps.
+    Yield device number and caps of each line with caps; *kinds*: what each key caps.
 
-    >>> list(parse("254:3 rbps=max wiops=200"))
+    >>> list(parse("254:3 rbps=max wiops=200", FILES["io.max"]))
     [('254:3', (('write_ios', 200.0),))]
     """
-    for line in text.splitlines():
-        number, *words = line.split()
-        pairs = (word.partition("=") for word in words)
-        caps = tuple(
-            (KINDS[key], float(value))
-            for key, _, value in pairs
-            if key in KINDS and value.isdecimal()
-        )
+    for number, values in cgroup.numbers_by_device(text).items():
+        caps = tuple((kinds[key], float(value)) for key, value in values.items() if key in kinds)
         if caps:
             yield number, caps
-
-
-def parse_v1(cap: str, text: str) -> Iterator[DeviceCaps]:
-    """
-    Yield the same from a file of version 1, which holds only *cap*.
-
-    >>> list(parse_v1("write_ios", "254:3 200"))
-    [('254:3', (('write_ios', 200.0),))]
-    """
-    for line in text.splitlines():
-        number, _, value = line.partition(" ")
-        if value.isdecimal():
-            yield number, ((cap, float(value)),)
 
 
 def parse_domain(text: str) -> Iterator[DeviceCaps]:
@@ -175,18 +159,3 @@ def _domains(host: Host, topology: Topology) -> Iterator[IoLimit]:
             for dev, caps in parse_domain(attribute(host, path)):
                 if dev in by_path:
                     yield IoLimit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)
-
-
-# The files of a control group with caps.
-FILES: Mapping[str, Callable[[str], Iterator[DeviceCaps]]] = {
-    "io.max": parse,
-    **{
-        f"blkio.throttle.{file}_device": partial(parse_v1, cap)
-        for file, cap in (
-            ("read_iops", "read_ios"),
-            ("write_iops", "write_ios"),
-            ("read_bps", "read_bytes"),
-            ("write_bps", "write_bytes"),
-        )
-    },
-}

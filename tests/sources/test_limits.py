@@ -7,7 +7,7 @@ import pytest
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
-from stackmap.sources.limits import parse, parse_domain, read
+from stackmap.sources.limits import FILES, parse, parse_domain, read
 from tests.machine import DrawnHost
 
 LV = Device("dm-3", Kind.VOLUME, "254:3", label="vg/vm")
@@ -23,13 +23,13 @@ LV = Device("dm-3", Kind.VOLUME, "254:3", label="vg/vm")
 )  # fmt: skip
 def test_a_line_of_io_max(line, caps):
     """Each cap is separate; max is no cap."""
-    assert list(parse(line)) == [("254:3", caps)]
+    assert list(parse(line, FILES["io.max"])) == [("254:3", caps)]
 
 
 def test_a_device_without_a_cap_is_not_limited():
     """A line of nothing but max, and a file with no line."""
-    assert list(parse("254:3 rbps=max wbps=max riops=max wiops=max\n")) == []
-    assert list(parse("")) == []
+    assert list(parse("254:3 rbps=max wbps=max riops=max wiops=max\n", FILES["io.max"])) == []
+    assert list(parse("", FILES["io.max"])) == []
 
 
 def test_caps_are_found_in_groups_within_groups():
