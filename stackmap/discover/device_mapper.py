@@ -295,5 +295,5 @@ def _states(edges: tuple[Edge, ...], status: DmStatus, names: Mapping[str, str])
 
 def queues_requests(scan: Scan, block: Block) -> bool:
     """Whether a multipath device merges: a request-based one has an I/O scheduler."""
-    scheduler = sysfs.queue(scan.host, block, ("scheduler",)).scheduler or ""
+    scheduler = sysfs.queue(scan.host, block, ("queue/scheduler",)).scheduler or ""
     return "mq" in block.entries or "[" in scheduler

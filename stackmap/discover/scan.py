@@ -206,7 +206,7 @@ def base_device(
 
 def queue_of(scan: Scan, block: Block, *, geometry: bool = False) -> Queue:
     """Return the settings of the queue that are wanted; *geometry*: its limits too."""
-    wanted: tuple[str, ...] = ("iostats",) if scan.counters else ()
+    wanted: tuple[str, ...] = ("queue/iostats",) if scan.counters else ()
     wanted += sysfs.GEOMETRY if geometry or scan.geometry else ()
     wanted += sysfs.SETTINGS if scan.geometry else ()
     return sysfs.queue(scan.host, block, wanted) if wanted else NO_QUEUE

@@ -9,12 +9,12 @@ kernel name (cciss/c0d0) is ``!`` here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sized
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sized
+from typing import Any, NamedTuple, TypeVar
 
 from stackmap.errors import InputError, SourceError
 from stackmap.host import Host
-from stackmap.model.device import MAX_DEVICES, NO_QUEUE, Queue
+from stackmap.model.device import MAX_DEVICES, Queue
 from stackmap.model.units import SECTOR
 
 Listing = TypeVar("Listing", bound=Sized)
@@ -25,26 +25,18 @@ PRINTED = "printed"  # in the directory of a device that is known from printed t
 
 DM_ENTRIES = frozenset({"dm", "slaves", "queue"})
 
-# Attributes of queue/ with the geometry.
+# The files of a device with its queue's geometry, and with its other settings.
 GEOMETRY = (
-    "logical_block_size",
-    "physical_block_size",
-    "minimum_io_size",
-    "optimal_io_size",
-    "rotational",
-)
-
-# Attributes with the settings of the queue; all are in queue/ but the last two: the device's own, and its driver's.
+    "queue/logical_block_size", "queue/physical_block_size", "queue/minimum_io_size", "queue/optimal_io_size",
+    "queue/rotational",
+)  # fmt: skip
 SETTINGS = (
-    "scheduler",
-    "wbt_lat_usec",
-    "nr_requests",
-    "read_ahead_kb",
-    "write_cache",
-    "max_sectors_kb",
-    "alignment_offset",
-    "device/queue_depth",
-)
+    "queue/scheduler", "queue/wbt_lat_usec", "queue/nr_requests", "queue/read_ahead_kb", "queue/write_cache",
+    "queue/max_sectors_kb", "alignment_offset", "device/queue_depth",
+)  # fmt: skip
+# Fields of ``Queue`` that have another name than their file, and those that are no numbers.
+_FIELDS = {"wbt_lat_usec": "throttling", "queue_depth": "depth"}
+_FLAGS, _TEXTS = ("iostats", "rotational"), ("scheduler", "write_cache")
 
 
 class Block(NamedTuple):
@@ -163,44 +155,22 @@ def slaves(host: Host, block: Block) -> list[str]:
     return [kernel_name(name) for name in names]
 
 
-def queue(host: Host, block: Block, names: Collection[str]) -> Queue:
-    """Return the settings of the queue of *block*, of which only *names* are read."""
-
-    def text(name: str) -> str | None:
-        return attribute(host, f"{block.path}/queue/{name}") or None if name in names else None
-
-    def number(name: str) -> int | None:
-        value = parse_int(text(name) or "")
-        return None if value is None or value < 0 else value
-
-    def flag(name: str) -> bool | None:
-        value = text(name)
-        return None if value is None else value == "1"
-
-    offset = ""
-    if "alignment_offset" in names:
-        offset = attribute(host, f"{block.path}/alignment_offset")
-    depth = ""
-    if "device/queue_depth" in names and "device" in block.entries:
-        depth = attribute(host, f"{block.path}/device/queue_depth")
-    if "queue" not in block.entries:
-        return Queue(alignment_offset=parse_int(offset)) if offset else NO_QUEUE
-    return Queue(
-        iostats=flag("iostats"),
-        logical_block_size=number("logical_block_size"),
-        physical_block_size=number("physical_block_size"),
-        minimum_io_size=number("minimum_io_size"),
-        optimal_io_size=number("optimal_io_size"),
-        rotational=flag("rotational"),
-        scheduler=text("scheduler"),
-        nr_requests=number("nr_requests"),
-        read_ahead_kb=number("read_ahead_kb"),
-        write_cache=text("write_cache"),
-        max_sectors_kb=number("max_sectors_kb"),
-        alignment_offset=parse_int(offset),
-        throttling=number("wbt_lat_usec"),
-        depth=parse_int(depth),
-    )
+def queue(host: Host, block: Block, paths: Iterable[str]) -> Queue:
+    """Return the settings of the queue of *block* that its files *paths* have."""
+    values: dict[str, Any] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        is_there = not folder or folder in block.entries
+        text = attribute(host, f"{block.path}/{path}") if is_there else ""
+        number = parse_int(text)
+        if name in _FLAGS:
+            value: object = text == "1" if text else None
+        elif name in _TEXTS:
+            value = text or None
+        else:  # only an offset may be negative
+            value = None if (number or 0) < 0 and name != "alignment_offset" else number
+        values[_FIELDS.get(name, name)] = value
+    return Queue(**values)
 
 
 def kernel_name(name: str) -> str:
