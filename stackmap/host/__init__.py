@@ -15,8 +15,7 @@ protocol below. The rooms behind it need only ``errors`` of the core:
 - ``table_keys`` masks keys wherever a table comes from.
 
 What is remembered of answers stands where it is used: ``KeptAnswers`` of devices until they change
-(``intercepting``), ``Memories`` of a replay (``capture``), ``Answers`` of a log (``log_reader``) and ``FirstAnswers``
-of a recording (``recording``).
+(``intercepting``), ``Answers`` of a log (``log_reader``) and ``FirstAnswers`` of a recording (``recording``).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -53,7 +53,6 @@ from stackmap.host.timeline import (
     SKIPPED,
     WHOLE_RECORDING,
     FrameTime,
-    NumberedFrames,
     TimeWindow,
     Warn,
 )
@@ -97,7 +96,8 @@ class CapturedHost:
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out, budget)
         self._window = WHOLE_RECORDING
         self._padded = False
-        self._memories = Memories(self._timeline.changed)
+        self._made_of: list[set[str]] = []  # the questions of each result that is remembered
+        self._noted: set[str] | None = None  # takes the questions that are asked
         self._sosreport = Sosreport(self._tree, path)
         self._background: ReplayedAnswer[object] | None = None
         self._was_background_pending = False
@@ -205,9 +205,26 @@ class CapturedHost:
 
     def remembered(self, ask: Callable[[Host], T]) -> Callable[[Host], T]:
         """Return *ask*, which has its last result again while no answer changed that it asked this host for."""
-        if isinstance(self._timeline, NumberedFrames):  # which does not tell what changed
-            return ask
-        return self._memories.of(ask)
+        results: list[T] = []
+        asked: set[str] = set()  # what the result is made of; empty if that changed
+        self._made_of.append(asked)
+
+        def again(host: Host) -> T:
+            changed = self._timeline.changed()
+            for questions in self._made_of:
+                if changed is None or not questions.isdisjoint(changed):
+                    questions.clear()
+            if not (asked and results):
+                results.clear()
+                asked.clear()
+                self._noted = asked
+                try:
+                    results.append(ask(host))
+                finally:
+                    self._noted = None
+            return results[0]
+
+        return again
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
@@ -269,7 +286,8 @@ class CapturedHost:
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""
-        self._memories.note(question)
+        if self._noted is not None:
+            self._noted.add(question)
         answer = self._timeline.answer(question, path)
         if answer is None and question in self._refused:
             answer = Refusal(*self._refused[question])
@@ -285,52 +303,3 @@ class CapturedHost:
         if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise CaptureError(f"{self.path}: {what} is damaged: not a list of records")
         return records
-
-
-class Memories:
-    """
-    The remembered results of a replay.
-
-    *changed*: the questions whose answers have changed since it was last called; None if any may have.
-    """
-
-    def __init__(self, changed: Callable[[], Collection[str] | None]) -> None:
-        self._changed = changed
-        self._kept: list[_Memory] = []
-        self._noted: set[str] | None = None
-
-    def note(self, question: str) -> None:
-        """Note that *question* is asked, if the result of ``ask`` will be remembered."""
-        if self._noted is not None:
-            self._noted.add(question)
-
-    def of(self, ask: Callable[[Host], T]) -> Callable[[Host], T]:
-        """Return *ask*, which has its last result again while no answer changed that it asked for."""
-        results: list[T] = []
-        memory = _Memory()
-        self._kept.append(memory)
-
-        def again(host: Host) -> T:
-            changed = self._changed()
-            for kept in self._kept:
-                kept.is_old = kept.is_old or changed is None or not kept.asked.isdisjoint(changed)
-            if memory.is_old:
-                results.clear()
-                memory.asked.clear()
-                self._noted = memory.asked
-                try:
-                    results.append(ask(host))
-                finally:
-                    self._noted = None
-                memory.is_old = False
-            return results[0]
-
-        return again
-
-
-class _Memory:
-    """The questions that a remembered result is made of; ``is_old``: not so with the present answers."""
-
-    def __init__(self) -> None:
-        self.asked: set[str] = set()
-        self.is_old = True
