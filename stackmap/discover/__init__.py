@@ -17,7 +17,7 @@ from stackmap.model.device import NO_COUNTS, Counts, Device, Use
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import error_counts
-from stackmap.sources.sysfs import Block, attribute
+from stackmap.sources.sysfs import Block, attribute, attributes
 
 # No device is below itself, and no stack is deeper: the kernel has no such stacks, but a damaged or hostile
 # capture may.
@@ -125,7 +125,7 @@ def _error_counts(scan: Scan, found: Collection[Discovered]) -> Mapping[str, Cou
     """Return the counts of errors that sysfs and the devices above have, by device."""
     edges = [edge for each in found for edge in each.edges]
     files = tuple(error_counts.files(scan.host, (each.device for each in found), edges))
-    counts = dict(error_counts.parse(files, error_counts.read(scan.host, files)))
+    counts = dict(error_counts.parse(files, attributes(scan.host, (file.path for file in files))))
     for name, more in (pair for each in found for pair in each.counts.items()):
         counts[name] = {**counts.get(name, NO_COUNTS), **more}
     return counts

@@ -178,8 +178,9 @@ class Watch:
 
     def _poll(self, host: Host, time: float) -> Polled | Survey:
         """Poll; survey instead if a RAID LV changed its activity or a mount changed."""
-        before, now = self._current.polled, self._current.to_poll.poll(host)
-        same = now == before or now.volume_state == before.volume_state
+        to_poll, before = self._current.to_poll, self._current.polled
+        now = to_poll.poll(host)
+        same = now == before or to_poll.volume_state(now) == to_poll.volume_state(before)
         same = same and not self._is_incomplete(self.topology)
         return now if same else self._surveys.take(host, time)
 
@@ -254,7 +255,7 @@ class Watch:
         return not self._replayed and any(NO_ANSWER in each for each in topology.unknown)
 
     def _md_state_changed(self) -> bool:
-        return self._current.to_poll.md_state(self._host) != self._current.polled.md_state
+        return self._current.to_poll.md_state_changed(self._host, self._current.polled)
 
 
 class Survey(NamedTuple):

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Counts, Device, Kind
 from stackmap.model.topology import Edge
@@ -56,28 +55,16 @@ def files(host: Host, devices: Iterable[Device], edges: Iterable[Edge]) -> Itera
     yield from _btrfs(host)
 
 
-def read(host: Host, wanted: Iterable[ErrorFile]) -> tuple[str | None, ...]:
-    """Return the text of each file, None of one that is missing: an empty ``bad_blocks`` has no bad sector."""
-    return tuple(_text(host, file.path) for file in wanted)
+def parse(wanted: Iterable[ErrorFile], texts: Mapping[str, str | None]) -> Mapping[str, Counts]:
+    """
+    Return the counts of each device that has any; those of several files with one key are added.
 
-
-def existing(host: Host, wanted: Iterable[ErrorFile]) -> tuple[ErrorFile, ...]:
-    """Return the files that are there; older kernels lack some, and older captures all."""
-    return tuple(file for file in wanted if _text(host, file.path) is not None)
-
-
-def _text(host: Host, path: str) -> str | None:
-    try:
-        return host.read(path).strip()
-    except SourceError:
-        return None
-
-
-def parse(wanted: Iterable[ErrorFile], texts: Iterable[str | None]) -> Mapping[str, Counts]:
-    """Return the counts of each device that has any; those of several files with one key are added."""
+    *texts*: of each file by path. None is unknown; an empty ``bad_blocks`` has no bad sector.
+    """
     found: dict[str, Counter[str]] = {}
-    for file, text in zip(wanted, texts, strict=True):
-        for key, number in file.parse(text).items() if text is not None else ():
+    for file in wanted:
+        known = texts[file.path]
+        for key, number in file.parse(known).items() if known is not None else ():
             found.setdefault(file.device, Counter())[key] += number
     return found
 

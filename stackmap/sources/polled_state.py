@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from stackmap.host import Host
 from stackmap.model.device import Counts, Device, Kind, RaidThread, StatusReading, TargetStatus
@@ -26,30 +27,19 @@ from stackmap.sources import dm, error_counts, mountinfo, pressure
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
 from stackmap.sources.error_counts import ErrorFile
-from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute, output, parse_int
+from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute, attributes, output, parse_int
 
-MD_ATTRIBUTES = ("sync_action", "degraded")
+SYNC_ACTION, DEGRADED = "sync_action", "degraded"  # attributes of md
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
 RAID_HEALTH, RAID_ACTION = 2, 4
 POLLED_TARGETS = frozenset(target.name for target in DM_TARGETS.values() if target.polled)
 
 
-@dataclass(frozen=True)
-class Polled:
-    """The answers at one instant: ``dmsetup status``, the mounts, md's state, ``stat`` of its threads, errors, NVMe paths."""
+class Polled(NamedTuple):
+    """The answers at one instant: ``dmsetup status``, and the text of each polled file by path, None of one that is missing."""
 
     statuses: str
-    mounts: str
-    md_state: tuple[str, ...]
-    stats: tuple[str, ...]
-    errors: tuple[str | None, ...] = ()
-    path_states: tuple[str, ...] = ()
-    pressure: str = ""
-
-    @cached_property
-    def volume_state(self) -> tuple[str, ...]:
-        """The states of dm targets (of RAID: health and sync action), the mounts, and the states of NVMe paths."""
-        return (*_states(self.statuses), self.mounts, *self.path_states)
+    texts: Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -64,22 +54,21 @@ class PolledDevices:
     has_pressure: bool = False
 
     @cached_property
-    def _md_attributes(self) -> tuple[str, ...]:
-        return tuple(f"{ROOT}/{a.name}/md/{what}" for a in self.arrays for what in MD_ATTRIBUTES)
-
-    def md_state(self, host: Host) -> tuple[str, ...]:
-        """Return the sync action and the number of missing members of each md array."""
-        return tuple(attribute(host, path) for path in self._md_attributes)
+    def _md_files(self) -> tuple[str, ...]:
+        return tuple(_md_file(a, what) for a in self.arrays for what in (SYNC_ACTION, DEGRADED))
 
     @cached_property
     def _path_files(self) -> tuple[str, ...]:
         """The states of NVMe paths: a change has no uevent of a block device."""
-        paths = (
-            name for name in self.devices if name.startswith("nvme") and NVME_PATH.fullmatch(name)
-        )
-        return tuple(
-            f"{ROOT}/{name}/{what}" for name in paths for what in ("ana_state", "device/state")
-        )
+        paths = [n for n in self.devices if n.startswith("nvme") and NVME_PATH.fullmatch(n)]
+        return tuple(f"{ROOT}/{n}/{what}" for n in paths for what in ("ana_state", "device/state"))
+
+    @cached_property
+    def _files(self) -> tuple[str, ...]:
+        errors = (file.path for file in self.error_files)
+        pressures = (pressure.PATH,) if self.has_pressure else ()
+        stats = map(_stat_file, self.threads)
+        return (*self._md_files, mountinfo.PATH, *errors, *self._path_files, *stats, *pressures)
 
     @cached_property
     def _by_number(self) -> Mapping[str, Device]:
@@ -88,28 +77,30 @@ class PolledDevices:
     @property
     def have_figures(self) -> bool:
         """Whether a poll tells more than the mounts."""
-        polled = self.by_dm_name, self.arrays, self.error_files, self._path_files, self.has_pressure
-        return any(polled)
+        return bool(self.by_dm_name) or len(self._files) > 1
 
     def poll(self, host: Host) -> Polled:
         """Ask; runs dmsetup only for targets with a status of their own."""
-        md_state = self.md_state(host)
         statuses = output(host, *STATUS) if self.by_dm_name else ""
-        mounts = attribute(host, mountinfo.PATH)
-        errors = error_counts.read(host, self.error_files)
-        paths = tuple(attribute(host, path) for path in self._path_files)
-        stats, stalled = read_stats(host, self.threads), ""
-        if self.has_pressure:
-            stalled = attribute(host, pressure.PATH)
-        return Polled(statuses, mounts, md_state, stats, errors, paths, stalled)
+        return Polled(statuses, attributes(host, self._files))
+
+    def md_state_changed(self, host: Host, polled: Polled) -> bool:
+        """Whether the sync action or the number of missing members of an md array is another than *polled*."""
+        return not attributes(host, self._md_files).items() <= polled.texts.items()
+
+    def volume_state(self, polled: Polled) -> tuple[str | None, ...]:
+        """The states of dm targets (of RAID: health and sync action), the mounts, and the states of NVMe paths."""
+        files = (mountinfo.PATH, *self._path_files)
+        return (*_states(polled.statuses), *(polled.texts[path] for path in files))
 
     def reading(self, polled: Polled, time: float) -> StatusReading:
         """Return the status of dm targets, arrays and threads that *polled* has, as of *time*."""
-        targets = {**dict(self._targets(polled.statuses)), **dict(self._md_states(polled.md_state))}
-        for name, counts in error_counts.parse(self.error_files, polled.errors).items():
+        texts = {path: text or "" for path, text in polled.texts.items()}
+        targets = {**dict(self._targets(polled.statuses)), **dict(self._md_states(texts))}
+        for name, counts in error_counts.parse(self.error_files, polled.texts).items():
             self._add(targets, name, counts)
-        threads = dict(parse_stats(self.threads, polled.stats))
-        return StatusReading(time, targets, threads, pressure.parse(polled.pressure))
+        threads = dict(parse_stats(self.threads, texts))
+        return StatusReading(time, targets, threads, pressure.parse(texts.get(pressure.PATH, "")))
 
     def _add(self, targets: dict[str, TargetStatus], name: str, counts: Counts) -> None:
         if name in self.devices:
@@ -129,11 +120,16 @@ class PolledDevices:
                             TargetStatus(path.identity, path.state, {PATH_FAILURES: failures}),
                         )
 
-    def _md_states(self, state: tuple[str, ...]) -> Iterator[tuple[str, TargetStatus]]:
-        for array, action, degraded in zip(self.arrays, state[::2], state[1::2], strict=True):
-            missing = parse_int(degraded) or 0
-            now = raid_state(failed=missing > 0, action=action or "idle", progress="")
+    def _md_states(self, texts: Mapping[str, str]) -> Iterator[tuple[str, TargetStatus]]:
+        for array in self.arrays:
+            missing = parse_int(texts[_md_file(array, DEGRADED)]) or 0
+            action = texts[_md_file(array, SYNC_ACTION)] or "idle"
+            now = raid_state(failed=missing > 0, action=action, progress="")
             yield array.name, TargetStatus(array.identity, now, {"missing": missing})
+
+
+def _md_file(array: Device, name: str) -> str:
+    return f"{ROOT}/{array.name}/md/{name}"
 
 
 def polled_devices(host: Host, topology: Topology) -> PolledDevices:
@@ -143,7 +139,10 @@ def polled_devices(host: Host, topology: Topology) -> PolledDevices:
     arrays = tuple(d for d in devices if d.kind is Kind.ARRAY)
     raid = arrays or any(d.target == "raid" for d in devices)
     threads = find_threads(host) if raid else ()
-    errors = error_counts.existing(host, error_counts.files(host, devices, topology.edges))
+    files = tuple(error_counts.files(host, devices, topology.edges))
+    texts = attributes(host, (file.path for file in files))
+    # Older kernels lack some, and older captures all.
+    errors = tuple(file for file in files if texts[file.path] is not None)
     stalls = bool(attribute(host, pressure.PATH))
     return PolledDevices(wanted, arrays, threads, errors, topology.devices, stalls)
 
@@ -174,16 +173,15 @@ def find_threads(host: Host) -> tuple[RaidThread, ...]:
     )
 
 
-def read_stats(host: Host, threads: Iterable[RaidThread]) -> tuple[str, ...]:
-    """Return the ``stat`` of each of *threads*; "" of one that ended."""
-    return tuple(attribute(host, f"/proc/{thread.pid}/stat") for thread in threads)
+def _stat_file(thread: RaidThread) -> str:
+    return f"/proc/{thread.pid}/stat"
 
 
 def parse_stats(
-    threads: Iterable[RaidThread], stats: Iterable[str]
+    threads: Iterable[RaidThread], texts: Mapping[str, str]
 ) -> Iterator[tuple[RaidThread, float]]:
-    """Yield each thread that still runs, with the CPU seconds it has used."""
-    for thread, stat in zip(threads, stats, strict=True):
-        match = _STAT.fullmatch(stat)
+    """Yield each thread that still runs, with the CPU seconds it has used; *texts*: by path."""
+    for thread in threads:
+        match = _STAT.fullmatch(texts[_stat_file(thread)])
         if match and match[1] == thread.name[: len(match[1])]:
             yield thread, (int(match[2]) + int(match[3])) / TICKS

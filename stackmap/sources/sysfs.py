@@ -119,6 +119,17 @@ def attribute(host: Host, path: str) -> str:
         return ""
 
 
+def attributes(host: Host, paths: Iterable[str]) -> dict[str, str | None]:
+    """Return the text of each attribute by path, None of one that is missing or unreadable."""
+    texts: dict[str, str | None] = {}
+    for path in paths:
+        try:
+            texts[path] = host.read(path).strip()
+        except SourceError:
+            texts[path] = None
+    return texts
+
+
 def link(host: Host, path: str) -> str:
     """Return the target of a link, unresolved; "" if it is missing or unreadable."""
     try:

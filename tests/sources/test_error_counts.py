@@ -7,7 +7,7 @@ import pytest
 from stackmap.discover import discover
 from stackmap.document.describe import states
 from stackmap.model.error_counts import ERROR_COUNTS, error_words, errors, grown_errors
-from stackmap.sources import error_counts
+from stackmap.sources.polled_state import polled_devices
 from tests.machine import DrawnHost
 from tests.paths import ROOT
 from tests.rules.scripted import disk, disks, md
@@ -124,5 +124,5 @@ def test_every_count_is_in_the_manual():
 def test_a_file_that_is_missing_is_not_asked_again():
     host = DrawnHost({**disks(("sda", "sdb")), f"{DEVICE}/iotmo_cnt": "0x0"})
     topology = discover(host)
-    wanted = error_counts.files(host, topology.devices.values(), topology.edges)
-    assert [file.path for file in error_counts.existing(host, wanted)] == [f"{DEVICE}/iotmo_cnt"]
+    (file,) = polled_devices(host, topology).error_files
+    assert file.path == f"{DEVICE}/iotmo_cnt"
