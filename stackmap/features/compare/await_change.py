@@ -19,11 +19,10 @@ from stackmap.features.compare.comparison import (
     READ_WRITE,
     Figure,
     FigureComparison,
-    StackRecord,
     compare_sides,
 )
 from stackmap.features.compare.estimate import Estimate, estimate
-from stackmap.features.compare.recording import TOP, Sum, Sums
+from stackmap.features.compare.recording import TOP, StackRecord, Sum
 from stackmap.model.load import plus, ratio
 from stackmap.model.reason import Reason
 
@@ -104,7 +103,7 @@ class AwaitComparison:
     def __init__(
         self, old: StackRecord, new: StackRecord, load: Sequence[FigureComparison]
     ) -> None:
-        self._classes = classes(_rates(old.sums), _rates(new.sums))
+        self._classes = classes(_rates(old), _rates(new))
         self.shared = self._classes.shared
         # A text without separate reads and writes has sizes of both together only.
         sizes = {figure.direction: figure for figure in load if figure.figure.key == "size"}
@@ -125,14 +124,14 @@ class AwaitComparison:
         Await of reads and writes together only where a side does not separate them, as old iostat.
         """
         if direction == "total" and all(
-            any(side.columns_of(figure, layer, way) for way in READ_WRITE)
+            any(side.columns_of(figure.columns(layer, way)) for way in READ_WRITE)
             for side in (old, new)
-            if side.columns_of(figure, layer, "total")
+            if side.columns_of(figure.columns(layer, "total"))
         ):
             return None
         reason = self._reasons[direction] or self._rate_reason
         if reason:
-            plain = [side.measured(figure, layer, direction) for side in (old, new)]
+            plain = [figure.measured(side, layer, direction) for side in (old, new)]
             return compare_sides(figure, (layer, direction), plain, reason)
         sides = [
             self._at_similar_load(side, classes_of_side, figure.columns(layer, direction))
@@ -143,7 +142,7 @@ class AwaitComparison:
     def _at_similar_load(
         self, side: StackRecord, classes_of_side: Sequence[int | None], keys: Sequence[Sum]
     ) -> Estimate | None:
-        wait, ios = (side.sums.columns.get(key) for key in keys)
+        wait, ios = (side.columns.get(key) for key in keys)
         if wait is None or ios is None or None in wait or None in ios:
             return None
         weights = self._classes.weights
@@ -198,10 +197,10 @@ def _standardised(weights: Sequence[float]) -> Callable[[Sequence[float]], float
     return mean
 
 
-def _rates(sums: Sums) -> list[float | None]:
+def _rates(side: StackRecord) -> list[float | None]:
     """Return the top's requests per second in each batch."""
-    ios = sums.columns.get((TOP, "total", "ios"), ())
-    seconds = sums.columns.get((TOP, "total", "seconds"), ())
+    ios = side.columns.get((TOP, "total", "ios"), ())
+    seconds = side.columns.get((TOP, "total", "seconds"), ())
     return [ratio(done, length) for done, length in zip(ios, seconds, strict=True)]
 
 

@@ -19,7 +19,7 @@ from stackmap.discover.find import find, not_found
 from stackmap.errors import InputError, NameNotFound
 from stackmap.features.compare.compare import Pairs, Unmatched, by_title, compare, pairs_of
 from stackmap.features.compare.document import MEANINGS, document
-from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
+from stackmap.features.compare.recording import MAX_BATCHES, Recording, recording_of
 from stackmap.host.file_tree import is_capture, open_text
 from stackmap.ledger.layers import counted_tops
 from stackmap.measurement.capture_part import Resolution
@@ -46,10 +46,7 @@ class Side:
 
     def recording(self, tops: list[str]) -> Recording:
         """Return all of its intervals, for the stacks of *tops*."""
-        builder = RecordingBuilder(self.name, self.topology, tuple(tops))
-        for topology, interval in self.reports:
-            builder.add(topology, interval)
-        recording = builder.result()
+        recording = recording_of(self.name, self.topology, tops, self.reports)
         if not recording.batches:
             raise InputError(f"{self.name}: no interval to compare")
         return recording

@@ -23,12 +23,10 @@ from stackmap.features.compare.comparison import (
     RATIOS,
     Figure,
     FigureComparison,
-    StackRecord,
     compare_figure,
 )
 from stackmap.features.compare.estimate import MIN_INTERVALS, significant
-from stackmap.features.compare.recording import LAST, TOP, Recording, sums_of
-from stackmap.ledger.layers import spreading
+from stackmap.features.compare.recording import LAST, TOP, Recording, StackRecord, record_of
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
 from stackmap.model.machine import of_another
@@ -137,12 +135,7 @@ def compare(before: Recording, after: Recording, pairs: Iterable[tuple[str, str]
 
 
 def _stack(before: Recording, after: Recording, top: str, top_after: str) -> StackComparison:
-    old, new = (
-        StackRecord(
-            side.topology[name], sums_of(side, name), side, tuple(spreading(side.topology, name))
-        )
-        for side, name in ((before, top), (after, top_after))
-    )
+    old, new = record_of(before, top), record_of(after, top_after)
     load = tuple(_all_of(LOAD, old, new, compare_figure))
     ratios = tuple(_all_of(RATIOS, old, new, compare_figure))
     waiting = AwaitComparison(old, new, load)
@@ -157,7 +150,7 @@ def _all_of(
     figures: Iterable[Figure], old: StackRecord, new: StackRecord, comparer: FigureComparer
 ) -> Iterable[FigureComparison]:
     """Yield each figure of each layer that was above 0 on either side."""
-    layers = [*old.sums.layers, *(n for n in new.sums.layers if n not in old.sums.layers)]
+    layers = [*old.layers, *(n for n in new.layers if n not in old.layers)]
     layers.sort(key=lambda layer: (layer != TOP, layer == LAST))
     for layer in layers:
         for figure in figures:

@@ -7,14 +7,12 @@ are per request or byte of it, so they are comparable although the load differs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from stackmap.features.compare.estimate import Change, Estimate, change, estimate
-from stackmap.features.compare.recording import LAST, TOP, Recording, Sum, Sums
-from stackmap.model.device import Device
+from stackmap.features.compare.recording import LAST, TOP, StackRecord, Sum
 from stackmap.model.load import ratio
 
 Ratio = Callable[[Sequence[float]], "float | None"]
@@ -59,6 +57,13 @@ class Figure:
         places = {"top": layer == TOP, "below": layer != TOP, "last": layer == LAST, "all": True}
         return places[self.where]
 
+    def measured(self, side: StackRecord, layer: str, direction: str) -> Estimate | None:
+        """Return it for *layer* of *side*; None if not known."""
+        if self.key == "write_cost" and side.parity and layer not in side.caused:
+            return None  # parity reads cannot be separated from others
+        columns = side.columns_of(self.columns(layer, direction))
+        return None if columns is None else estimate(columns, self.of, side.counting_error)
+
 
 ALL_DIRECTIONS = ("read", "write", "total")
 READ_WRITE = ("read", "write")
@@ -102,48 +107,6 @@ AWAIT = Figure("await", {"read": "read await, ms", "write": "write await, ms", "
                (("here", "own wait"), ("here", "own ios")), "all", "ms")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class StackRecord:
-    """
-    The stack of ``top`` in one recording, and the sums of its layers.
-
-    ``raids``: the first device on each way down that spreads its data.
-    """
-
-    top: Device
-    sums: Sums
-    recording: Recording
-    raids: tuple[Device, ...] = ()
-
-    def columns_of(self, figure: Figure, layer: str, direction: str) -> list[list[float]] | None:
-        """Return the columns of *figure* for the batches that have them all; None if none has."""
-        columns = [self.sums.columns.get(key, ()) for key in figure.columns(layer, direction)]
-        if not all(columns):
-            return None
-        rows = [row for row in zip(*columns, strict=True) if None not in row]
-        return [[value or 0.0 for value in column] for column in zip(*rows, strict=True)] or None
-
-    def measured(self, figure: Figure, layer: str, direction: str) -> Estimate | None:
-        """Return one figure; None if not known."""
-        if figure.key == "write_cost" and self.sums.parity and layer not in self.sums.caused:
-            return None  # parity reads cannot be separated from others
-        columns = self.columns_of(figure, layer, direction)
-        return None if columns is None else estimate(columns, figure.of, self.counting_error)
-
-    @property
-    def counting_error(self) -> float:
-        """The part of all requests that may be in flight at the ends of the recording."""
-        done = self.at_top("total", "ios")
-        in_flight = ratio(self.at_top("total", "queue"), self.at_top("total", "seconds"))
-        return (1 + (in_flight or 0.0)) / done if done else 0.0
-
-    def at_top(self, direction: str, quantity: str) -> float | None:
-        """Return a sum of the top's over all batches that have it; None if none has."""
-        column = self.sums.columns.get((TOP, direction, quantity), ())
-        known = [value for value in column if value is not None]
-        return math.fsum(known) if known else None
-
-
 class FigureComparison(NamedTuple):
     """
     One figure of one layer before and after; None where not known.
@@ -166,7 +129,7 @@ def compare_figure(
     figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
 ) -> FigureComparison | None:
     """Return one figure of one layer on both sides; None if it is 0 or unknown on both."""
-    sides = [side.measured(figure, layer, direction) for side in (old, new)]
+    sides = [figure.measured(side, layer, direction) for side in (old, new)]
     return compare_sides(figure, (layer, direction), sides)
 
 

@@ -33,12 +33,9 @@ from stackmap.document.wording import (
 )
 from stackmap.features.compare.await_change import is_similar
 from stackmap.features.compare.compare import Comparison, StackComparison, Unmatched
-from stackmap.features.compare.comparison import (
-    FigureComparison,
-    StackRecord,
-)
+from stackmap.features.compare.comparison import FigureComparison
 from stackmap.features.compare.estimate import DRAWS, Change, Estimate
-from stackmap.features.compare.recording import LAST, TOP, Recording
+from stackmap.features.compare.recording import LAST, TOP, Recording, StackRecord
 from stackmap.model.load import ratio
 
 METHOD = "circular block bootstrap over intervals"
@@ -91,7 +88,7 @@ def conclusions(stack: StackComparison) -> list[str]:
 
     Where none of them changed, this comes first.
     """
-    if absent := [name for name, side in _sides(stack) if TOP in side.sums.reasons]:
+    if absent := [name for name, side in _sides(stack) if TOP in side.reasons]:
         return [f"Nothing to compare: the volume has no figures {' and '.join(absent)}."]
     known = {
         key: each
@@ -205,7 +202,7 @@ def _not_compared(stack: StackComparison) -> Iterator[str]:
         names = " and ".join(HEADLINES["await", TOP, each.direction] for each in several)
         yield f"{names} not compared: {reason}"
     for name, side in _sides(stack):
-        for layer, reason in side.sums.reasons.items():
+        for layer, reason in side.reasons.items():
             yield f"{layer} not compared, {name}: {reason}"
             if layer == TOP:
                 break
@@ -359,7 +356,7 @@ def _layer_name(stack: StackComparison, layer: str) -> str:
     """Return the layer with its number of devices, before → after where it changed."""
     if layer == TOP:
         return "top"
-    counts = [len(side.sums.devices.get(layer, ())) for side in (stack.before, stack.after)]
+    counts = [len(side.devices.get(layer, ())) for side in (stack.before, stack.after)]
     return f"{layer} ({' → '.join(dict.fromkeys(str(count or '-') for count in counts))})"
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stackmap.features.compare.compare import Comparison, StackComparison
-from stackmap.features.compare.comparison import (
-    FigureComparison,
-    StackRecord,
-)
+from stackmap.features.compare.comparison import FigureComparison
 from stackmap.features.compare.document import METHOD, caveats, conclusions
 from stackmap.features.compare.estimate import DRAWS, SEED, Estimate
-from stackmap.features.compare.recording import Recording
+from stackmap.features.compare.recording import Recording, StackRecord
 from stackmap.model.reason import code_of
 from stackmap.render.figures_json import layouts_json
 from stackmap.render.json import layout_json
@@ -72,11 +69,11 @@ def _side_json(side: StackRecord) -> dict[str, object]:
         "layers": [
             {
                 "layer": layer,
-                "devices": list(side.sums.devices.get(layer, ())),
-                "reason": side.sums.reasons.get(layer),
-                "reason_code": code_of(side.sums.reasons.get(layer)),
+                "devices": list(side.devices.get(layer, ())),
+                "reason": side.reasons.get(layer),
+                "reason_code": code_of(side.reasons.get(layer)),
             }
-            for layer in side.sums.layers
+            for layer in side.layers
         ],
     }
 

@@ -8,8 +8,9 @@ layouts: "top", "disks" (the last), and between them the role, with a number if 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stackmap.ledger.amounts import Share
 from stackmap.ledger.amplification import LayerFigures, StackFigures, figures_of
@@ -17,11 +18,13 @@ from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.device_state import background
 from stackmap.ledger.disk_cost import READ_FOR_WRITES, disk_cost
+from stackmap.ledger.layers import spreading
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.parity import parity_reads
 from stackmap.ledger.time_series import TimeSeries, start_of
+from stackmap.model.device import Device
 from stackmap.model.interval import Interval
-from stackmap.model.load import plus
+from stackmap.model.load import plus, ratio
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 
@@ -72,76 +75,52 @@ class Recording:
         return None if self.seconds is None or not self.count else self.seconds / self.count
 
 
-@dataclass
-class RecordingBuilder:
-    """Collects the intervals of a machine for a comparison of the stacks of *tops*."""
-
-    source: str
-    topology: Topology
-    tops: tuple[str, ...]
-    _clean: TimeSeries = field(default_factory=lambda: TimeSeries(MAX_BATCHES))
-    _working: TimeSeries = field(default_factory=lambda: TimeSeries(MAX_BATCHES))
-    _work: dict[str, None] = field(default_factory=dict)
-    _changed: int = 0
-    _last: Topology | None = None
-    _state: tuple[bool, tuple[str, ...]] = (True, ())
-    _ends: tuple[Interval, ...] = ()
-    _needed: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        self._needed = _needed(self.topology, self.tops)
-
-    def add(self, topology: Topology, interval: Interval) -> None:
-        """Add an interval with its topology."""
+def recording_of(
+    source: str,
+    topology: Topology,
+    tops: Sequence[str],
+    reports: Iterable[tuple[Topology, Interval]],
+) -> Recording:
+    """Return the recording *source* of the stacks of *tops*, as they are in *topology*, from its *reports*."""
+    clean, working = TimeSeries(MAX_BATCHES), TimeSeries(MAX_BATCHES)
+    needed, work = _needed(topology, tops), dict[str, None]()
+    changed, ends = 0, list[Interval]()
+    last, is_same, present = topology, True, _background_work(topology, tops)
+    for now, interval in reports:
         if interval.since_boot or interval.summary:
-            return
-        self._ends = (*self._ends[:1], interval)
-        same, work = self._state_of(topology)
-        if not same:
-            self._changed += 1
-            return
-        self._work.update(dict.fromkeys(work))
-        loads = {name: load for name, load in interval.loads.items() if name in self._needed}
-        taken = self._working if work else self._clean
+            continue
+        ends = [*ends[:1], interval]
+        if now is not last:
+            last, is_same = now, all(_shape(now, top) == _shape(topology, top) for top in tops)
+            present = _background_work(now, tops) if is_same else ()
+        if not is_same:
+            changed += 1
+            continue
+        work |= dict.fromkeys(present)
+        loads = {name: load for name, load in interval.loads.items() if name in needed}
         part = Interval(
             loads, interval.time, interval.seconds, interval.stamp, machine=interval.machine
         )
-        taken.add(part, {})
-
-    def result(self) -> Recording:
-        """Return the recording."""
-        count, at_work = (
-            sum(b.count for b in series.full) for series in (self._clean, self._working)
-        )
-        worked = not count and at_work > 0
-        kept = self._working if worked else self._clean
-        right = [corrected(self.topology, batch.interval) for batch in kept.full]
-        seconds = [interval.seconds for interval in right]
-        total = None if None in seconds else sum(filter(None, seconds))
-        return Recording(
-            self.source,
-            self.topology,
-            tuple(right),
-            count=at_work if worked else count,
-            seconds=total,
-            start=start_of(self._ends[0]) if self._ends else None,
-            end=self._ends[-1].time if self._ends else None,
-            corrections=tuple(
-                sorted({what for interval in right for what in interval.corrections})
-            ),
-            changed=self._changed,
-            at_work=0 if worked else at_work,
-            work=tuple(self._work),
-            worked=worked,
-        )
-
-    def _state_of(self, topology: Topology) -> tuple[bool, tuple[str, ...]]:
-        """Whether the stacks are those of the first topology, and their background work."""
-        if self._last is not topology:
-            same = all(_shape(topology, top) == _shape(self.topology, top) for top in self.tops)
-            self._last = topology
-            self._state = same, _background_work(topology, self.tops) if same else ()
-        return self._state
+        (working if present else clean).add(part, {})
+    count, at_work = (sum(b.count for b in series.full) for series in (clean, working))
+    worked = not count and at_work > 0
+    kept = working if worked else clean
+    right = tuple(corrected(topology, batch.interval) for batch in kept.full)
+    seconds = [interval.seconds for interval in right]
+    return Recording(
+        source,
+        topology,
+        right,
+        count=at_work if worked else count,
+        seconds=None if None in seconds else sum(filter(None, seconds)),
+        start=start_of(ends[0]) if ends else None,
+        end=ends[-1].time if ends else None,
+        corrections=tuple(sorted({what for interval in right for what in interval.corrections})),
+        changed=changed,
+        at_work=0 if worked else at_work,
+        work=tuple(work),
+        worked=worked,
+    )
 
 
 def _background_work(topology: Topology, tops: Iterable[str]) -> tuple[str, ...]:
@@ -173,15 +152,18 @@ Sum = tuple[str, str, str]  # layer, direction, quantity: ("disks", "write", "io
 
 
 @dataclass(frozen=True)
-class Sums:
+class StackRecord:
     """
-    ``columns``: a value per batch, None if not known.
+    The stack of ``top`` in one recording, by layer from the top down.
 
-    ``layers``: from the top down; ``reasons``: by layer, why a figure is not known;
-    ``devices``: by layer. ``parity``: whether a device has parity; ``caused``: layers below
-    it where parity reads can be separated from the volume's reads.
+    ``raids``: the first device on each way down that spreads its data. ``columns``: a value per batch, None if not
+    known. ``reasons``: why a layer's figures are not known. ``parity``: whether a device has parity; ``caused``:
+    layers below it where parity reads can be separated from the volume's reads.
     """
 
+    top: Device
+    recording: Recording
+    raids: tuple[Device, ...] = ()
     layers: tuple[str, ...] = ()
     columns: Mapping[Sum, tuple[float | None, ...]] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -189,21 +171,44 @@ class Sums:
     parity: bool = False
     caused: frozenset[str] = frozenset()
 
+    def columns_of(self, keys: Iterable[Sum]) -> list[list[float]] | None:
+        """Return the columns of *keys* for the batches that have them all; None if none has."""
+        columns = [self.columns.get(key, ()) for key in keys]
+        if not all(columns):
+            return None
+        rows = [row for row in zip(*columns, strict=True) if None not in row]
+        return [[value or 0.0 for value in column] for column in zip(*rows, strict=True)] or None
 
-def sums_of(recording: Recording, top: str) -> Sums:
-    """Return the sums of the stack of *top*; empty for a recording without batches."""
+    def at_top(self, direction: str, quantity: str) -> float | None:
+        """Return a sum of the top's over all batches that have it; None if none has."""
+        column = self.columns.get((TOP, direction, quantity), ())
+        known = [value for value in column if value is not None]
+        return math.fsum(known) if known else None
+
+    @property
+    def counting_error(self) -> float:
+        """The part of all requests that may be in flight at the ends of the recording."""
+        done = self.at_top("total", "ios")
+        in_flight = ratio(self.at_top("total", "queue"), self.at_top("total", "seconds"))
+        return (1 + (in_flight or 0.0)) / done if done else 0.0
+
+
+def record_of(recording: Recording, top: str) -> StackRecord:
+    """Return the sums of the stack of *top*; none for a recording without batches."""
     topology = recording.topology
+    record = StackRecord(topology[top], recording, tuple(spreading(topology, top)))
     whole = next(average(recording.batches), None)
     if whole is None:
-        return Sums()
+        return record
     stack = figures_of(Ledger(topology, whole.loads, whole.seconds), [top])[0]
     names = _names(stack)
     layers = dict(zip(names, stack.layers, strict=True))
     rows = [_of_batch(topology, batch, top, layers) for batch in recording.batches]
     keys = dict.fromkeys(key for row in rows for key in row)
     reasons = {name: layer.share.reason or layer.background for name, layer in layers.items()}
-    return Sums(
-        names,
+    return replace(
+        record,
+        layers=names,
         columns={key: tuple(row.get(key) for row in rows) for key in keys},
         reasons={name: reason for name, reason in reasons.items() if reason},
         devices={name: layer.layer.devices for name, layer in layers.items()},

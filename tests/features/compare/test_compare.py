@@ -10,7 +10,7 @@ from stackmap.features.compare.await_change import classes
 from stackmap.features.compare.compare import compare
 from stackmap.features.compare.document import conclusions, document
 from stackmap.features.compare.json import compare_json
-from stackmap.features.compare.recording import MAX_BATCHES, RecordingBuilder
+from stackmap.features.compare.recording import MAX_BATCHES, recording_of
 from stackmap.model.device import Queue
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
@@ -48,11 +48,9 @@ def raid10(writes, wait=10.0):
 
 
 def recorded(where, top, made, rates, wait=None):
-    taking = RecordingBuilder("there", where, (top,))
-    for second, rate in enumerate(rates, 1):
-        given = made(rate) if wait is None else made(rate, wait)
-        taking.add(where, Interval(given, 1000.0 + second, 1.0))
-    return taking.result()
+    given = [made(rate) if wait is None else made(rate, wait) for rate in rates]
+    reports = [(where, Interval(each, 1001.0 + place, 1.0)) for place, each in enumerate(given)]
+    return recording_of("there", where, (top,), reports)
 
 
 def rates(count=40, mean=100.0, seed=5):
@@ -154,7 +152,7 @@ def test_the_mix_of_reads_and_writes_is_told():
 
 def test_a_recording_without_batches_has_a_size_of_one():
     """Nothing is divided by their number."""
-    empty = RecordingBuilder("there", RAID5, ("vm",)).result()
+    empty = recording_of("there", RAID5, ("vm",), [])
 
     assert (empty.batches, empty.batch_size, empty.length) == ((), 1, None)
 
@@ -176,12 +174,12 @@ def test_waits_are_weighted_alike():
     """
 
     def taken(where, top, busy):
-        taking = RecordingBuilder("there", where, (top,))
+        reports = []
         for second in range(40):
             rate, wait = (200.0, 30.0) if second % 4 < busy else (100.0, 10.0)
             made = raid5(rate, wait) if top == "vm" else raid10(rate, wait)
-            taking.add(where, Interval(made, 1000.0 + second, 1.0))
-        return taking.result()
+            reports.append((where, Interval(made, 1000.0 + second, 1.0)))
+        return recording_of("there", where, (top,), reports)
 
     stack = figure_comparison(taken(RAID5, "vm", 3), taken(RAID10, "new", 1))
 
@@ -220,11 +218,12 @@ def working(where, state):
 def test_a_rebuild_is_left_out_where_it_ends():
     """Ten intervals of a resync beside forty without: only those forty are compared, with a note."""
     syncing = working(RAID5, "resync 12.5 %")
-    taking = RecordingBuilder("there", RAID5, ("vm",))
+    reports = []
     for second, rate in enumerate(rates(50)):
         made = loads("vm", rate, 900, 900, 40) if second < 10 else raid5(rate)
-        taking.add(syncing if second < 10 else RAID5, Interval(made, 1000.0 + second, 1.0))
-    stack = figure_comparison(before=taking.result())
+        where = syncing if second < 10 else RAID5
+        reports.append((where, Interval(made, 1000.0 + second, 1.0)))
+    stack = figure_comparison(before=recording_of("there", RAID5, ("vm",), reports))
 
     assert stack.find("write_cost", "disks", "write").before.value == pytest.approx(4.0)
     assert any("10 intervals are left out" in each for each in stack.warnings)
@@ -245,14 +244,12 @@ def test_a_rebuild_all_the_time_is_no_measure():
 
 def test_another_stack_is_left_out():
     """A recording that goes on over the migration is of its first layout."""
-    taking = RecordingBuilder("there", RAID5, ("vm",))
+    reports = []
     for second, rate in enumerate(rates(20)):
         moved_on = second >= 15
-        taking.add(
-            RAID10 if moved_on else RAID5,
-            Interval(raid10(rate) if moved_on else raid5(rate), 1000.0 + second, 1.0),
-        )
-    found = taking.result()
+        where, made = (RAID10, raid10) if moved_on else (RAID5, raid5)
+        reports.append((where, Interval(made(rate), 1000.0 + second, 1.0)))
+    found = recording_of("there", RAID5, ("vm",), reports)
 
     assert (found.count, found.changed) == (15, 5)
 

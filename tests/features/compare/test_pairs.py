@@ -7,7 +7,7 @@ from dataclasses import replace
 from stackmap.features.compare.compare import Unmatched, compare, pairs_of
 from stackmap.features.compare.document import document
 from stackmap.features.compare.json import compare_json
-from stackmap.features.compare.recording import RecordingBuilder
+from stackmap.features.compare.recording import recording_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
@@ -69,10 +69,9 @@ def test_a_volume_that_another_stands_on_since_is_apart():
 
 
 def recorded(topology):
-    taking = RecordingBuilder("there", topology, ("dm-0",))
     load = moved(None, did(11.0, 4096, wait=13.0), aqu=0.013)
-    taking.add(topology, Interval({device.name: load for device in topology}, 1001.0, 1.0))
-    return taking.result()
+    interval = Interval({device.name: load for device in topology}, 1001.0, 1.0)
+    return recording_of("there", topology, ("dm-0",), [(topology, interval)])
 
 
 def found(before=BEFORE, after=AFTER):
