@@ -6,8 +6,7 @@ Start with ``page.py``: the sections in order. ``figures.py`` collects what a pa
 
 - ``summary.py``: what is wrong, and what to do;
 - ``load_over_time.py``: charts over time, by hour of day and by request size;
-- ``proposals.py``: other layouts, with a projection of ``whatif`` and a plan of ``plan``;
-- ``data.py``: the figures as CSV and JSON.
+- ``proposals.py``: other layouts, with a projection of ``whatif`` and a plan of ``plan``.
 
 Of the core it needs ``rules`` for findings, ``document`` for blocks and ``render/html`` for the page's assets.
 ``fleet`` writes its page with ``command.py``.

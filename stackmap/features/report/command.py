@@ -12,7 +12,6 @@ from stackmap.cli.options import force_option, measuring, onto_option
 from stackmap.cli.output import missing
 from stackmap.cli.progress import waiting
 from stackmap.errors import InputError, LayoutError, PlanRefused
-from stackmap.features.report.data import report_data
 from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.report.page import page_of
 from stackmap.features.report.proposals import Proposal, proposal
@@ -117,7 +116,7 @@ def _page(
     )
     name = report.stacks[0].top.name
     others = () if proposals else tuple(_alternative(taken, name, each) for each in ALTERNATIVES)
-    page = page_of(report, proposals, report_data(report, proposals), others)
+    page = page_of(report, proposals, others)
     return drawn(page, markdown=markdown)
 
 

@@ -22,11 +22,11 @@ from stackmap.document.wording import (
     short,
     size,
 )
-from stackmap.features.plan.plan import Plan
+from stackmap.features.plan.document import numbers
 from stackmap.features.report.figures import Report
 from stackmap.features.report.proposals import Proposal, proposed_layout, risks_of
 from stackmap.features.report.summary import awaits, details, projected_tiles, tiles
-from stackmap.features.whatif.sentences import between, compared, is_wide
+from stackmap.features.whatif.sentences import between, is_wide
 from stackmap.ledger.amplification import StackFigures
 from stackmap.model.raid import Layout
 
@@ -91,7 +91,7 @@ def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
     if not proposals:
         return what_to_do_first(report.topology, decision, report.open_questions)
     asked = proposals[0]
-    if asked.projection is not None and asked.projection.is_check:
+    if asked.is_present:
         return f"Nothing: {asked.wish} is the present layout."
     return (
         f"Get a plan for {asked.wish}; see `stackmap plan`. There is none yet: "
@@ -123,69 +123,53 @@ def _change(proposal: Proposal, several: bool) -> Iterator[Block]:
 
 def _gain(proposal: Proposal) -> str:
     """Return the requests at the disks, now and projected, and how the layout protects data."""
-    projection = proposal.projection
+    projection, requests = proposal.projection, proposal.requests
     if projection is None:
         return f"{proposal.wish}: {proposal.unprojected}."
-    where, now, then = compared(projection)
-    if projection.idle or now.requests is None or then.requests is None:
+    if requests is None:
         return f"{proposal.wish}: its load cannot be projected."
-    before, after = now.requests.likely, then.requests
+    before, after = requests.now.likely, requests.then
     safe = safety_of(projection.projected.layout)
     fewer = "" if is_wide(after) else f", {change(before, after.likely, 'fewer')}"
     return (
-        f"{proposal.wish} ({safe}): {between(after, short)} {where} requests per second instead of "
-        f"{short(before)}{fewer}."
+        f"{proposal.wish} ({safe}): {between(after, short)} {requests.where} requests per second "
+        f"instead of {short(before)}{fewer}."
     )
 
 
 def _takes(proposal: Proposal) -> Iterator[str]:
     """Yield the space, the hours and the downtime; "" for what is unknown."""
     projection, plan = proposal.projection, proposal.plan
-    need = None if projection is None else projection.need
-    if projection is not None and need is not None:
-        held, now = (
-            need.members * need.member_bytes,
-            projection.now.members.count * need.member_bytes,
-        )
-        yield f"Space: {size(held)} of disks instead of {size(now)}, for the same {size(projection.now.usable)}."
+    held = None if projection is None else projection.now.usable
+    if projection is not None and projection.need is not None:
+        count, each = projection.now.members.count, projection.need.member_bytes
+        new, now = size(projection.need.members * each), size(count * each)
+        yield f"Space: {new} of disks instead of {now}, for the same {size(held)}."
     if plan is None:
         yield f"Hours and downtime are unknown: {proposal.unplanned or 'there is no plan'}."
         return
-    yield _hours(plan, None if projection is None else projection.now.usable)
-    offline = [number for number, step in enumerate(plan.steps, 1) if not step.online]
+    if amount := sum(step.fills[1] for step in plan.steps if step.fills) or held:
+        slow, fast = (duration(amount / rate) for rate in COPY_RATES)
+        yield f"Time: {size(amount)} are moved, {fast} to {slow} at an assumed 200 to 50 MiB/s."
+    offline = numbers([not step.online for step in plan.steps])
     copied = any(step.fills for step in plan.steps if not step.online)
     yield (
-        "No downtime: programs may go on."
-        if not offline
-        else (
-            f"Downtime: steps {offline[0]} to {offline[-1]}{', with the copy' if copied else ''}; no program "
-            "can use the volume then."
-        )
+        f"Downtime: {offline}{', with the copy' if copied else ''}; no program can use the volume then."
+        if offline
+        else "No downtime: programs may go on."
     )
-
-
-def _hours(plan: Plan, held: int | None) -> str:
-    """Return how long copying takes at rates that are assumed; "" if the amount is unknown."""
-    amount = sum(step.fills[1] for step in plan.steps if step.fills) or held
-    if not amount:
-        return ""
-    slow, fast = (duration(amount / rate) for rate in COPY_RATES)
-    return f"Time: {size(amount)} are moved, {fast} to {slow} at an assumed 200 to 50 MiB/s."
 
 
 def _alternatives(report: Report, others: tuple[Proposal, ...]) -> Iterator[Block]:
     """Yield which layouts would help and which not, where none was asked for."""
     parts: dict[str, list[str]] = {"Would help:": [], "May help:": [], "Would not help:": []}
     for each in others:
-        projection = each.projection
-        if projection is None or projection.is_check or projection.idle:
+        if each.is_present or each.requests is None:
             continue
-        _, now, then = compared(projection)
-        if now.requests is not None and then.requests is not None:
-            few, band = HELPS * now.requests.likely, then.requests
-            helps, never = band.high <= few, band.likely >= few
-            lead = "Would help:" if helps else "Would not help:" if never else "May help:"
-            parts[lead].append(_gain(each))
+        few, then = HELPS * each.requests.now.likely, each.requests.then
+        helps, never = then.high <= few, then.likely >= few
+        lead = "Would help:" if helps else "Would not help:" if never else "May help:"
+        parts[lead].append(_gain(each))
     for lead, said in parts.items():
         if said:
             yield Paragraph(paragraph(said), lead)

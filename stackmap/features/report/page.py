@@ -1,12 +1,14 @@
 """
-The report as a page: its sections in order, those that show what other documents have, and the methods.
+The report as a page: its sections in order, those that show what other documents have, raw numbers and methods.
 
-The section on methods says what was measured, corrected, estimated, left out and not proved.
+The raw numbers are CSV and JSON. The section on methods says what was measured, corrected, estimated, left out and not
+proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap import __version__
 from stackmap.document import blocks as doc
@@ -16,15 +18,19 @@ from stackmap.document.iostat import cell, names
 from stackmap.document.layers import layers_table
 from stackmap.document.sentences import sentences
 from stackmap.document.table_options import WORDS
-from stackmap.document.wording import duration, plural, sentence
+from stackmap.document.wording import duration, known_directions, plural, sentence
 from stackmap.features.report.decision import decision_section
 from stackmap.features.report.figures import Report
 from stackmap.features.report.load_over_time import load_section, sizes_section
 from stackmap.features.report.proposals import Proposal, plan_section, projection_section
 from stackmap.features.report.summary import description
-from stackmap.ledger.amplification import COLUMNS, StackFigures
+from stackmap.features.whatif.json import whatif_json
+from stackmap.ledger.amplification import COLUMNS, LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.corrections import RULES
+from stackmap.ledger.time_series import FIGURES, Stretch
 from stackmap.model.load import METRICS, Load
+from stackmap.render.csv import Plain, csv_line
+from stackmap.render.figures_json import layers_json
 
 DRAWINGS_INTRO = (
     "Tops are on the left, disks on the right. A solid line carries data; a dashed line carries "
@@ -56,12 +62,9 @@ NUMBERS_INTRO = (
 
 
 def page_of(
-    report: Report,
-    proposed: tuple[Proposal, ...],
-    data: tuple[doc.Block, ...],
-    others: tuple[Proposal, ...] = (),
+    report: Report, proposed: tuple[Proposal, ...], others: tuple[Proposal, ...] = ()
 ) -> doc.Page:
-    """Return the page; *data*: the machine-readable part of its last section; *others*: as in the decision."""
+    """Return the page; *others*: as in the decision."""
     sections = (
         decision_section(report, proposed, others),
         doc.Section("stack", "The stack", tuple(_drawings(report))),
@@ -75,7 +78,7 @@ def page_of(
         doc.Section(
             "numbers",
             "Raw numbers",
-            (doc.Paragraph(NUMBERS_INTRO), _devices(report), *data),
+            (doc.Paragraph(NUMBERS_INTRO), _devices(report), *_data(report, proposed)),
             printed=False,
         ),
     )
@@ -148,6 +151,87 @@ def _devices(report: Report) -> doc.Table:
         (doc.Rows(rows),),
         caption="The total load of each device, from all its users; columns as in iostat -x, in KiB",
     )
+
+
+LAYER_HEADINGS = (
+    "stack",
+    "device",
+    "layer",
+    "devices",
+    "direction",
+    *(m.key for m in LAYER_METRICS),
+)
+SERIES_HEADINGS = ("stack", "device", "start", "seconds", "intervals", "direction")
+
+
+def _data(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[doc.Block]:
+    """Yield the figures for programs, each folded and under a file name: layers, time series, projections."""
+    layers = layers_json(report.stacks, report.interval)
+    yield _file("Each layer, CSV", "layers.csv", _layers_csv(report))
+    if len(report.course) > 1:
+        yield _file("The load over time, CSV", "course.csv", _series(report))
+    yield _file("Each layer, JSON", "layers.json", json.dumps(layers, indent=1))
+    for n, each in enumerate(proposals):
+        if each.projection is not None:
+            text = json.dumps(whatif_json([each.projection]), indent=1)
+            yield _file(f"The projection on {each.wish}, JSON", f"whatif-{n}.json", text)
+
+
+def _file(title: str, name: str, text: str) -> doc.Folded:
+    return doc.Folded(title, (doc.Code(text, name),))
+
+
+def _layers_csv(report: Report) -> str:
+    rows = (
+        _layer(stack, figures, direction)
+        for stack in report.stacks
+        for figures in stack.layers
+        for direction in (*known_directions(stack.layers[0]), "total")
+    )
+    return _csv(LAYER_HEADINGS, dict.fromkeys(rows))
+
+
+def _layer(stack: StackFigures, figures: LayerFigures, direction: str) -> tuple[Plain, ...]:
+    return (
+        stack.top.title,
+        stack.top.name,
+        figures.layer.role,
+        " ".join(figures.layer.devices),
+        direction,
+        *(metric.value(figures, direction) for metric in LAYER_METRICS),
+    )
+
+
+def _series(report: Report) -> str:
+    headings = [*SERIES_HEADINGS]
+    for figure in FIGURES:
+        headings += [figure, f"{figure}_least", f"{figure}_most"]
+    return _csv(headings, _series_rows(report))
+
+
+def _series_rows(report: Report) -> Iterator[tuple[Plain, ...]]:
+    for stack in report.stacks:
+        for each in report.course:
+            for direction in known_directions(stack.layers[0]):
+                yield (
+                    stack.top.title,
+                    stack.top.name,
+                    instant(each.start) or each.interval.stamp,
+                    each.interval.seconds,
+                    each.count,
+                    direction,
+                    *_means(each, stack.top.name, direction),
+                )
+
+
+def _means(each: Stretch, name: str, direction: str) -> Iterator[Plain]:
+    for figure in FIGURES:
+        yield each.mean(name, direction, figure)
+        yield from each.extremes.get((name, direction, figure), (None, None))
+
+
+def _csv(headings: Sequence[str], rows: Iterable[Sequence[Plain]]) -> str:
+    return "".join(f"{csv_line(row)}\n" for row in (headings, *rows))
 
 
 ENDS = 0.02  # a narrower range is shown as one figure

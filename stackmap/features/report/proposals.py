@@ -7,6 +7,7 @@ known. The reason then takes its place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.whatif.document import blocks as projection_blocks
 from stackmap.features.whatif.project import project
 from stackmap.features.whatif.projection import Projection
-from stackmap.features.whatif.sentences import capacity, effect
+from stackmap.features.whatif.quantities import Band
+from stackmap.features.whatif.sentences import capacity, compared, effect
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.load import Load
@@ -60,6 +62,21 @@ def layout_in_words(layout: Layout) -> str:
     return f"{layout.level} with {members}{chunk}"
 
 
+class Requests(NamedTuple):
+    """Requests per second of all devices at ``where``, "disk" or "member", ``now`` and ``then``; how many each are."""
+
+    where: str
+    now: Band
+    then: Band
+    devices: tuple[int, int]
+
+    @property
+    def per_device(self) -> tuple[float, Band]:
+        """The requests of each device, now and then."""
+        before, after = (max(1, count) for count in self.devices)
+        return self.now.likely / before, self.then.scaled(1 / after)
+
+
 class Proposal(NamedTuple):
     """
     A layout for the volume ``top``, requested as the text ``wish``.
@@ -93,25 +110,41 @@ class Proposal(NamedTuple):
         """The plan of the chosen method; None if there is none."""
         return None if self.chosen is None else self.chosen.plan
 
+    @property
+    def is_present(self) -> bool:
+        """Whether it is the layout that the volume has, as the projection found."""
+        return self.projection is not None and self.projection.is_check
+
+    @property
+    def requests(self) -> Requests | None:
+        """The requests that the projection compares; None where they are unknown, or there is no load."""
+        if self.projection is None or self.projection.idle:
+            return None
+        where, now, then = compared(self.projection)
+        if now.requests is None or then.requests is None:
+            return None
+        return Requests(where, now.requests, then.requests, (now.count, then.count))
+
+    @property
+    def at_disks(self) -> Requests | None:
+        """The requests that it compares, if they are those of the disks."""
+        return self.requests if self.requests and self.requests.where == "disk" else None
+
 
 def proposal(
     measured: Measuring, top: str, wish: str, asked: LayoutRequest, context: PlanContext | str
 ) -> Proposal:
     """Return the proposal of the layout *asked* for *top*; *context*: what a plan needs, or why there is none."""
-    layout: Layout | None = None
-    projection: Projection | None = None
-    unprojected = ""
+    layout, projection, unprojected = None, None, ""
     volume = volume_context(measured.topology, top)
     try:
         layout = asked.resolve(volume.present, lvm=volume.lvm)
         projection = project(measured.topology, measured.parts, top, asked)
     except (InputError, LayoutError) as refusal:
         unprojected = str(refusal)
-    unplannable = Proposal(top, wish, layout, projection, unprojected)
-    if isinstance(context, str):
-        return unplannable._replace(unplanned=context)
-    ways, unplanned = _ways(context)
-    return unplannable._replace(context=context, outcomes=ways, unplanned=unplanned)
+    ways, unplanned = ((), context) if isinstance(context, str) else _ways(context)
+    planned = None if isinstance(context, str) else context
+    return Proposal(top, wish, layout, projection, unprojected, planned, ways, unplanned)
 
 
 def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
@@ -122,9 +155,8 @@ def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
         ways = tuple(outcomes(context))
     except (PlanRefused, LayoutError) as refusal:
         return (), str(refusal)
-    if any(each.plan is not None for each in ways):
-        return ways, ""
-    return ways, "; ".join(refusals(ways))
+    has_plan = any(each.plan is not None for each in ways)
+    return ways, "" if has_plan else "; ".join(refusals(ways))
 
 
 NO_PROJECTION = (
@@ -177,9 +209,10 @@ def _projected(proposal: Proposal, number: int) -> Iterator[Block]:
     if projection is None:
         yield Paragraph(f"{proposal.unprojected}.", "No projection:")
         return
-    bars = None if projection.idle else _bars(projection)
-    if bars is not None:
-        yield bars
+    if requests := proposal.at_disks:
+        yield _bars(
+            requests, *(("measured", "model") if projection.is_check else ("now", "projected"))
+        )
     yield from projection_blocks(projection, f"projection-{number}")
 
 
@@ -192,17 +225,13 @@ def _planned(proposal: Proposal, number: int) -> Iterator[Block]:
     yield from plan_blocks(context, chosen, others, f"step-{number}")
 
 
-def _bars(projection: Projection) -> Bars | None:
-    """Return the requests of all disks and of each, now and projected; None if unknown."""
-    now, then = projection.now.disks, projection.projected.disks
-    if now.requests is None or then.requests is None:
-        return None
-    before, after = ("measured", "model") if projection.is_check else ("now", "projected")
-    total, each = then.requests, then.requests.scaled(1 / max(1, then.count))
+def _bars(requests: Requests, before: str, after: str) -> Bars:
+    """Return the requests of all disks and of each, *before* and *after*."""
+    total, (now, each) = requests.then, requests.per_device
     bars = (
-        Bar(f"all disks, {before}", now.requests.likely),
+        Bar(f"all disks, {before}", requests.now.likely),
         Bar(f"all disks, {after}", total.likely, total.low, total.high),
-        Bar(f"each disk, {before}", now.requests.likely / max(1, now.count)),
+        Bar(f"each disk, {before}", now),
         Bar(f"each disk, {after}", each.likely, each.low, each.high),
     )
     return Bars("Requests at the disks", "requests/s", bars)
@@ -223,7 +252,7 @@ def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]
     for place, each in enumerate(proposals, 1):
         mark = f" {place}:" if len(proposals) > 1 else ":"
         name = report.topology[each.top].full_title
-        if each.projection is not None and each.projection.is_check:
+        if each.is_present:
             present = f"{proposed_layout(each)} is the present layout of {name}."
             yield Paragraph(present, f"Proposal{mark}")
             continue
@@ -234,42 +263,38 @@ def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]
         yield Paragraph(f"{name} as {proposed_layout(each)}. {way}", f"Proposal{mark}")
         effects = f"No projection: {each.unprojected}."
         if each.projection is not None:
-            effects = paragraph(
-                (effect(each.projection), _on_shared_disks(report, each.projection))
-            )
+            effects = paragraph((effect(each.projection), _on_shared_disks(report, each)))
         yield Paragraph(effects, f"Effect{mark}")
         yield from _fixes(report, each, mark)
 
 
-def _on_shared_disks(report: Report, projection: Projection) -> str:
+def _on_shared_disks(report: Report, proposal: Proposal) -> str:
     """
     Return the total load per disk, now and on the other layout.
 
     "" where the disks have no other users, or nothing is projected. The figure
     is per disk, because the disks of a layout with more members are not chosen yet.
     """
-    now, then = projection.now.disks, projection.projected.disks
-    disks = volume_context(report.topology, projection.device.name).disks
+    requests = proposal.at_disks
+    disks = volume_context(report.topology, proposal.top).disks
     rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
-    if projection.idle or now.requests is None or then.requests is None or None in rates:
+    every = math.fsum(filter(None, rates))
+    if requests is None or None in rates or every <= OTHERS * requests.now.likely:
         return ""
-    every = sum(each or 0.0 for each in rates)
-    if every <= OTHERS * now.requests.likely:
-        return ""
-    each, ours = every / len(disks), now.requests.likely / len(disks)
-    after = each - ours + then.requests.likely / max(1, then.count)
+    each, ours = every / len(disks), requests.now.likely / len(disks)
+    after = each - ours + requests.per_device[1].likely
     serve = f"these {len(disks)} disks serve {short(each)} requests/s each"
     if len(disks) == 1:
         serve = f"{report.topology[disks[0]].title} serves {short(each)} requests/s"
     return (
         f"With all other load, {serve} now. A disk of the new layout, one of "
-        f"{then.count}, would serve about {short(after)}: {change(each, after, 'fewer')}."
+        f"{requests.devices[1]}, would serve about {short(after)}: {change(each, after, 'fewer')}."
     )
 
 
 def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
     """Yield which findings the proposed layout fixes, and which of the stack's it does not."""
-    fixed, left = _grave(report, proposal, mended=True), _grave(report, proposal, mended=False)
+    fixed, left = (_grave(report, proposal, mended=mended) for mended in (True, False))
     if not fixed and not left:
         return
     fixes = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
@@ -294,15 +319,11 @@ def _grave(report: Report, proposal: Proposal, *, mended: bool) -> list[str]:
 
 def _load_per_disk(proposal: Proposal) -> str:
     """Return the change of the load per disk; without a projection, the first thing to do."""
-    projection = proposal.projection
-    now, then = (
-        (None, None) if projection is None else (projection.now.disks, projection.projected.disks)
-    )
-    if now is None or then is None or now.requests is None or then.requests is None:
+    if proposal.at_disks is None:
         return "Look at these findings first."
-    before = now.requests.likely / max(1, now.count)
-    after = then.requests.likely / max(1, then.count)
-    return f"Requests of this volume per disk: {change(before, after, 'fewer')}; measure again afterwards."
+    before, after = proposal.at_disks.per_device
+    changed = change(before, after.likely, "fewer")
+    return f"Requests of this volume per disk: {changed}; measure again afterwards."
 
 
 def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
@@ -318,12 +339,7 @@ def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
     if plan is not None:
         yield from (f"NOT CHECKED: {each}." for each in plan.unchecked)
     if projection is not None:
-        space = capacity(projection)
+        space, usable = capacity(projection), projection.now.usable
         yield space
-        yield _planned_space(projection) if plan is not None and space else ""
-
-
-def _planned_space(projection: Projection) -> str:
-    """Say that the plan found space for all present data."""
-    usable = projection.now.usable
-    return f"The plan found free space for {size(usable)}." if usable else ""
+        if plan is not None and space and usable:
+            yield f"The plan found free space for {size(usable)}."

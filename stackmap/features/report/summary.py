@@ -40,12 +40,8 @@ from stackmap.document.wording import (
     size,
 )
 from stackmap.features.report.figures import Report
-from stackmap.features.report.proposals import (
-    Proposal,
-    layout_in_words,
-    proposed,
-)
-from stackmap.features.whatif.sentences import between, compared, requests_change
+from stackmap.features.report.proposals import Proposal, layout_in_words, proposed
+from stackmap.features.whatif.sentences import between, requests_change
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
@@ -177,25 +173,17 @@ def _per_request(stack: StackFigures) -> str:
 def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
     """Yield the requests below *stack* now and on each layout that is proposed for it."""
     for each in proposals:
-        projection = each.projection
-        if (
-            projection is None
-            or projection.is_check
-            or projection.idle
-            or each.top != stack.top.name
-        ):
+        projection, requests = each.projection, each.requests
+        if projection is None or requests is None or each.is_present or each.top != stack.top.name:
             continue
-        where, now, then = compared(projection)
-        if now.requests is None or then.requests is None:
-            continue
-        band = then.requests
-        changed = change(now.requests.likely, band.likely, "fewer")
+        where, now, band, _ = requests
+        changed = change(now.likely, band.likely, "fewer")
         beside = f"{changed}; range {short(band.low)} to {short(band.high)}"
         if projection.costs is not None:
             before, after = projection.costs
             cost = between(after, partial(number, digits=2))
             beside += f". Disk bytes per byte written: {number(before, 2)} → {cost}"
-        value = requests_change(now.requests, band)
+        value = requests_change(now, band)
         yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
 
 

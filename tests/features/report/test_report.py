@@ -72,7 +72,7 @@ def test_what_could_not_be_judged_is_kept():
     (question,) = report.open_questions
 
     assert question.question.subject == "slow disks"
-    page = render_markdown(page_of(report, (), ()))
+    page = render_markdown(page_of(report, ()))
     assert "**Do first:** Use `iostat -x` with all disks" in page
     assert "**Not judged:** slow disks." in page
     assert "**Slow disks not judged:** the input has no await or no queue depth of sda" in page
