@@ -23,12 +23,19 @@ from pathlib import Path
 from stackmap.document.rule_words import filled
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan.guard import guarded
-from stackmap.features.plan.plan import Mount, PlanContext, mangled
+from stackmap.features.plan.plan import PlanContext, mangled
 from stackmap.features.plan.strategies import STRATEGIES
 from stackmap.model.command_line import NO_COMMAND
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.topology import Edge, Topology
-from tests.features.plan.plans import ARRAY_UUID, cached_context, dm_uuid, lv_context, md_context
+from tests.features.plan.plans import (
+    ARRAY_UUID,
+    cached_context,
+    dm_uuid,
+    lv_context,
+    md_context,
+    mount,
+)
 from tests.fuzz.running import Tally
 
 VALUES = 50  # of a case
@@ -112,7 +119,7 @@ def _options(value: str) -> tuple[PlanContext, str, str]:
 
 def _mounted(point: str, kind: str, options: str) -> tuple[PlanContext, str]:
     uses = (Use("mount", point, "/proc/self/mountinfo"),)
-    mounts = {point: Mount(kind, options)}
+    mounts = {point: mount(kind, options)}
     return lv_context("raid5_ls", 4, "raid10", uses=uses, mounts=mounts), "copy"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import stackmap
 from stackmap.errors import OperandRefused
-from stackmap.features.plan.plan import Mount, path_of
+from stackmap.features.plan.plan import path_of
 from stackmap.features.plan.strategies import outcomes
 from stackmap.model import operand
 from stackmap.model.command_line import quoted, words
@@ -29,7 +29,7 @@ from stackmap.model.operand import (
     Uuid,
     mount_options,
 )
-from tests.features.plan.plans import lv_context
+from tests.features.plan.plans import lv_context, mount
 
 SOURCES = sorted(Path(stackmap.__file__).parent.rglob("*.py"))
 # What the words of a program may be made of text: other types check the text, these allow what the code has in it.
@@ -163,9 +163,9 @@ def test_the_path_of_a_device_stays_in_dev():
 @pytest.mark.parametrize(
     ("point", "mount", "why"),
     [
-        ("-a", Mount("ext4", "rw"), "'-a' cannot be a mount point"),
-        ("/srv", Mount("ext4", "rw,x-y=z"), "the mount option 'x-y=z'"),
-        ("/srv", Mount("fuse.evil", "rw"), "the file system 'fuse.evil'"),
+        ("-a", mount("ext4", "rw"), "'-a' cannot be a mount point"),
+        ("/srv", mount("ext4", "rw,x-y=z"), "the mount option 'x-y=z'"),
+        ("/srv", mount("fuse.evil", "rw"), "the file system 'fuse.evil'"),
     ],
 )
 def test_a_mount_that_is_not_valid_has_no_copy(point, mount, why):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stackmap.discover.find import find_one_name
 from stackmap.document.interval import is_instant
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.features.plan.plan import Mount, Origin, PlanContext, target
+from stackmap.features.plan.plan import Origin, PlanContext, target
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, sysfs
@@ -40,7 +40,6 @@ def plan_context(
     """Return the context of a plan for *name*; refused unless *name* means one device. *judged*: the samples."""
     device = target(topology, find_one_name(topology, name))
     groups, reason = _groups(host, topology)
-    mounts = mountinfo.read(host)
     named = tuple(found for each in onto for found in find_one_name(topology, each))
     return PlanContext(
         topology,
@@ -48,7 +47,7 @@ def plan_context(
         wanted,
         groups=groups,
         reason=reason,
-        mounts={each.point: Mount(each.kind, each.flags, each.root) for each in mounts},
+        mounts={each.point: each for each in mountinfo.read(host)},
         priorities=mountinfo.swap_priorities(host),
         component_sizes=_component_sizes(host, topology),
         onto=named,

@@ -11,7 +11,8 @@ Source: lvmraid(7). tests/lab/convert_all.py ran every pair with lvm2 2.03.16 on
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from itertools import count
 
 from stackmap.errors import PlanRefused
@@ -32,7 +33,6 @@ from stackmap.model.device import Role
 from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
 from stackmap.model.operand import Keyword, LvPath, PvPath
 from stackmap.model.raid import Layout, layout
-from stackmap.model.volume_group import PhysicalVolume
 
 UNSYNCED = "R"  # lv_attr's first letter: created with --nosync and never synced
 MIB = 1024**2
@@ -81,7 +81,6 @@ class Conversion:
 
 
 Path = tuple[Conversion, ...]
-Added = dict[int, tuple[PhysicalVolume, ...]]  # PVs by the index of the conversion that adds them
 
 
 def convert(context: PlanContext) -> Plan:
@@ -99,13 +98,15 @@ def convert(context: PlanContext) -> Plan:
     if layers.hidden or layers.after:
         _require_takeovers(conversions)
     name = LvPath(f"{context.group.name}/{layers.name}")
-    added = _place_added(context, conversions, data)
+    converting, paths = _steps(context, name, conversions, data)
     require_room(context, _extra_room(context, conversions), "a reshape or a new bitmap")
     after = context.mark_unprotected(layers.after, result)
-    steps = (*layers.before, *_steps(name, conversions, data, added), *after)
-    paths = ", ".join(pv.path for pvs in added.values() for pv in pvs)
     checked = [f"{context.target.label} is in sync and complete"]
-    checked += [f"room for a member on each of {paths}, on disks without a member"] if paths else []
+    if paths:
+        checked.append(
+            f"room for a member on each of {', '.join(paths)}, on disks without a member"
+        )
+    steps = (*layers.before, *converting, *after)
     return Plan(steps, result, tuple(checked), (*layers.unchecked, GEOMETRY))
 
 
@@ -192,45 +193,34 @@ def _result(context: PlanContext, last: Conversion, data: int) -> Layout:
 
 
 @dataclass
-class _Images:
+class _Members:
     """The PVs of each member while conversions add and drop members; ``freed``: extents by PV."""
 
     context: PlanContext
+    data: int
     held: list[frozenset[str]]
-    each: int
-    freed: dict[str, int]
+    freed: dict[str, int] = field(default_factory=dict)
 
-    def add(self, count: int) -> tuple[PhysicalVolume, ...]:
-        """Place *count* more members."""
-        by_path = {pv.path: pv.device for pv in self.context.group.pvs}
-        present = [by_path[path] for image in self.held for path in image if path in by_path]
-        chosen = place(self.context, count, self.each, avoiding=present, freed=self.freed)
-        self.held += [frozenset({pv.path}) for pv in chosen]
-        return chosen
-
-    def drop(self, count: int, of: str) -> None:
-        """Free the redundant members of type *of*: every second of RAID10, else the last *count*."""
-        if of == "raid4":  # which member has its parity is not known here
-            return
-        gone = self.held[1::2] if of == "raid10" else self.held[-count:]
-        self.held = self.held[0::2] if of == "raid10" else self.held[:-count]
-        for image in gone:
-            self.freed |= dict.fromkeys(image, self.each)
-
-
-def _place_added(context: PlanContext, conversions: Path, data: int) -> Added:
-    group, volume = context.group, context.volume
-    image = -(-volume.extents // data)
-    each = image + metadata_extents(group, image, volume.region) + _reshape_extents(context)
-    images = _Images(context, _held(context), each, {})
-    added = {}
-    for number, conversion in enumerate(conversions):
-        more = members(conversion.after, data) - members(conversion.before, data)
+    def follow(self, conversion: Conversion) -> tuple[PvPath, ...]:
+        """Return the PVs of the members that *conversion* adds."""
+        group, volume = self.context.group, self.context.volume
+        image = -(-volume.extents // self.data)
+        metadata = metadata_extents(group, image, volume.region)
+        each = image + metadata + _reshape_extents(self.context)
+        before = conversion.before
+        more = members(conversion.after, self.data) - members(before, self.data)
         if more > 0:
-            added[number] = images.add(more)
-        elif more < 0:
-            images.drop(-more, conversion.before)
-    return added
+            devices = {pv.path: pv.device for pv in group.pvs}
+            present = [devices[path] for image in self.held for path in image if path in devices]
+            chosen = place(self.context, more, each, avoiding=present, freed=self.freed)
+            self.held += [frozenset({pv.path}) for pv in chosen]
+            return tuple(PvPath(pv.path) for pv in chosen)
+        # Which member of a raid4 has its parity is not known here. Every second one of a raid10 is redundant.
+        if more < 0 and before != "raid4":
+            gone = self.held[1::2] if before == "raid10" else self.held[more:]
+            self.held = self.held[0::2] if before == "raid10" else self.held[:more]
+            self.freed |= {path: each for image in gone for path in image}
+        return ()
 
 
 def _held(context: PlanContext) -> list[frozenset[str]]:
@@ -251,46 +241,45 @@ def _reshape_extents(context: PlanContext) -> int:
 
 def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
     """Return the extents that conversions allocate on the present members' PVs."""
-    metadata = sum(
-        conversion.before in NO_METADATA and conversion.after == "raid0_meta"
-        for conversion in conversions
-    )
-    reshape = (
-        _reshape_extents(context) if any(conversion.reshape for conversion in conversions) else 0
-    )
-    room: dict[str, int] = {}
-    for image in _held(context):
-        for pv in image:
-            room[pv] = room.get(pv, 0) + metadata + reshape
-    return {pv: extents for pv, extents in room.items() if extents}
+    each = sum(c.before in NO_METADATA and c.after == "raid0_meta" for c in conversions)
+    if any(conversion.reshape for conversion in conversions):
+        each += _reshape_extents(context)
+    held = Counter(path for image in _held(context) for path in image)
+    return {path: each * images for path, images in held.items()} if each else {}
 
 
-def _steps(name: LvPath, conversions: Path, data: int, added: Added) -> list[Step]:
-    """Return the lvconvert of each conversion, followed by the wait for its sync."""
+def _steps(
+    context: PlanContext, name: LvPath, conversions: Path, data: int
+) -> tuple[list[Step], list[PvPath]]:
+    """Return the lvconvert of each conversion, followed by the wait for its sync, and the PVs they add."""
     steps: list[Step] = []
-    for number, conversion in enumerate(conversions):
-        pvs = added.get(number, ())
-        paths = (PvPath(pv.path) for pv in pvs)
-        command = (*_converting(conversion.after, name), *paths)
-        does = f"converts it to {conversion.after} with {members(conversion.after, data)} members"
-        risks = _risks(conversion, conversions, adds=bool(pvs))
-        pair = [Step(command, does, risks, _undo(name, conversion), AFTER_SYNC)]
+    added: list[PvPath] = []
+    images = _Members(context, data, _held(context))
+    for conversion in conversions:
+        paths = images.follow(conversion)
+        back = (
+            path(conversion.after, conversion.before) or ()
+        )  # a striped type needs raid0_meta in between
+        pair = [
+            Step(
+                (*_converting(conversion.after, name), *paths),
+                f"converts it to {conversion.after} with {members(conversion.after, data)} members",
+                _risks(conversion, conversions, adds=bool(paths)),
+                tuple(_converting(each.after, name) for each in back),
+                AFTER_SYNC,
+            )
+        ]
         if conversion.after not in STRIPED:
             pair.append(waiting(name, *names(conversion.after)))
         steps += unprotected(pair) if _lacks_redundancy(conversion, conversions) else pair
-    return steps
+        added += paths
+    return steps, added
 
 
 def _lacks_redundancy(conversion: Conversion, conversions: Path) -> bool:
     """Whether a conversion from or to a striped type is part of a path from a redundant one."""
     striped = {conversion.before, conversion.after} & STRIPED
     return conversions[0].before not in STRIPED and bool(striped)
-
-
-def _undo(name: LvPath, conversion: Conversion) -> tuple[Command, ...]:
-    """Return the commands back; several where a striped type needs raid0_meta in between."""
-    types = (each.after for each in path(conversion.after, conversion.before) or ())
-    return tuple(_converting(each, name) for each in types)
 
 
 def _converting(segtype: str, name: LvPath) -> Command:
@@ -356,16 +345,12 @@ def path(before: str, after: str) -> tuple[Conversion, ...] | None:
         if segtype in seen:
             continue
         seen.add(segtype)
-        for conversion in _conversions_from(segtype):
+        onward = [Conversion(a, b, reshape=False) for a, b in TAKEOVERS if a == segtype]
+        onward += [Conversion(a, b, reshape=True) for a, b in RESHAPES if a == segtype]
+        for conversion in sorted(onward, key=lambda each: (each.after != "striped", each.after)):
             more = RESHAPE_COST if conversion.reshape else TAKEOVER_COST
             more += STRIPED_COST if conversion.after in STRIPED and conversion.after != after else 0
             heapq.heappush(
                 heap, (cost + more, next(order), conversion.after, (*conversions, conversion))
             )
     return None
-
-
-def _conversions_from(segtype: str) -> list[Conversion]:
-    found = [Conversion(a, b, reshape=False) for a, b in TAKEOVERS if a == segtype]
-    found += [Conversion(a, b, reshape=True) for a, b in RESHAPES if a == segtype]
-    return sorted(found, key=lambda each: (each.after != "striped", each.after))

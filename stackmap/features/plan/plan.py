@@ -7,6 +7,7 @@ A plan and its inputs: the stack with the requested layout; steps with their ris
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,9 +22,10 @@ from stackmap.model.topology import Topology
 from stackmap.model.volume_group import LogicalVolume, VolumeGroup
 from stackmap.rules.decision import Decision, Judged
 from stackmap.rules.rule import Finding
+from stackmap.sources.mountinfo import Mount
 
-# Besides letters and digits, device-mapper leaves these as they are in node names (dmsetup(8)).
-_UNMANGLED = "#+-.:=@_"
+# What device-mapper does not leave as it is in node names (dmsetup(8)).
+_MANGLED = r"[^A-Za-z0-9#+\-.:=@_]"
 # Roles on the data path, and kinds of devices that have a layout.
 DATA_ROLES = frozenset({Role.DATA, Role.ORIGIN})
 WITH_LAYOUT = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.ARRAY})
@@ -36,15 +38,6 @@ FEWER_FAILURES = "survives one disk failure less"
 
 # Applies to every strategy that changes how data is spread.
 GEOMETRY = "the file system was made for the old stripe width; `stackmap check` shows it afterwards"
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """A mount: file system type, options, and the mounted directory ("/" for all)."""
-
-    kind: str
-    options: str
-    root: str = "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +196,14 @@ def mangled(name: str) -> str:
     >>> mangled("a safe")
     'a\\x20safe'
     """
-    return "".join(
-        letter
-        if (letter.isascii() and letter.isalnum()) or letter in _UNMANGLED
-        else "".join(f"\\x{byte:02x}" for byte in _bytes(letter))
-        for letter in name
-    )
+    return re.sub(_MANGLED, _hexadecimal, name)
 
 
-def _bytes(letter: str) -> bytes:
-    """Return the bytes of *letter*, which may stand for one that is not UTF-8."""
-    not_utf8 = "\udc80" <= letter <= "\udcff"
-    return letter.encode(errors="surrogateescape" if not_utf8 else "surrogatepass")
+def _hexadecimal(found: re.Match[str]) -> str:
+    """Return the bytes of a letter, which may stand for one that is not UTF-8."""
+    not_utf8 = "\udc80" <= found[0] <= "\udcff"
+    letter = found[0].encode(errors="surrogateescape" if not_utf8 else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in letter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ def _mount(context: PlanContext, use: Use, device: Device, path: BlockDevicePath
     point = MountPoint(use.name)
     kind, options = (
         keyword(mount.kind, MOUNT_TYPES, "the file system"),
-        mount_options(mount.options),
+        mount_options(mount.flags),
     )
 
     def mounting(place: BlockDevicePath) -> Command:

@@ -10,6 +10,7 @@ from stackmap.model.layout_request import parse
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
+from stackmap.sources.mountinfo import Mount
 
 MIB = 1024**2
 EXTENT = 4 * MIB
@@ -33,6 +34,11 @@ def disks(count: int, size: int = 1024 * MIB) -> list[Device]:
         Device(name, Kind.DISK, f"8:{16 * place}", size=size, state="active", rotational=True)
         for place, name in enumerate(disk_names(count))
     ]
+
+
+def mount(kind: str, flags: str, root: str = "/") -> Mount:
+    """A mount, of which a plan reads only these."""
+    return Mount("", "", kind, "", {}, root, flags)
 
 
 def lv_context(

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from stackmap.document.rule_words import filled
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import document, lvm_steps, md_new_array
-from stackmap.features.plan.plan import Mount
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
 from stackmap.model.command_line import NO_COMMAND, quoted
 from stackmap.model.device import Device, Kind, Role, Use
@@ -24,7 +23,7 @@ from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.terminal import render_text
 from stackmap.rules.table import RULES
-from tests.features.plan.plans import cached_context, lv_context, md_context, pool_context
+from tests.features.plan.plans import cached_context, lv_context, md_context, mount, pool_context
 from tests.shells import NASTY, SHELLS, parametrized, told
 
 LVM_TYPES = {"linear": 1, "striped": 3, "raid0": 3, "raid1": 2, "raid5_ls": 4, "raid5_n": 4, "raid6": 5,
@@ -45,7 +44,7 @@ def users(name):
     point = f"/{name}"
     uses = [(Use("mount", point, ""),), (Use("swap", "[SWAP]", ""),)]
     uses += [(Use("vm", name, source),) for source in (LIBVIRT, PVE, PCT)]
-    return uses, {point: Mount("ext4", "rw,noatime")}
+    return uses, {point: mount("ext4", "rw,noatime")}
 
 
 def renamed(context, **changes):

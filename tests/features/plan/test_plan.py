@@ -12,7 +12,7 @@ from stackmap.features.plan import lvm_convert
 from stackmap.features.plan.document import redundancy
 from stackmap.features.plan.lab_results import LVM2, announced
 from stackmap.features.plan.lvm_steps import metadata_extents, place
-from stackmap.features.plan.plan import Mount, disks, target
+from stackmap.features.plan.plan import disks, target
 from stackmap.features.plan.strategies import (
     STRATEGIES,
     is_current_layout,
@@ -31,11 +31,12 @@ from tests.features.plan.plans import (
     disk_names,
     lv_context,
     md_context,
+    mount,
     pool_context,
 )
 
 MOUNT = (Use("mount", "/srv", "/proc/self/mountinfo"),)
-MOUNTED = {"/srv": Mount("ext4", "rw,noatime")}
+MOUNTED = {"/srv": mount("ext4", "rw,noatime")}
 
 
 def plan(context, strategy):
@@ -313,7 +314,7 @@ def test_names_are_quoted_for_a_shell():
     """A mount point with blanks and quotes is one word, as it is."""
     point = "/srv/it's a disk; rm -rf"
     uses = (Use("mount", point, ""),)
-    context = lv_context("raid5", 4, "raid10", uses=uses, mounts={point: Mount("xfs", "rw")})
+    context = lv_context("raid5", 4, "raid10", uses=uses, mounts={point: mount("xfs", "rw")})
 
     assert "umount -- '/srv/it'\"'\"'s a disk; rm -rf'" in lines(context, "copy")
 
@@ -322,7 +323,7 @@ def test_names_are_quoted_for_a_shell():
 def test_what_cannot_be_printed_is_refused(letter):
     point = f"/srv/a{letter}b"
     uses = (Use("mount", point, ""),)
-    context = lv_context("raid5", 4, "raid10", uses=uses, mounts={point: Mount("xfs", "rw")})
+    context = lv_context("raid5", 4, "raid10", uses=uses, mounts={point: mount("xfs", "rw")})
 
     with pytest.raises(PlanRefused, match="unprintable characters"):
         plan(context, "copy")
@@ -342,7 +343,7 @@ def test_what_cannot_be_printed_is_refused(letter):
     ],
 )
 def test_users_that_cannot_be_stopped(use, kind, why):
-    mounts = {"/": Mount(kind, "rw"), "/srv": Mount(kind, "rw")}
+    mounts = {"/": mount(kind, "rw"), "/srv": mount(kind, "rw")}
     context = lv_context("raid5", 4, "raid10", uses=(use,), mounts=mounts)
 
     with pytest.raises(PlanRefused, match=why):
@@ -352,7 +353,7 @@ def test_users_that_cannot_be_stopped(use, kind, why):
 def test_a_btrfs_moves_while_it_is_mounted():
     """By btrfs's own command, also where several of its subvolumes are mounted; not beside another user."""
     uses = (Use("mount", "/srv", ""), Use("mount", "/srv/sub", ""))
-    mounts = {use.name: Mount("btrfs", "rw", "/sub") for use in uses}
+    mounts = {use.name: mount("btrfs", "rw", "/sub") for use in uses}
     context = lv_context("raid5", 4, "raid10", uses=uses, mounts=mounts)
     found = plan(context, "copy")
     moving = found.steps[2]
@@ -371,7 +372,7 @@ def test_a_btrfs_moves_while_it_is_mounted():
     above = ([crypt], [Edge("dm-20", "dm-9", Role.DATA)])
     with pytest.raises(PlanRefused, match="is btrfs"):
         plan(lv_context("raid5", 4, "raid10", more=above,
-                        mounts={"/srv": Mount("btrfs", "rw")}), "copy")  # fmt: skip
+                        mounts={"/srv": mount("btrfs", "rw")}), "copy")  # fmt: skip
 
 
 def test_who_continues_through_online_steps_is_said():
@@ -433,7 +434,7 @@ def test_a_guest_is_shut_down_and_started():
 def test_several_mounts_of_one_file_system(kind, check):
     """The later one, which may be below the earlier one, goes first; a check after a mount would fail."""
     uses = (Use("mount", "/srv", ""), Use("mount", "/srv/b", ""))
-    mounts = {use.name: Mount(kind, "rw") for use in uses}
+    mounts = {use.name: mount(kind, "rw") for use in uses}
     found = lines(lv_context("raid5", 4, "raid10", uses=uses, mounts=mounts), "copy")
     before = [line for line in found if line.startswith("umount")]
     after = found[found.index("lvrename -- vg lv_new lv") + 1 : -1]

@@ -9,12 +9,11 @@ import pytest
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.md_new_array import waiting
-from stackmap.features.plan.plan import Mount
 from stackmap.features.plan.strategies import STRATEGIES
 from stackmap.model.device import Use
 from stackmap.model.raid import layout
 from stackmap.model.topology import Topology
-from tests.features.plan.plans import CHUNK, MIB, md_context
+from tests.features.plan.plans import CHUNK, MIB, md_context, mount
 
 KIB = 1024
 
@@ -178,7 +177,7 @@ def test_what_is_written_on_a_disk_is_left_alone():
 
 def test_who_was_never_stopped_in_a_lab_is_said():
     """Mounts of ext4 and XFS and swap were; another file system, like a VM, is left to the reader."""
-    mounts = {"/srv": Mount("xfs", "rw"), "/win": Mount("vfat", "rw")}
+    mounts = {"/srv": mount("xfs", "rw"), "/win": mount("vfat", "rw")}
     domain = Use("vm", "web", "/run/libvirt/qemu/web.xml")
     for use, says in (
         (Use("mount", "/srv", ""), False),
