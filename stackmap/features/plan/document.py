@@ -58,13 +58,7 @@ def blocks(
     for number, step in enumerate(plan.steps, 1):
         yield _card(step, number, key)
     if others:
-        ways = (
-            f"{each.strategy.name}: not possible: {each.refused}."
-            if each.plan is None
-            else f"{each.strategy.name}: {_way(each, each.plan, context)}"
-            for each in others
-        )
-        yield Folded("Other methods", (Listing(tuple(ways)),))
+        yield Folded("Other methods", (Listing(tuple(_way(each, context) for each in others)),))
 
 
 def _suspects(plan: Plan, context: PlanContext) -> Iterator[str]:
@@ -128,8 +122,12 @@ def _steps(places: Sequence[int]) -> str:
     return f"step{'s' * (len(places) > 1)} {listed(list(map(str, places)))}"
 
 
-def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
-    return f"{outcome.strategy.summary}, {plural(len(plan.steps), 'step')}. {safety(plan, context)}"
+def _way(outcome: Outcome, context: PlanContext) -> str:
+    strategy, plan = outcome.strategy, outcome.plan
+    if plan is None:
+        return f"{strategy.name}: not possible: {outcome.refused}."
+    steps = plural(len(plan.steps), "step")
+    return f"{strategy.name}: {strategy.summary}, {steps}. {safety(plan, context)}"
 
 
 def safety(plan: Plan, context: PlanContext) -> str:
@@ -214,7 +212,7 @@ def _way_json(outcome: Outcome) -> dict[str, object]:
         "online": plan.online if plan else None,
         "redundant": plan.redundant if plan else None,
         "result": layout_json(plan.result) if plan else None,
-        "guard": _guard_json(plan),
+        "guard": {"function": FUNCTION, "checks": [*map(list, plan.guard)]} if plan else None,
         "checked": list(plan.checked) if plan else [],
         "unchecked": list(plan.unchecked) if plan else [],
         "suspects": [{"step": n, "disk": disk} for n, disk in plan.suspects] if plan else [],
@@ -230,13 +228,6 @@ def _origin_json(origin: Origin) -> dict[str, object]:
         "source": origin.source or None,
         "old": origin.is_old,
     }
-
-
-def _guard_json(plan: Plan | None) -> dict[str, object] | None:
-    """Return the shell function of the guard and the checks of step 1, as words."""
-    if plan is None:
-        return None
-    return {"function": FUNCTION, "checks": [list(check) for check in plan.guard]}
 
 
 def _step_json(step: Step) -> dict[str, object]:

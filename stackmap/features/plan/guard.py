@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.detach_layers import detach_layers
+from stackmap.features.plan.lvm_steps import detach_layers
 from stackmap.features.plan.plan import Plan, PlanContext, Step, path_of
 from stackmap.model.command_line import Command, quoted, words
 from stackmap.model.device import Device
@@ -50,6 +50,7 @@ READING = (
     words("xfs_repair -n"),
     words("fsck.fat -n"),
 )
+ERASING = words("mdadm --zero-superblock")
 NO_MACHINE = "the machine: the capture has no hash of its machine-id"
 NO_PV_UUIDS = "the UUIDs of the PVs: udev's record of them is not known"
 
@@ -59,11 +60,13 @@ def guarded(context: PlanContext, plan: Plan) -> Plan:
     target = _Target(context)
     steps = []
     for step in plan.steps:
-        before = () if _reads(step.command) else (*target.checks(), *_written(context, step))
+        reads = any(step.command[: len(each)] == each for each in READING)
+        before = () if reads else (*target.checks(), *_written(context, step))
         target.follow(step.command)
-        steps.append(
-            replace(step, guard=before, undo_guard=(*target.checks(), *_unwritten(context, step)))
-        )
+        # A roll-back may erase the superblocks of the new array's members.
+        erased = [path for command in step.undo if command[:2] == ERASING for path in command[2:]]
+        members = (_member(path, new_array_uuid(context)) for path in erased)
+        steps.append(replace(step, guard=before, undo_guard=(*target.checks(), *members)))
     checks = tuple(dict.fromkeys(_first_checks(context, plan)))
     missing = [] if context.origin.machine_id else [NO_MACHINE]
     missing += [NO_PV_UUIDS] if context.is_lvm and not context.pv_uuids else []
@@ -139,10 +142,6 @@ class _Target:
             self._stopped = True
 
 
-def _reads(command: Command) -> bool:
-    return any(command[: len(each)] == each for each in READING)
-
-
 def _written(context: PlanContext, step: Step) -> Iterator[Command]:
     """Yield the checks of what *step* writes to besides the target."""
     command = step.command
@@ -150,26 +149,14 @@ def _written(context: PlanContext, step: Step) -> Iterator[Command]:
         if isinstance(word, PvPath) and command[0] in ("lvcreate", "lvconvert"):
             yield from _pv(context, word)
     if command[0] == "mdadm" and ({"--create", "--add"} & {*command}):
-        yield from map(_empty, _added(context, command))
-    if command[:2] == ("mdadm", "--zero-superblock"):
+        onto = map(context.topology.__getitem__, context.onto)
+        yield from (_empty(device) for device in onto if path_of(device) in command)
+    if command[:2] == ERASING:
         yield from (_member(path, array_uuid(context)) for path in command[2:])
     if step.fills is not None and not context.is_lvm:
         yield words("planned array", step.fills[0], new_array_uuid(context))
     elif step.fills is not None:
         yield words("planned empty", step.fills[0], Number(step.fills[1]))
-
-
-def _unwritten(context: PlanContext, step: Step) -> Iterator[Command]:
-    """Yield the checks of what the roll-back of *step* erases besides the target."""
-    for command in step.undo:
-        if command[:2] == ("mdadm", "--zero-superblock"):
-            yield from (_member(path, new_array_uuid(context)) for path in command[2:])
-
-
-def _added(context: PlanContext, command: Command) -> Iterator[Device]:
-    """Yield the disks of ``onto`` that *command* has."""
-    devices = (context.topology[name] for name in context.onto)
-    yield from (device for device in devices if path_of(device) in command)
 
 
 def _pv(context: PlanContext, path: PvPath) -> Iterator[Command]:
@@ -237,7 +224,8 @@ def lvm_uuids(device: Device) -> tuple[Uuid, ...]:
     both = device.uuid.removeprefix("LVM-")[:64]
     if len(both) < 64 or both == device.uuid[:64] or not both.isalnum():
         return ()
-    return _of_lvm(both[:32]), _of_lvm(both[32:])
+    halves = both[:32], both[32:]
+    return tuple(Uuid("-".join(half[start:end] for start, end in _PARTS)) for half in halves)
 
 
 def size_of(device: Device) -> Number:
@@ -245,7 +233,3 @@ def size_of(device: Device) -> Number:
     if device.size is None:
         raise PlanRefused(f"the size of {device.title} is not known")
     return Number(device.size)
-
-
-def _of_lvm(text: str) -> Uuid:
-    return Uuid("-".join(text[start:end] for start, end in _PARTS))

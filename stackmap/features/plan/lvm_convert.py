@@ -16,8 +16,13 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.detach_layers import detach_layers
-from stackmap.features.plan.lvm_steps import metadata_extents, place, require_room, waiting
+from stackmap.features.plan.lvm_steps import (
+    detach_layers,
+    metadata_extents,
+    place,
+    require_room,
+    waiting,
+)
 from stackmap.features.plan.plan import (
     AFTER_SYNC,
     GEOMETRY,

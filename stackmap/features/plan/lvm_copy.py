@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.detach_layers import detach_layers
 from stackmap.features.plan.lvm_convert import require_synced
 from stackmap.features.plan.lvm_steps import (
+    detach_layers,
     format_extent_size,
     metadata_extents,
     place,

@@ -1,20 +1,36 @@
 """
-What the LVM strategies share: options for a layout, room for its members on PVs, and steps that wait and remove.
+What the LVM strategies share: options for a layout, room for its members on PVs, steps that wait, remove and detach.
 
-Each member of a new layout goes to a PV with enough room, and no two to one disk.
+Each member of a new layout goes to a PV with enough room, and no two to one disk. Caches and checksums come off before
+the layout changes, and back on afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from stackmap.errors import PlanRefused
 from stackmap.features.plan.plan import NO_WAY_BACK, PlanContext, Step, disks
 from stackmap.model.command_line import Command, script, words
+from stackmap.model.device import Kind
 from stackmap.model.layout_request import unsupported_by_lvm
-from stackmap.model.operand import Keyword, Kibibytes, LvPath, Number, Pattern, Script, Word
+from stackmap.model.operand import (
+    CACHE_MODES,
+    Keyword,
+    Kibibytes,
+    LvmName,
+    LvPath,
+    Number,
+    Pattern,
+    PvPath,
+    Script,
+    Word,
+    keyword,
+)
 from stackmap.model.raid import RAID_LEVELS, Layout
-from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
+from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
 
 _LVS = "lvs --all --noheadings --options"  # --all: a pool's data is a sub-LV
 _WAIT = (
@@ -25,6 +41,8 @@ _PROOF = f' && {_LVS} segtype -- "$1" | grep -qxE " *($2) *"'
 WAIT, WAIT_AND_PROOF = Script(_WAIT), Script(_WAIT + _PROOF)
 SUPERBLOCK = 4096  # bytes before the bitmap in a member's metadata (dm-raid.c)
 REGION = 2 * 1024**2  # bytes; LVM's default (lvm.conf: activation/raid_region_size)
+NOT_REDUNDANT = frozenset({"linear", "striped", "raid0"})
+WRITEBACK = "a failure of the cache's own disks loses data that is only in the cache"
 
 
 def shape(layout: Layout) -> Command:
@@ -148,3 +166,157 @@ def _candidates(context: PlanContext, group: VolumeGroup) -> Sequence[PhysicalVo
         return suspect, any(topology[name].rotational not in now for name in below), -pv.free
 
     return sorted(usable, key=rank)
+
+
+@dataclass(frozen=True, slots=True)
+class DetachedLayers:
+    """
+    The LV to convert by name, and the steps ``before`` and ``after``.
+
+    ``hidden``: whether it stays part of another LV, as a pool's data does.
+    ``unchecked``: what the reader must check.
+    """
+
+    name: str
+    before: tuple[Step, ...] = ()
+    after: tuple[Step, ...] = ()
+    hidden: bool = False
+    unchecked: tuple[str, ...] = ()
+
+
+def detach_layers(context: PlanContext) -> DetachedLayers:
+    """Return the steps around a conversion of the target; refused if a layer cannot be detached."""
+    name = context.target.label.partition("/")[2]
+    for ending, detach in ENDINGS.items():
+        if name.endswith(ending):
+            return detach(context, name.removesuffix(ending))
+    if context.target.kind is Kind.MEMBER:
+        raise PlanRefused(f"{context.target.label} is a sub-LV of a type that is not supported")
+    return _checksummed(context, name)
+
+
+def require_no_snapshots(context: PlanContext) -> None:
+    """Refuse a target with snapshots or VDO: no strategy moves them along."""
+    for name in context.topology.with_all_above(context.target.name):
+        device = context.topology[name]
+        if device.kind is Kind.SNAPSHOT or device.target in ("snapshot-origin", "snapshot-merge"):
+            raise PlanRefused(
+                f"the stack has snapshots ({device.title}): remove or copy them first"
+            )
+        if device.target.startswith("vdo"):
+            raise PlanRefused(f"{device.title} is VDO, and a conversion below it was not tested")
+
+
+def _pool(context: PlanContext, name: str) -> DetachedLayers:
+    """Convert a thin pool's data in place, and mirror its metadata if only its data becomes redundant."""
+    data, group = f"{name}_tdata", context.group
+    metadata = group.volumes.get(f"{name}_tmeta")
+    if metadata is None:
+        raise PlanRefused(f"LVM does not report {group.name}/{name}_tmeta")
+    if context.request.level in NOT_REDUNDANT or metadata.segtype != "linear":
+        return DetachedLayers(data, hidden=True)
+    devices = {pv.path: pv.device for pv in group.pvs}
+    # The data may take as much of the same PV.
+    room = metadata.extents + 1 + context.volume.extents
+    present = [devices[path] for path in metadata.on if path in devices]
+    (pv,) = place(replace(context, onto=()), 1, room, avoiding=present)
+    full, path = LvPath(f"{group.name}/{name}_tmeta"), PvPath(pv.path)
+    mirroring = Step(
+        words("lvconvert --yes --type raid1 --mirrors 1 --", full, path),
+        "mirrors the pool's metadata to a second disk; without metadata all thin volumes are lost",
+        "causes a little I/O",
+        (words("lvconvert --yes --mirrors 0 --", full, path),),
+    )
+    return DetachedLayers(data, after=(mirroring, waiting(full, "raid1")), hidden=True)
+
+
+def _cached(context: PlanContext, name: str) -> DetachedLayers:
+    """Detach a dm-cache, which writes its dirty blocks back."""
+    cached = _visible(context, name, "cache")
+    pool, label = _split_name(cached.pool), LvPath(f"{context.group.name}/{name}")
+    kind = words("--cachevol" if cached.pool.endswith("_cvol") else "--cachepool", pool)
+    modes = (d.facts.get("mode") for d in context.topology if d.label == label)
+    mode = next((mode for mode in modes if mode is not None), None)
+    if mode is None:
+        raise PlanRefused(f"the mode of the cache on {label} is not known")
+    chosen = words("--cachemode", keyword(mode, CACHE_MODES, "the cache mode"), *words("--", label))
+    attach = (*words("lvconvert --yes --type cache"), *kind, *chosen)
+    unchecked = (WRITEBACK,) if mode == "writeback" else ()
+    return replace(_around_cache(label, attach, pool), unchecked=unchecked)
+
+
+def _writecached(context: PlanContext, name: str) -> DetachedLayers:
+    pool = _split_name(_visible(context, name, "writecache").pool)
+    full = LvPath(f"{context.group.name}/{name}")
+    attach = words("lvconvert --yes --type writecache --cachevol", pool, *words("--", full))
+    return replace(_around_cache(full, attach, pool), unchecked=(WRITEBACK,))
+
+
+def _around_cache(full: LvPath, attach: Command, pool: LvmName) -> DetachedLayers:
+    split = words("lvconvert --yes --splitcache --", full)
+    # LVM does not attach an active volume as a cache; a cache pool is never active.
+    deactivate = words("lvchange --activate n --", LvPath(f"{full.group}/{pool}"))
+    on = (deactivate, attach) if "--cachevol" in attach else (attach,)
+    before = Step(
+        split,
+        "writes dirty blocks back and detaches the cache",
+        "the volume is as slow as its disks until the cache is back and warm",
+        on,
+    )
+    after = Step(
+        attach,
+        "attaches the cache again, empty",
+        "the cache starts cold, with LVM's default policy and chunk size",
+        (split,),
+    )
+    off = [Step(deactivate, "deactivates the cache volume so that it can be attached")]
+    return DetachedLayers(full.name, (before,), (*off[: len(on) - 1], after))
+
+
+def _visible(context: PlanContext, name: str, segtype: str) -> LogicalVolume:
+    volume = context.group.volumes.get(name)
+    if volume is None or volume.segtype != segtype or not volume.pool:
+        raise PlanRefused(f"{context.group.name}/{name} is not a plain {segtype} LV")
+    return volume
+
+
+def _split_name(pool: str) -> LvmName:
+    """
+    Return the name of a cache after it is split off.
+
+    >>> _split_name("fast_cpool"), _split_name("fast_cvol"), _split_name("fast")
+    ('fast', 'fast', 'fast')
+    """
+    return LvmName(re.sub(r"(?<=.)_c(?:pool|vol)\Z", "", pool))
+
+
+def _checksummed(context: PlanContext, name: str) -> DetachedLayers:
+    """Detach dm-integrity from a RAID LV: LVM does not convert one that has it."""
+    below = context.topology.with_all_below(context.target.name)
+    if not any(context.topology[other].target == "integrity" for other in below):
+        return DetachedLayers(name)
+    full = LvPath(f"{context.group.name}/{name}")
+    if context.request.level in NOT_REDUNDANT:
+        raise PlanRefused(f"{full} has checksums; {context.request.level} cannot have them")
+    off = words("lvconvert --yes --raidintegrity n --", full)
+    on = words("lvconvert --yes --raidintegrity y --", full)
+    remove = Step(
+        off,
+        "removes the members' checksums",
+        "corrupt data from a disk is not detected until the checksums are back",
+        (on,),
+    )
+    add = Step(
+        on,
+        "computes checksums of all members again, in the background",
+        "reads every member once",
+        (off,),
+    )
+    return DetachedLayers(name, (remove,), (add,))
+
+
+ENDINGS: dict[str, Callable[[PlanContext, str], DetachedLayers]] = {
+    "_tdata": _pool,
+    "_corig": _cached,
+    "_wcorig": _writecached,
+}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from stackmap.document.wording import duration
 from stackmap.errors import LayoutError, PlanRefused
 from stackmap.features.plan import lvm_convert, lvm_copy, md_grow, md_new_array
-from stackmap.features.plan.detach_layers import require_no_snapshots
 from stackmap.features.plan.guard import guarded
 from stackmap.features.plan.lab_results import with_lab_results
+from stackmap.features.plan.lvm_steps import require_no_snapshots
 from stackmap.features.plan.plan import WITH_LAYOUT, Plan, PlanContext, Step, disks, path_of
 from stackmap.ledger.device_state import is_degraded, work_of
 from stackmap.model.device import Device, Kind
-from stackmap.model.topology import Topology
 
 # Target layouts that no strategy supports, and why.
 UNSUPPORTED = {
@@ -175,24 +174,22 @@ def _with_disks(context: PlanContext, plan: Plan) -> Plan:
     paths = {str(path_of(device)): device.name for device in topology}
     group = context.groups if context.is_lvm else None
     paths |= {pv.path: pv.device for each in (group or {}).values() for pv in each.pvs}
+
+    def named(step: Step) -> list[str]:
+        # Those that the step names by their paths, except volumes and arrays.
+        names = [paths.get(str(word), "") for word in step.command]
+        return [n for n in names if n in topology and topology[n].kind not in WITH_LAYOUT]
+
     suspects = tuple(
         (number, disk)
         for number, step in enumerate(plan.steps, 1)
         for disk in context.suspects
-        if not step.final and any(disk in disks(topology, n) for n in _named(step, paths, topology))
+        if not step.final and any(disk in disks(topology, name) for name in named(step))
     )
     seconds = judged.context.interval.seconds
     span = "the samples" if seconds is None else f"{duration(seconds)} of samples"
     checked = () if suspects else (f"{span} show no slow disk among those that the steps name",)
     return replace(plan, checked=(*plan.checked, *checked), suspects=suspects)
-
-
-def _named(step: Step, paths: Mapping[str, str], topology: Topology) -> Iterator[str]:
-    """Yield the devices that *step* names by their paths, except volumes and arrays."""
-    for word in step.command:
-        name = paths.get(str(word), "")
-        if name in topology and topology[name].kind not in WITH_LAYOUT:
-            yield name
 
 
 def _rank(outcome: Outcome) -> tuple[bool, bool, bool]:
