@@ -72,13 +72,9 @@ def copy(context: PlanContext) -> Plan:
         *before,
         *context.mark_unprotected((switch, *after, *layers.after, remove), result),
     )
-    room = f"{image + metadata} free extents of {format_extent_size(group)} on "
-    paths = ", ".join(pv.path for pv in pvs)
-    checked = (
-        (room + paths,)
-        if len(pvs) == 1
-        else (f"{room}each of {paths}", f"these {len(pvs)} PVs share no disk")
-    )
+    each, several = ("each of ", (f"these {len(pvs)} PVs share no disk",)) if pvs[1:] else ("", ())
+    room = f"{image + metadata} free extents of {format_extent_size(group)}"
+    checked = (f"{room} on {each}{', '.join(pv.path for pv in pvs)}", *several)
     untested = untested_users(context) if before else ()
     larger = enlarged(context) if image * stripes > context.volume.extents else ()
     unchecked = (*layers.unchecked, *untested, *larger, GEOMETRY)
@@ -118,14 +114,10 @@ def _exchange(context: PlanContext, lv: LvPath, room: int) -> tuple[list[Step], 
 def _swap(old: LvPath, size: int, room: int) -> list[Step]:
     """Return the offline steps that copy the LV and give the copy its name."""
     new = old.with_suffix(NEW_SUFFIX)
-    activate, deactivate = (
-        words("lvchange --activate y --", old),
-        words("lvchange --activate n --", old),
-    )
-    protect, unprotect = (
-        words("lvchange --permission r --", old),
-        words("lvchange --permission rw --", old),
-    )
+    activate = words("lvchange --activate y --", old)
+    deactivate = words("lvchange --activate n --", old)
+    protect = words("lvchange --permission r --", old)
+    unprotect = words("lvchange --permission rw --", old)
     skip = words("lvchange --setactivationskip y --", old)
     activatable = words("lvchange --setactivationskip n --", old)
     set_aside, restore = _renames(old, old.with_suffix(OLD_SUFFIX))
@@ -158,24 +150,28 @@ def mirror(context: PlanContext) -> Plan:
         raise PlanRefused("supports only the target layouts linear and raid1")
     require_synced(context)
     images = _images(context)
-    now, count = len(images), _requested(context)
+    now, present = len(images), context.target.layout
+    base = present if present and present.copies > 1 else None
+    linear = context.request.level == "linear"
+    count = 1 if linear else context.request.resolve(base, lvm=True).copies
     result = layout("raid1", count) if count > 1 else layout("linear", 1)
     layers = detach_layers(context)
     name = LvPath(f"{context.group.name}/{layers.name}")
-    steps, checked = (
-        _add(context, name, images, count) if count > now else ([_remove(name, now, count)], ())
-    )
+    checked: tuple[str, ...] = ()
+    if count > now:
+        steps, checked = _add(context, name, images, count)
+    else:
+        undo = words("lvconvert --yes --type raid1 --mirrors", Number(now - 1), *words("--", name))
+        removed = Step(
+            words("lvconvert --yes --mirrors", Number(count - 1), *words("--", name)),
+            f"removes {now - count} of {now} copies",
+            REQUESTED if count == 1 else FEWER_FAILURES,
+            (undo,),
+            "this starts a sync",
+        )
+        steps = [removed]
     rest = context.mark_unprotected((*steps, *layers.after), result)
     return Plan((*layers.before, *rest), result, checked, layers.unchecked)
-
-
-def _requested(context: PlanContext) -> int:
-    """Return the requested number of copies."""
-    if context.request.level == "linear":
-        return 1
-    present = context.target.layout
-    base = present if present and present.copies > 1 else None
-    return context.request.resolve(base, lvm=True).copies
 
 
 def _images(context: PlanContext) -> list[frozenset[str]]:
@@ -213,13 +209,3 @@ def _add(
     each, separate = ("each of ", ", on separate disks") if len(paths) > 1 else ("", "")
     room = f"{extents + metadata} free extents on {each}{', '.join(paths)}{separate}"
     return [convert, waiting(name, "raid1")], (room,)
-
-
-def _remove(name: LvPath, now: int, count: int) -> Step:
-    return Step(
-        words("lvconvert --yes --mirrors", Number(count - 1), *words("--", name)),
-        f"removes {now - count} of {now} copies",
-        REQUESTED if count == 1 else FEWER_FAILURES,
-        (words("lvconvert --yes --type raid1 --mirrors", Number(now - 1), *words("--", name)),),
-        "this starts a sync",
-    )

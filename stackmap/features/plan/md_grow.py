@@ -42,7 +42,6 @@ from stackmap.model.device import Device, Kind, Role
 from stackmap.model.layout_request import MIN_MEMBERS, LayoutRequest
 from stackmap.model.operand import AbsolutePath, BlockDevicePath, Fixed, Number, Word, assigned
 from stackmap.model.raid import LOCKLESS, Layout, layout
-from stackmap.model.topology import Topology
 
 TESTED_POLICIES = frozenset({"", "resync", "bitmap", "none", "unknown"})
 # The levels on the path between two, both included.
@@ -93,7 +92,13 @@ def grow(context: PlanContext) -> Plan:
     result = made[-1].after
     steps = [step for change in made for step in _steps(path, change, present, result)]
     if result.level != "raid0" and any(change.before.level == "raid0" for change in made):
-        steps.append(_bitmap(path))
+        steps.append(
+            Step(
+                words("mdadm --grow", path, *words("--bitmap=internal")),
+                "adds a write-intent bitmap, so that a crash does not cause a full sync",
+                undo=(words("mdadm --grow", path, *words("--bitmap=none")),),
+            )
+        )
     names = ", ".join(name for change in made for name in change.added)
     checked = ["no sync is running"]
     checked += [f"nothing uses {names}; they are large enough and share no disk"] if names else []
@@ -136,7 +141,12 @@ def _changes_with_disks(context: PlanContext, present: Layout) -> Iterator[Chang
     target = context.target.name
     members = frozenset(edge.below for edge in context.topology.below(target))
     for after in changes(present, context.request, context.component_sizes.get(target)):
-        taken = _take(fresh, after.members - now.members)
+        count = max(0, after.members - now.members)
+        if len(fresh) < count:
+            raise PlanRefused(
+                f"needs {count} more disks and has {len(fresh)}: name unused ones with --onto"
+            )
+        taken, fresh = fresh[:count], fresh[count:]
         yield Change(now, after, tuple(path_of(d) for d in taken if d.name not in members))
         now = after
 
@@ -149,40 +159,20 @@ def _new_disks(context: PlanContext) -> Iterator[Device]:
     present = target.layout.level if target.layout else ""
     # A raid10 that becomes a raid0 uses all of each disk (raid0.c, create_strip_zones).
     whole = present == "raid10" != context.request.level
-    least = None if whole else context.component_sizes.get(target.name)
+    component = None if whole else context.component_sizes.get(target.name)
+    sizes = [size for name in data if (size := topology[name].size) is not None]
+    enough = [min(sizes)] if sizes else []
+    enough += [component + RESERVED] if component else []
     spares = [e.below for e in topology.below(target.name) if e.role is Role.SPARE]
     for name in (*spares, *context.onto):
         device = topology[name]
         if name not in spares:
             require_unused(context, device)
-        if not _large_enough(device, least, data, topology) or disks(topology, name) & taken:
+        is_large_enough = bool(enough) and (device.size or 0) >= min(enough)
+        if not is_large_enough or disks(topology, name) & taken:
             raise PlanRefused(f"{device.title} is too small, or on the same disk as a member")
         taken |= disks(topology, name)
         yield device
-
-
-def _large_enough(
-    device: Device, least: int | None, members: list[str], topology: Topology
-) -> bool:
-    """Whether it is as large as the smallest member, or holds *least* and what mdadm reserves."""
-    size = device.size or 0
-    sizes = [each for name in members if (each := topology[name].size) is not None]
-    if sizes and size >= min(sizes):
-        return True
-    return bool(least) and size >= (least or 0) + RESERVED
-
-
-def _take(fresh: list[Device], count: int) -> tuple[Device, ...]:
-    """Remove *count* disks from *fresh* and return them."""
-    if count <= 0:
-        return ()
-    if len(fresh) < count:
-        raise PlanRefused(
-            f"needs {count} more disks and has {len(fresh)}: name unused ones with --onto"
-        )
-    chosen = tuple(fresh[:count])
-    del fresh[:count]
-    return chosen
 
 
 def _steps(path: BlockDevicePath, change: Change, present: Layout, result: Layout) -> list[Step]:
@@ -197,28 +187,19 @@ def _steps(path: BlockDevicePath, change: Change, present: Layout, result: Layou
         risks(change, passing="raid0" not in (present.level, result.level)),
         *undo(path, change),
     )
-    # A raid0 takes its new disks with the --grow.
-    spared = change.added and change.before.level != "raid0"
-    first = [_add_spares(path, change.added)] if spared else []
-    steps = [*first, grow, waiting(path, change.after, reshaped=True)]
+    steps = [grow, waiting(path, change.after, reshaped=True)]
+    if (
+        change.added and change.before.level != "raid0"
+    ):  # a raid0 takes its new disks with the --grow
+        names = ", ".join(change.added)
+        spares = Step(
+            words("mdadm", path, *words("--add", *change.added)),
+            f"adds {names} as spares",
+            f"erases {names}",
+            (words("mdadm", path, *words("--remove", *change.added)),),
+        )
+        steps.insert(0, spares)
     return unprotected(steps) if present.survivable_failures and change.lacks_redundancy else steps
-
-
-def _add_spares(path: BlockDevicePath, names: tuple[BlockDevicePath, ...]) -> Step:
-    return Step(
-        words("mdadm", path, *words("--add", *names)),
-        f"adds {', '.join(names)} as spares",
-        f"erases {', '.join(names)}",
-        (words("mdadm", path, *words("--remove", *names)),),
-    )
-
-
-def _bitmap(path: BlockDevicePath) -> Step:
-    return Step(
-        words("mdadm --grow", path, *words("--bitmap=internal")),
-        "adds a write-intent bitmap, so that a crash does not cause a full sync",
-        undo=(words("mdadm --grow", path, *words("--bitmap=none")),),
-    )
 
 
 def changes(now: Layout, request: LayoutRequest, component: int | None) -> Iterator[Layout]:

@@ -34,7 +34,6 @@ from stackmap.model.operand import (
     Pattern,
     PvPath,
     Script,
-    Uuid,
     assigned,
 )
 from stackmap.model.raid import RAID_LEVELS, Layout
@@ -86,40 +85,30 @@ def copy(context: PlanContext) -> Plan:
             f"{context.target.title} has {size} bytes; {layout} on these disks holds {room}"
         )
     old, new = path_of(context.target), new_name(context).path
-    assemble = words("mdadm --assemble --readonly", old, *member_paths(context))
-    begin = (
-        *create(new, new_array_uuid(context), layout, chosen),
-        show_config(new),
-    )
+    begin = create(context, new, layout, chosen)
     if moving := moving_btrfs(context, old, new):
-        steps = (
-            *begin,
-            *context.mark_unprotected(
-                (replace(moving, fills=(new, room)), *remove(context)), layout
-            ),
-        )
+        offline = []
+        switched = [replace(moving, fills=(new, room)), *remove(context)]
     else:
         stop, start = stop_users(context, new)
-        steps = (
-            *begin,
+        offline = [
             *stop,
             Step(words("mdadm --readonly", old), "protects the old array; fails if it is being written to",
                  undo=(words("mdadm --readwrite", old),), online=False),
             *copy_and_compare(old, new, size, room),
             Step(words("mdadm --stop", old), "stops the old array to avoid duplicate file-system UUIDs",
                  "a reboot may assemble it again; until its superblocks are erased, mount by path, not by UUID",
-                 undo=(assemble,), online=False),
-            *context.mark_unprotected((*start, *remove(context)[1:]), layout),
-        )  # fmt: skip
+                 undo=(words("mdadm --assemble --readonly", old, *member_paths(context)),), online=False),
+        ]  # fmt: skip
+        switched = [*start, *remove(context)[1:]]
+    steps = (*begin, *offline, *context.mark_unprotected(switched, layout))
     checked = (f"the new array holds at least {room} bytes, of {size} needed",)
     by_path = (
         f"configuration that names {old} by path (fstab, crypttab, a VM) must name {new} instead"
     )
     untested = () if moving else untested_users(context)
-    unchecked = (
-        *unknown_contents(context), *untested, by_path, *enlarged(context), GEOMETRY,
-    )  # fmt: skip
-    return Plan(steps, layout, checked, unchecked)
+    other = (*untested, by_path, *enlarged(context), GEOMETRY)
+    return Plan(steps, layout, checked, (*unknown_contents(context), *other))
 
 
 def move(context: PlanContext) -> Plan:
@@ -140,8 +129,7 @@ def move(context: PlanContext) -> Plan:
     path = new_name(context).path
     begin, *moves = _move(LvmName(group.name), PvPath(old.path), path)
     steps = (
-        *create(path, new_array_uuid(context), layout, chosen),
-        show_config(path),
+        *create(context, path, layout, chosen),
         begin,
         *context.mark_unprotected((*moves, *remove(context)), layout),
     )
@@ -248,12 +236,12 @@ def _layout_option(layout: Layout) -> Command:
 
 
 def create(
-    path: BlockDevicePath, uuid: Uuid, layout: Layout, chosen: tuple[Device, ...]
+    context: PlanContext, path: BlockDevicePath, layout: Layout, chosen: tuple[Device, ...]
 ) -> list[Step]:
-    """Return the steps that create an array at *path*, wait for its first sync, and empty it."""
+    """Return the steps that create an array at *path*, wait for its first sync, empty it, and print its configuration."""
     shape = words(
         "--run",
-        assigned("--uuid=", uuid),
+        assigned("--uuid=", new_array_uuid(context)),
         assigned("--level=", Number(layout.level.removeprefix("raid"))),
         assigned("--raid-devices=", Number(layout.members)),
     )
@@ -274,7 +262,8 @@ def create(
         f"earlier contents of {path} can no longer be found",
         fills=(path, 0),
     )
-    return [create, *([waiting(path, layout)] if layout.survivable_failures else []), empty]
+    synced = [waiting(path, layout)] if layout.survivable_failures else []
+    return [create, *synced, empty, show_config(path)]
 
 
 def waiting(path: BlockDevicePath, after: Layout, *, reshaped: bool = False) -> Step:
