@@ -77,7 +77,7 @@ def copy(context: PlanContext) -> Plan:
     """Return the plan; refused if the new array is too small, or a user cannot be stopped."""
     if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("the target is not an md array")
-    layout = context.request.resolve(context.target.layout, lvm=False)
+    layout = _requested(context)
     chosen = chosen_members(context, layout)
     size, room = context.target.size or 0, capacity(chosen, layout)
     if room < size:
@@ -116,7 +116,7 @@ def move(context: PlanContext) -> Plan:
     if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("the target is not an md array with a PV")
     group, old = _pv(context)
-    layout = context.request.resolve(context.target.layout, lvm=False)
+    layout = _requested(context)
     chosen = chosen_members(context, layout)
     used = old.extents - old.free
     # LVM aligns its data to the array's stripe.
@@ -138,6 +138,14 @@ def move(context: PlanContext) -> Plan:
         f"nothing uses {', '.join(path_of(device) for device in chosen)}; they share no disk",
     )
     return Plan(steps, layout, checked, (*unknown_contents(context), GEOMETRY))
+
+
+def _requested(context: PlanContext) -> Layout:
+    """Return the layout of the new array; refused unless it is a RAID level."""
+    layout = context.request.resolve(context.target.layout, lvm=False)
+    if not layout.level.startswith("raid"):
+        raise PlanRefused(f"{layout.level} is no RAID level, and no other new array was tested")
+    return layout
 
 
 def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:

@@ -13,7 +13,8 @@ from stackmap.features.plan.strategies import STRATEGIES
 from stackmap.model.device import Use
 from stackmap.model.raid import layout
 from stackmap.model.topology import Topology
-from tests.features.plan.plans import CHUNK, MIB, md_context, mount
+from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
+from tests.features.plan.plans import CHUNK, EXTENT, MIB, md_context, mount
 
 KIB = 1024
 
@@ -302,3 +303,19 @@ def test_a_plan_is_online_if_all_of_its_steps_are():
     assert rest
     assert not replace(found, steps=(replace(first, online=False), *rest)).online
     assert not replace(found, steps=(replace(first, redundant=False), *rest)).redundant
+
+
+@pytest.mark.parametrize("level", ["linear", "striped"])
+@pytest.mark.parametrize("method", ["array-copy", "move"])
+def test_a_new_array_has_a_raid_level(level, method):
+    """mdadm's --level takes a number here; the refusal names the level, not that number."""
+    context = md_context("raid5", 4, f"{level}:members=2" if level == "striped" else level,
+                         onto=("sdg", "sdh"))  # fmt: skip
+    group = VolumeGroup(
+        "vg", EXTENT, "wz--n-", shared=False, volumes={},
+        pvs=(PhysicalVolume("/dev/md0", "md0", 48, 10),),
+    )  # fmt: skip
+    context = replace(context, groups={"vg": group})
+
+    with pytest.raises(PlanRefused, match=f"^{level} is no RAID level"):
+        STRATEGIES[method].plan(context)
