@@ -48,7 +48,10 @@ class Classes(NamedTuple):
 def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Classes:
     """Return the classes of two series of rates; a rate of 0 or None has no class."""
     bounds = _bounds(sorted(rate for rate in (*before, *after) if rate))
-    sides = [[_class_of(rate, bounds) for rate in side] for side in (before, after)]
+    sides = [
+        [sum(bound <= rate for bound in bounds) if rate else None for rate in side]
+        for side in (before, after)
+    ]
     counts = [Counter(number for number in side if number is not None) for side in sides]
     parts = [{k: n / count.total() for k, n in count.items()} for count in counts]
     both = {k: min(parts[0][k], parts[1][k]) for k in sorted(parts[0].keys() & parts[1].keys())}
@@ -65,10 +68,6 @@ def _bounds(rates: Sequence[float]) -> list[float]:
         if not bounds or rate > bounds[-1] * CLASS_WIDTH:
             bounds.append(rate)
     return bounds
-
-
-def _class_of(rate: float | None, bounds: Sequence[float]) -> int | None:
-    return sum(bound <= rate for bound in bounds) if rate else None
 
 
 def is_similar(times: float) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -35,21 +35,13 @@ if TYPE_CHECKING:
 RENAMED = "use --map BEFORE=AFTER for a renamed volume"
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One of the two: its name, its first topology, its intervals, and the tops that did something in the first."""
 
     name: str
     topology: Topology
     reports: Iterator[TopologyInterval]
     tops: list[str]
-
-    def recording(self, tops: list[str]) -> Recording:
-        """Return all of its intervals, for the stacks of *tops*."""
-        recording = recording_of(self.name, self.topology, tops, self.reports)
-        if not recording.batches:
-            raise InputError(f"{self.name}: no interval to compare")
-        return recording
 
 
 @click.command()
@@ -90,21 +82,18 @@ def command(
         old, new = (
             _side(word, opened.enter_context(_source(session, word))) for word in (before, after)
         )
+        unmatched: tuple[Unmatched, ...] = ()
+        lacking: list[str] = []
         if names or mapped:
             pairs, lacking = _pairs(old, new, names, mapped)
-            unmatched: tuple[Unmatched, ...] = ()
         else:
             pairs, unmatched = _tops(old, new)
-            lacking = []
-        recordings = (
-            old.recording([one for one, _ in pairs]),
-            new.recording([other for _, other in pairs]),
-        )
+        was, now = zip(*pairs, strict=True)
+        recordings = _recording(old, was), _recording(new, now)
     comparison = replace(compare(*recordings, pairs), unmatched=unmatched)
     if not (names or mapped):
-        comparison = replace(
-            comparison, stacks=tuple(each for each in comparison.stacks if not each.idle)
-        )
+        busy = tuple(each for each in comparison.stacks if not each.idle)
+        comparison = replace(comparison, stacks=busy)
     if not comparison.stacks:
         raise InputError(
             "no volume that both recordings have was busy; pair renamed ones with --map OLD=NEW"
@@ -127,6 +116,13 @@ def _side(name: str, source: Source) -> Side:
     first = next(reports)
     tops = counted_tops(measured.topology, first[1].loads)
     return Side(name, measured.topology, chain([first], reports), tops)
+
+
+def _recording(side: Side, tops: tuple[str, ...]) -> Recording:
+    recording = recording_of(side.name, side.topology, tops, side.reports)
+    if not recording.batches:
+        raise InputError(f"{side.name}: no interval to compare")
+    return recording
 
 
 def _source(session: Session, word: str) -> Source:
@@ -203,15 +199,13 @@ def _mapped(before: Topology, after: Topology, text: str) -> tuple[str, str]:
     old, sign, new = text.partition("=")
     if not (old and sign and new):
         raise click.BadParameter(f"must be BEFORE_NAME=AFTER_NAME, not {text}", param_hint="--map")
-    return _one(before, old, "before"), _one(after, new, "after")
-
-
-def _one(topology: Topology, name: str, when: str) -> str:
-    devices = find(topology, name)
-    if not devices:
-        raise NameNotFound(f"{when}: {not_found(topology, [name])}")
-    if len(devices) > 1:
-        raise click.BadParameter(
-            f"{name} matches {len(devices)} devices {when}", param_hint="--map"
-        )
-    return devices[0]
+    pair = []
+    for topology, name, when in ((before, old, "before"), (after, new, "after")):
+        devices = find(topology, name)
+        if not devices:
+            raise NameNotFound(f"{when}: {not_found(topology, [name])}")
+        if len(devices) > 1:
+            words = f"{name} matches {len(devices)} devices {when}"
+            raise click.BadParameter(words, param_hint="--map")
+        pair += devices
+    return pair[0], pair[1]

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from math import inf, log
 
-from stackmap.document.blocks import (
-    RANGE,
-    Block,
-    Column,
-    Headline,
-    Label,
-    Listing,
-    Paragraph,
-    Row,
-    Rows,
-    Table,
-    Terms,
-    Value,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
 from stackmap.document.wording import (
     UNKNOWN,
@@ -32,7 +19,7 @@ from stackmap.document.wording import (
     sentence,
 )
 from stackmap.features.compare.await_change import is_similar
-from stackmap.features.compare.compare import Comparison, StackComparison, Unmatched
+from stackmap.features.compare.compare import Comparison, StackComparison
 from stackmap.features.compare.comparison import FigureComparison
 from stackmap.features.compare.estimate import DRAWS, Change, Estimate
 from stackmap.features.compare.recording import LAST, TOP, Recording, StackRecord
@@ -70,12 +57,12 @@ MEANINGS = {
     "*": "The change is significant.",
 }
 COLUMNS = (
-    Column("", "figure", ("direction", "unit"), is_text=True),
-    Column("before", "before"),
-    Column("after", "after"),
-    Column("change", "ratio", RANGE),
-    Column("95 % interval"),
-    Column("", "significant"),
+    doc.Column("", "figure", ("direction", "unit"), is_text=True),
+    doc.Column("before", "before"),
+    doc.Column("after", "after"),
+    doc.Column("change", "ratio", doc.RANGE),
+    doc.Column("95 % interval"),
+    doc.Column("", "significant"),
 )
 UNITS = {"/s": "requests/s", "B/s": "bytes/s", "B": "bytes"}  # in CSV; others as they are
 # Left out of the table: they follow from other rows. The JSON has them.
@@ -177,21 +164,14 @@ def _limited_by_volume(stack: StackComparison) -> Iterator[str]:
     if times is None or deeper is None or before is None or before.value < 1:
         return
     if is_similar(deeper) and not is_similar(times):
-        yield (
-            f"At a similar queue depth, requests/s {factor(times)}{_awaits(stack)}: the volume limits "
-            "the rate, not the load."
+        waits = "".join(
+            f", {HEADLINES['await', TOP, each.direction]} {value_of(each, each.before)} → "
+            f"{value_of(each, each.after)} ms"
+            for each in stack.waits
+            if each.layer == TOP and each.before is not None and each.after is not None
         )
-
-
-def _awaits(stack: StackComparison) -> str:
-    """Return the await at the top on both sides, at the load of each: ", read await 9.00 → 5.00 ms"."""
-    parts = [
-        f"{HEADLINES['await', TOP, each.direction]} {value_of(each, each.before)} → "
-        f"{value_of(each, each.after)} ms"
-        for each in stack.waits
-        if each.layer == TOP and each.before is not None and each.after is not None
-    ]
-    return "".join(f", {part}" for part in parts)
+        rates = f"requests/s {factor(times)}{waits}"
+        yield f"At a similar queue depth, {rates}: the volume limits the rate, not the load."
 
 
 def _not_compared(stack: StackComparison) -> Iterator[str]:
@@ -271,19 +251,23 @@ def factor(ratio: float, *, as_factor: bool = False) -> str:
     return f"×{ratio:.2f}" if as_factor or ratio >= FACTOR else change_percent(ratio)
 
 
-def document(comparison: Comparison) -> Iterator[Block]:
+def document(comparison: Comparison) -> Iterator[doc.Block]:
     """Yield the blocks of ``compare``: the volumes, the conclusions, then the comparison."""
     for stack in comparison.stacks:
-        yield Headline(_title(stack))
+        yield doc.Headline(_title(stack))
         first, *others = conclusions(stack)
-        yield Paragraph(first, headline=True)
+        yield doc.Paragraph(first, headline=True)
         if others:
-            yield Listing(tuple(others))
+            yield doc.Listing(tuple(others))
         yield _table(stack)
-        yield Listing(tuple(caveats(stack)))
-    if comparison.unmatched:
-        yield Listing((_left_out(comparison.unmatched),))
-    yield Terms(
+        yield doc.Listing(tuple(caveats(stack)))
+    parts = []
+    for when, other in (("after", "before"), ("before", "after")):
+        names = [each.title for each in comparison.unmatched if each.when == when]
+        parts += [f"{', '.join(names)}: a top {other}, below another {when}"] if names else []
+    if parts:
+        yield doc.Listing((f"Left out: {'; '.join(parts)}.",))
+    yield doc.Terms(
         (("before", _recording(comparison.before)), ("after", _recording(comparison.after)))
     )
 
@@ -293,16 +277,6 @@ def _recording(recorded: Recording) -> str:
     length = "" if recorded.length is None else f" of {recorded.length:.1f} s"
     parts = (f"{plural(recorded.count, 'interval')}{length}", instant(recorded.start))
     return f"{recorded.source}: {', '.join(filter(None, parts))}"
-
-
-def _left_out(unmatched: Sequence[Unmatched]) -> str:
-    """Name the volumes that are a top on one side only."""
-    parts = []
-    for when, other in (("after", "before"), ("before", "after")):
-        names = [each.title for each in unmatched if each.when == when]
-        if names:
-            parts.append(f"{', '.join(names)}: a top {other}, below another {when}")
-    return f"Left out: {'; '.join(parts)}."
 
 
 def _title(stack: StackComparison) -> tuple[str, ...]:
@@ -323,14 +297,14 @@ def _layouts(side: StackRecord) -> str:
     return ", ".join(layouts) or str(side.top.layout or "no RAID")
 
 
-def _table(stack: StackComparison) -> Table:
+def _table(stack: StackComparison) -> doc.Table:
     """Return the load and then each layer's figures, top first and disks last."""
     groups = (("load", "load", stack.load), *_by_layer(stack))
-    return Table(
+    return doc.Table(
         f"compare-{stack.before.top.name}",
         COLUMNS,
         tuple(
-            Rows(
+            doc.Rows(
                 tuple(_row(e) for e in figures if (e.figure.key, e.direction) not in DERIVED),
                 name,
                 layer,
@@ -344,35 +318,29 @@ def _table(stack: StackComparison) -> Table:
 
 
 def _by_layer(stack: StackComparison) -> Iterator[tuple[str, str, tuple[FigureComparison, ...]]]:
-    """Yield each layer with its title and its figures."""
+    """Yield each layer, its title with its number of devices, before → after where it changed, and its figures."""
     every = (*stack.ratios, *stack.waits)
     order = dict.fromkeys(each.layer for each in (*stack.waits, *stack.ratios))
     for layer in sorted(order, key=lambda layer: (layer != TOP, layer == LAST)):
+        counts = [len(side.devices.get(layer, ())) for _, side in _sides(stack)]
+        named = f"{layer} ({' → '.join(dict.fromkeys(str(count or '-') for count in counts))})"
         figures = tuple(each for each in every if each.layer == layer)
-        yield layer, _layer_name(stack, layer), figures
+        yield layer, "top" if layer == TOP else named, figures
 
 
-def _layer_name(stack: StackComparison, layer: str) -> str:
-    """Return the layer with its number of devices, before → after where it changed."""
-    if layer == TOP:
-        return "top"
-    counts = [len(side.devices.get(layer, ())) for side in (stack.before, stack.after)]
-    return f"{layer} ({' → '.join(dict.fromkeys(str(count or '-') for count in counts))})"
-
-
-def _row(compared: FigureComparison) -> Row:
+def _row(compared: FigureComparison) -> doc.Row:
     figure, direction, change = compared.figure, compared.direction, compared.change
     names = (figure.key, direction, UNITS.get(figure.unit, figure.unit))
     ends = (None, None, None) if change is None else change[:3]
     return (
-        Label(f"  {figure.titles[direction]}", names),
+        doc.Label(f"  {figure.titles[direction]}", names),
         *(_side(compared, estimate) for estimate in (compared.before, compared.after)),
-        Value(ends[0], lambda _: change_of(change), *ends[1:]),
+        doc.Value(ends[0], lambda _: change_of(change), *ends[1:]),
         range_of(change),
-        Label("*" if compared.significant else "", (str(compared.significant).lower(),)),
+        doc.Label("*" if compared.significant else "", (str(compared.significant).lower(),)),
     )
 
 
-def _side(compared: FigureComparison, estimate: Estimate | None) -> Value:
+def _side(compared: FigureComparison, estimate: Estimate | None) -> doc.Value:
     number = None if estimate is None else estimate.value
-    return Value(number, lambda _: value_of(compared, estimate))
+    return doc.Value(number, lambda _: value_of(compared, estimate))

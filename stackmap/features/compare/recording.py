@@ -83,7 +83,11 @@ def recording_of(
 ) -> Recording:
     """Return the recording *source* of the stacks of *tops*, as they are in *topology*, from its *reports*."""
     clean, working = TimeSeries(MAX_BATCHES), TimeSeries(MAX_BATCHES)
-    needed, work = _needed(topology, tops), dict[str, None]()
+    stacks = {name for top in tops for name in topology.with_all_below(top)}
+    needed = {
+        above for name in stacks for above in topology.with_all_above(name)
+    }  # for attribution
+    work = dict[str, None]()
     changed, ends = 0, list[Interval]()
     last, is_same, present = topology, True, _background_work(topology, tops)
     for now, interval in reports:
@@ -137,12 +141,6 @@ def _shape(topology: Topology, top: str) -> frozenset[tuple[str, str, str]]:
         for name in topology.with_all_below(top)
         for edge in topology.below(name)
     )
-
-
-def _needed(topology: Topology, tops: Iterable[str]) -> frozenset[str]:
-    """Return the devices needed for attribution: the stacks, and all devices above them."""
-    stacks = {name for top in tops for name in topology.with_all_below(top)}
-    return frozenset(above for name in stacks for above in topology.with_all_above(name))
 
 
 TOP, LAST = "top", "disks"
@@ -271,17 +269,13 @@ def _costs(ledger: Ledger, top: str, data: Share) -> dict[Sum, float | None]:
     return {
         (LAST, "total", "all bytes"): cost.bytes,
         (LAST, "total", "all ios"): data.total.ios if cost.requests is None else cost.requests,
-        (LAST, "write", "cost bytes"): _sum(moved)
+        (LAST, "write", "cost bytes"): sum(filter(None, moved))
         if whole and None not in moved
         else plus(data.write.bytes, read.bytes),
-        (LAST, "write", "cost ios"): _sum(requests)
+        (LAST, "write", "cost ios"): sum(filter(None, requests))
         if whole and None not in requests
         else plus(data.write.ios, read.ios),
     }
-
-
-def _sum(parts: Sequence[float | None]) -> float:
-    return sum(filter(None, parts))
 
 
 def _names(stack: StackFigures) -> tuple[str, ...]:
