@@ -14,7 +14,7 @@ from stackmap.cli.progress import waiting
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.report.page import page_of
-from stackmap.features.report.proposals import Proposal, proposal
+from stackmap.features.report.proposals import proposal
 from stackmap.host.capture_format import encoded
 from stackmap.host.directory import OutputFile
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from stackmap.measurement.source import Measurement
 
 
-ALTERNATIVES = (
-    "raid10",
-    "raid5",
-    "raid6",
-)  # which of them would help, where no layout is asked for
+ALTERNATIVES = ("raid10", "raid5", "raid6")  # compared where no layout is asked for
 COUNT = 60  # intervals of a second on a live machine
 MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm")
@@ -115,14 +111,11 @@ def _page(
         for layout, request in requests.items()
     )
     name = report.stacks[0].top.name
-    others = () if proposals else tuple(_alternative(taken, name, each) for each in ALTERNATIVES)
-    page = page_of(report, proposals, others)
+    others = (
+        proposal(taken, name, each, parse(each), "no layout was asked for") for each in ALTERNATIVES
+    )
+    page = page_of(report, proposals, () if proposals else tuple(others))
     return drawn(page, markdown=markdown)
-
-
-def _alternative(taken: Measuring, name: str, layout: str) -> Proposal:
-    """Return *layout* for the stack of *name*, without a plan."""
-    return proposal(taken, name, layout, parse(layout), "no layout was asked for")
 
 
 def _plan_context(

@@ -43,11 +43,16 @@ def decision_section(
     first = report.stacks[0]
     known, projected = tuple(tiles(first)), tuple(projected_tiles(first, proposals))
     figures = (*known[:2], *projected) if projected else known
+    changes: list[Block] = []
+    for each in proposals:
+        mark = f" {each.wish}" if len(proposals) > 1 else ""
+        changes.append(Paragraph(paragraph((_gain(each), NO_TIME)), f"What it gives{mark}:"))
+        changes.append(Paragraph(paragraph(_takes(each)), f"What it takes{mark}:"))
     blocks: tuple[Block, ...] = (
         *([Tiles(figures)] if figures else []),
         Paragraph(_problem(report, first), "Problem:"),
         Paragraph(_first(report, proposals), FIRST),
-        *(block for each in proposals for block in _change(each, len(proposals) > 1)),
+        *changes,
         *_alternatives(report, others),
         *_risks(report, proposals),
         *_not_judged(report, proposals),
@@ -112,13 +117,6 @@ def safety_of(layout: Layout | None) -> str:
     if layout.copies > 1:
         return f"each byte is on {layout.copies} disks"
     return f"any {layout.parity} of its {layout.members} disks may fail"
-
-
-def _change(proposal: Proposal, several: bool) -> Iterator[Block]:
-    """Yield the expected benefit and the cost of the proposed layout."""
-    mark = f" {proposal.wish}" if several else ""
-    yield Paragraph(paragraph((_gain(proposal), NO_TIME)), f"What it gives{mark}:")
-    yield Paragraph(paragraph(_takes(proposal)), f"What it takes{mark}:")
 
 
 def _gain(proposal: Proposal) -> str:

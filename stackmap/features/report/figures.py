@@ -64,30 +64,49 @@ class Period:
         return max(0.0, self.end - self.start - self.seconds)
 
 
+@dataclass
+class Collected:
+    """What a report keeps of intervals; ``intervals``: each of them, None where they are too many."""
+
+    series: TimeSeries = field(default_factory=TimeSeries)
+    hours: Hours = field(default_factory=Hours)
+    sizes: SizeClasses = field(default_factory=SizeClasses)
+    period: Period = field(default_factory=Period)
+    intervals: IntervalSeries | None = field(default_factory=IntervalSeries)
+
+    def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
+        """Add one interval; *watched*: its loads to keep, corrected."""
+        self.period = _longer(self.period, interval)
+        self.series.add(interval, watched)
+        self.hours.add(interval, watched)
+        self.sizes.add(interval, watched)
+        if self.intervals is not None:
+            self.intervals.add(replace(interval, loads=watched, readings=()))
+            if self.intervals.count * len(watched) > MAX_VALUES:
+                self.intervals = None
+
+
 @dataclass(frozen=True)
 class Report:
     """
     A machine over a period.
 
-    ``interval``: the corrected average. ``stacks``: those
+    ``interval``: the corrected average of what was ``kept``. ``stacks``: those
     with all details, the worst and busiest first. ``others``: other busy tops;
     ``idle``: tops without load. ``left_out``: what was not used, and why.
-    ``judged``: the findings and what could not be judged. ``episodes`` of the tops, worst first, in ``intervals``.
+    ``judged``: the findings and what could not be judged. ``episodes`` of the tops, worst first.
     """
 
     topology: Topology
     interval: Interval
-    period: Period
+    kept: Collected
     stacks: tuple[StackFigures, ...]
     judged: Judged
     course: tuple[Stretch, ...]
-    hours: Hours
-    sizes: SizeClasses
     others: tuple[Device, ...] = ()
     idle: tuple[Device, ...] = ()
     left_out: tuple[str, ...] = ()
     episodes: tuple[Episode, ...] = ()
-    intervals: IntervalSeries | None = None
 
     @property
     def findings(self) -> Sequence[Finding]:
@@ -116,41 +135,24 @@ class Measuring:
 
     topology: Topology
     named: tuple[str, ...] = ()
-    series: TimeSeries = field(default_factory=TimeSeries)
-    hours: Hours = field(default_factory=Hours)
-    sizes: SizeClasses = field(default_factory=SizeClasses)
-    period: Period = field(default_factory=Period)
-    _intervals: IntervalSeries | None = field(default_factory=IntervalSeries)
-    _since_boot: int = 0  # of the intervals that were added
-    _left_out_averages: int = 0  # since boot
+    _current: Collected = field(default_factory=Collected)
+    _since_boot: Collected = field(default_factory=Collected)
     _seen: dict[str, None] = field(default_factory=dict)
     _seen_last: AbstractSet[str] = frozenset()
     _watched: tuple[str, ...] = ()
     _needed: tuple[str, ...] = ()  # the watched devices and those their corrections need
 
+    @property
+    def kept(self) -> Collected:
+        """The current rates; averages since boot only if there are no others."""
+        return self._current if self._current.period.count else self._since_boot
+
     def add(self, interval: Interval) -> None:
-        """Add one interval; averages since boot or a text's own are used only if there is no other."""
-        if interval.summary and self.period.count:
+        """Add one interval; a text's own average is used only if there is no other."""
+        if interval.summary and self.kept.period.count:
             return
-        if interval.since_boot and self.period.count > self._since_boot:
-            self._left_out_averages += 1
-            return
-        if not interval.since_boot and 0 < self._since_boot == self.period.count:
-            # There are current rates: discard averages since boot.
-            self.series, self.hours, self.sizes = TimeSeries(), Hours(), SizeClasses()
-            self._intervals = IntervalSeries()
-            self._left_out_averages += self._since_boot
-            self.period, self._since_boot = Period(), 0
-        self._since_boot += interval.since_boot
-        self.period = _longer(self.period, interval)
-        watched = self._corrected_loads(interval)
-        self.series.add(interval, watched)
-        if self._intervals is not None:
-            self._intervals.add(replace(interval, loads=watched, readings=()))
-            if self._intervals.count * len(watched) > MAX_VALUES:
-                self._intervals = None
-        self.hours.add(interval, watched)
-        self.sizes.add(interval, watched)
+        kept = self._since_boot if interval.since_boot else self._current
+        kept.add(interval, self._corrected_loads(interval))
 
     def _corrected_loads(self, interval: Interval) -> Mapping[str, Load]:
         """Return the corrected loads of the watched devices."""
@@ -176,17 +178,18 @@ class Measuring:
     @property
     def parts(self) -> tuple[Interval, ...]:
         """The intervals that were added; where there are many, averages of consecutive ones."""
-        return tuple(stretch.interval for stretch in self.series.stretches)
+        return tuple(stretch.interval for stretch in self.kept.series.stretches)
 
     def report(self, caps: Iterable[IoLimit] = ()) -> Report | None:
         """Return the report of the intervals so far; None without any."""
-        average = self.series.average()
+        kept = self.kept
+        average = kept.series.average()
         if average is None:
             return None
         interval = corrected(self.topology, average)
         stretches = tuple(
             replace(stretch, interval=corrected(self.topology, stretch.interval))
-            for stretch in self.series.stretches
+            for stretch in kept.series.stretches
         )
         series = tuple(stretch.interval for stretch in stretches) if len(stretches) > 1 else ()
         context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
@@ -197,17 +200,14 @@ class Measuring:
         return Report(
             self.topology,
             interval,
-            self.period,
+            kept,
             tuple(with_shared(figures_of(context.ledger, detailed))),
             judged,
             stretches,
-            self.hours,
-            self.sizes,
             tuple(self.topology[name] for name in others),
             tuple(self.topology[name] for name in idle),
             tuple(self._left_out(interval)),
-            tuple(episodes(part, self._intervals)) if self._intervals is not None else (),
-            self._intervals,
+            tuple(episodes(part, kept.intervals)) if kept.intervals is not None else (),
         )
 
     def _chosen(
@@ -239,11 +239,12 @@ class Measuring:
         return worst, -(interval.loads[name].total.ios or 0.0)
 
     def _left_out(self, interval: Interval) -> Iterable[str]:
-        if self._left_out_averages:
-            yield f"{self._left_out_averages} averages since boot: they are not current rates"
-        if self.period.missing > 1.0:
+        old, missing = self._since_boot, self.kept.period.missing
+        if old is not self.kept and old.period.count:
+            yield f"{old.period.count} averages since boot: they are not current rates"
+        if missing > 1.0:
             yield (
-                f"{self.period.missing:.0f} seconds between start and end: nothing was recorded, "
+                f"{missing:.0f} seconds between start and end: nothing was recorded, "
                 "or it could not be used"
             )
         lacking = [name for name in self._seen if name not in interval.loads]

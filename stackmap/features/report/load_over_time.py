@@ -43,7 +43,7 @@ def load_section(report: Report) -> doc.Section:
     """Return the charts of each stack, or a sentence if there is only one interval."""
     shares = _at_disks(report)
     parts = [
-        doc.Part(stack.top.full_title, tuple(_blocks(report, stack, share)))
+        doc.Part(stack.top.full_title, (*_charts(report, stack, share), *_by_hour(report, stack)))
         for stack, share in zip(report.stacks, shares, strict=True)
     ]
     intro = [doc.Paragraph(_resolution(report)), *_episodes(report)]
@@ -52,10 +52,10 @@ def load_section(report: Report) -> doc.Section:
 
 def _episodes(report: Report) -> Iterator[doc.Block]:
     """Yield when each of the worst episodes was, which the charts shade."""
-    if report.intervals is None or not report.episodes:
+    if report.kept.intervals is None or not report.episodes:
         return
-    clock, worst = report.intervals.clock(), report.episodes[:SHOWN]
-    each = "; ".join(slower(report.topology, report.intervals, clock, each) for each in worst)
+    clock, worst = report.kept.intervals.clock(), report.episodes[:SHOWN]
+    each = "; ".join(slower(report.topology, report.kept.intervals, clock, each) for each in worst)
     many = (
         f"{len(worst)} worst of {len(report.episodes)}"
         if report.episodes[SHOWN:]
@@ -76,7 +76,7 @@ def _at_disks(report: Report) -> list[tuple[Share, ...]]:
 
 
 def _resolution(report: Report) -> str:
-    course, period = report.course, report.period
+    course, period = report.course, report.kept.period
     if len(course) < 2:
         return "Nothing to plot: only one interval. The tables have its figures."
     axis = "Times are UTC."
@@ -97,18 +97,12 @@ def _axis(course: tuple[Stretch, ...]) -> str:
     return "time" if all((each.start or 0.0) > DAY for each in course) else "number"
 
 
-def _blocks(
-    report: Report, stack: StackFigures, at_disks: tuple[Share, ...]
-) -> Iterator[doc.Block]:
-    if len(report.course) > 1:
-        yield from _charts(report, stack, at_disks)
-    yield from _by_hour(report, stack)
-
-
 def _charts(
     report: Report, stack: StackFigures, at_disks: tuple[Share, ...]
 ) -> Iterator[doc.Block]:
     course, name = report.course, stack.top.name
+    if len(course) < 2:
+        return
     for figure, unit, title in CHARTS:
         head = stack.layers[0]
         directions = await_directions(head) if figure == "await_ms" else known_directions(head)
@@ -135,10 +129,10 @@ def _chart(
 
 def _shaded(report: Report, name: str) -> tuple[tuple[float, float], ...]:
     """Return from where to where on the x axis the worst episodes of the stack of *name* were."""
-    if report.intervals is None:
+    if report.kept.intervals is None:
         return ()
     clock, spans = (
-        report.intervals.clock(),
+        report.kept.intervals.clock(),
         [each.span for each in report.episodes_of(name)[:SHOWN]],
     )
     if _axis(report.course) == "time":
@@ -231,7 +225,7 @@ def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, .
 
 
 def _by_hour(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
-    hours = report.hours
+    hours = report.kept.hours
     clock = "UTC" if hours.utc else "local time of the text"
     covered = sorted(hours.by_hour)
     if len(covered) < FEWEST_HOURS:
@@ -259,7 +253,7 @@ def _by_hour(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
 
 
 def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: str) -> doc.Table:
-    by_hour = report.hours.by_hour
+    by_hour = report.kept.hours.by_hour
     rows: tuple[doc.Row, ...] = tuple(
         (
             f"{hour:02}:00",
@@ -296,7 +290,7 @@ def _sizes(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
     by_direction = {
         direction: classes
         for direction in known_directions(stack.layers[0])
-        if (classes := report.sizes.of(stack.top.name, direction))
+        if (classes := report.kept.sizes.of(stack.top.name, direction))
     }
     if by_direction:
         yield _size_chart(stack, by_direction)
@@ -314,11 +308,11 @@ def _size_chart(stack: StackFigures, by_direction: dict[str, dict[int, float]]) 
         doc.Line(REQUESTS[direction], tuple(classes.get(each, 0.0) for each in every))
         for direction, classes in shares.items()
     )
-    words = "; ".join(
-        f"{percent(max(classes.values()))} of the {REQUESTS[direction]} were "
-        f"{_class(max(classes, key=lambda each: classes[each]))}"
-        for direction, classes in shares.items()
-    )
+    words = []
+    for direction, classes in shares.items():
+        low = max(classes, key=classes.__getitem__)
+        class_ = f"{size(low)} to under {size(low * 2)}" if low else "without data (flushes)"
+        words.append(f"{percent(classes[low])} of the {REQUESTS[direction]} were {class_}")
     return doc.Chart(
         f"sizes-{stack.top.name}",
         f"Requests by size at {stack.top.title}",
@@ -326,12 +320,8 @@ def _size_chart(stack: StackFigures, by_direction: dict[str, dict[int, float]]) 
         "size",
         tuple(map(float, every)),
         lines,
-        sentence(words),
+        sentence("; ".join(words)),
     )
-
-
-def _class(low: int) -> str:
-    return f"{size(low)} to under {size(low * 2)}" if low else "without data (flushes)"
 
 
 def _mean_sizes(stack: StackFigures) -> doc.Table:

@@ -277,7 +277,7 @@ def methods_section(report: Report) -> doc.Section:
 
 def when(report: Report) -> str:
     """Return the time and the length of the measurement."""
-    period = report.period
+    period = report.kept.period
     start, end = instant(period.start), instant(period.end)
     long = "" if period.seconds is None else f", {duration(period.seconds)}"
     intervals = f"{plural(period.count, 'interval')}{long}"
@@ -293,16 +293,16 @@ def when(report: Report) -> str:
 
 def _measured(report: Report) -> Iterator[str]:
     yield when(report)
-    yield SOURCE if report.period.seconds is not None else PASTED
-    if report.period.is_short:
+    yield SOURCE if report.kept.period.seconds is not None else PASTED
+    if report.kept.period.is_short:
         yield (
-            f"{duration(report.period.seconds or 0.0)} may not represent other hours. Before a costly "
+            f"{duration(report.kept.period.seconds or 0.0)} may not represent other hours. Before a costly "
             "change, record a day with the busiest hour: `stackmap record`."
         )
     each = report.course[0].count
     if each > 1:
         yield (
-            f"{plural(report.period.count, 'interval')} were averaged in {len(report.course)} groups "
+            f"{plural(report.kept.period.count, 'interval')} were averaged in {len(report.course)} groups "
             f"of {each}. Charts, percentiles and rules about time use the groups; peaks use the "
             "intervals."
         )

@@ -332,8 +332,8 @@ def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
     if plan is not None and context is not None:
         yield safety(plan, context)
     yield _not_fixed(report, proposal)
-    if report.period.is_short:
-        yield f"The measurement covers only {duration(report.period.seconds or 0.0)}."
+    if report.kept.period.is_short:
+        yield f"The measurement covers only {duration(report.kept.period.seconds or 0.0)}."
     if projection is not None and not projection.idle:
         yield NO_LATENCY
     if plan is not None:

@@ -9,17 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from stackmap.document import blocks as doc
 from stackmap.document import describe
-from stackmap.document.blocks import (
-    Block,
-    Paragraph,
-    Row,
-    Rows,
-    Table,
-    Tile,
-    Value,
-    plain_columns,
-)
 from stackmap.document.rule_words import shown
 from stackmap.document.sentences import at_disks as disk_bytes
 from stackmap.document.sentences import costs
@@ -55,21 +46,15 @@ def description(topology: Topology, stack: StackFigures) -> str:
     top, disks = stack.top, stack.layers[-1].layer.devices
     parts = [f"{top.full_title}, {size(top.size)}, is {_what(top)}"]
     if len(stack.layers) > 1:
-        array = _array_below(topology, stack)
-        parts += [f"on {array.full_title} ({_what(array)})"] if array is not None else []
+        below = (topology[name] for name in topology.with_all_below(top.name))
+        array = next((d for d in below if d.layout is not None and d.layout.members > 1), top)
+        parts += [f"on {array.full_title} ({_what(array)})"] if array is not top else []
         names = [topology[name].title for name in disks]
         noun = "disk" if len(names) == 1 else "disks"
         few = len(names) <= MOST_DISKS
         parts.append(f"on the {noun} {listed(names)}" if few else f"on {len(names)} disks")
     users = describe.users(top)
     return f"{', '.join(parts)}." + (f" It is used by {users}." if users else "")
-
-
-def _array_below(topology: Topology, stack: StackFigures) -> Device | None:
-    """Return the first device with several members, unless it is the top itself."""
-    devices = (topology[name] for name in topology.with_all_below(stack.top.name))
-    array = next((d for d in devices if d.layout is not None and d.layout.members > 1), None)
-    return None if array is stack.top else array
 
 
 def _what(device: Device) -> str:
@@ -88,18 +73,12 @@ def load(stack: StackFigures) -> str:
 
 
 def _load(head: LayerFigures, direction: str) -> str:
-    flow = head.share.part(direction)
+    flow, await_ms = head.share.part(direction), head.own[direction].await_ms
     if not flow.ios:
         return ""
-    return (
-        f"{short(flow.ios)} {REQUESTS[direction]}/s of {size(flow.size)} "
-        f"({rate_of_bytes(flow.bytes)}{_await(head, direction)})"
-    )
-
-
-def _await(head: LayerFigures, direction: str) -> str:
-    await_ms = head.own[direction].await_ms
-    return "" if await_ms is None else f", await {shown(await_ms, 'ms')}"
+    waited = "" if await_ms is None else f", await {shown(await_ms, 'ms')}"
+    moved = f"{rate_of_bytes(flow.bytes)}{waited}"
+    return f"{short(flow.ios)} {REQUESTS[direction]}/s of {size(flow.size)} ({moved})"
 
 
 def at_disks(stack: StackFigures, direction: str) -> float | None:
@@ -130,35 +109,35 @@ def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:
             yield REQUEST[direction], await_ms
 
 
-def details(report: Report, proposals: tuple[Proposal, ...]) -> tuple[Block, ...]:
+def details(report: Report, proposals: tuple[Proposal, ...]) -> tuple[doc.Block, ...]:
     """Return the device, its load, the findings and the proposals in full."""
     first, *others = report.stacks
     return (
-        Paragraph(description(report.topology, first), "Device:"),
-        Paragraph(paragraph((load(first), *map(sentence, costs(first)))), "Load:"),
+        doc.Paragraph(description(report.topology, first), "Device:"),
+        doc.Paragraph(paragraph((load(first), *map(sentence, costs(first)))), "Load:"),
         *proposed(report, proposals),
         *([_table(report)] if others or report.others else []),
     )
 
 
-def tiles(stack: StackFigures) -> Iterator[Tile]:
+def tiles(stack: StackFigures) -> Iterator[doc.Tile]:
     """Yield the key figures of *stack*, the longest wait first."""
     head = stack.layers[0]
     waits = sorted(awaits(stack), key=lambda each: -each[1])
     if waits:
         (direction, slowest), *rest = waits
         others = (f"of a {d} {shown(ms, 'ms')}" for d, ms in rest)
-        yield Tile(f"wait of a {direction}", shown(slowest, "ms"), ", ".join(others))
+        yield doc.Tile(f"wait of a {direction}", shown(slowest, "ms"), ", ".join(others))
     if head.share.total.ios:
         directions = [d for d in known_directions(head) if d != "total"]
         parts = (f"{short(head.share.part(d).ios or 0.0)} {REQUESTS[d]}" for d in directions)
-        yield Tile("requests per second", short(head.share.total.ios), " + ".join(parts))
+        yield doc.Tile("requests per second", short(head.share.total.ios), " + ".join(parts))
     disks = disk_requests(stack)
     if len(stack.layers) > 1 and disks:
-        yield Tile("disk requests per second", short(disks), _per_request(stack))
+        yield doc.Tile("disk requests per second", short(disks), _per_request(stack))
     per, cost, causes = disk_bytes(stack)
     if len(stack.layers) > 1 and cost is not None:
-        yield Tile(f"disk bytes per {per}", number(cost, 2), causes)
+        yield doc.Tile(f"disk bytes per {per}", number(cost, 2), causes)
 
 
 def _per_request(stack: StackFigures) -> str:
@@ -170,7 +149,7 @@ def _per_request(stack: StackFigures) -> str:
     return "" if many is None else f"{mark}{short(many)} per {REQUEST[direction]}"
 
 
-def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
+def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[doc.Tile]:
     """Yield the requests below *stack* now and on each layout that is proposed for it."""
     for each in proposals:
         projection, requests = each.projection, each.requests
@@ -184,29 +163,29 @@ def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Ite
             cost = between(after, partial(number, digits=2))
             beside += f". Disk bytes per byte written: {number(before, 2)} → {cost}"
         value = requests_change(now, band)
-        yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
+        yield doc.Tile(f"{where} requests per second, now → {each.wish}", value, beside)
 
 
-def _table(report: Report) -> Table:
+def _table(report: Report) -> doc.Table:
     """Return one row per stack, those without a section of their own last."""
     rows = [_row(report, stack) for stack in report.stacks]
     rows += [
         (
             device.full_title,
             _worst(report, device.name),
-            Value(report.interval.loads[device.name].total.ios, rate),
+            doc.Value(report.interval.loads[device.name].total.ios, rate),
             "-",
             "-",
         )
         for device in report.others
     ]
     rest = f"; the first {len(report.stacks)} have sections below" if report.others else ""
-    return Table(
+    return doc.Table(
         "stacks",
-        plain_columns(
+        doc.plain_columns(
             ("Stack", "Worst finding", "Requests/s", "Disk requests/s", "Disk bytes per byte"), 2
         ),
-        (Rows(tuple(rows)),),
+        (doc.Rows(tuple(rows)),),
         caption=f"All active stacks, the worst and busiest first{rest}",
     )
 
@@ -216,12 +195,12 @@ def _worst(report: Report, top: str) -> str:
     return f"{worst[0].severity}: {worst[0].rule.name}" if worst else "none"
 
 
-def _row(report: Report, stack: StackFigures) -> Row:
+def _row(report: Report, stack: StackFigures) -> doc.Row:
     disks, requests = stack.layers[-1], disk_requests(stack)
     return (
         stack.top.full_title,
         _worst(report, stack.top.name),
-        Value(stack.layers[0].share.total.ios, rate),
-        Value(requests, rate, estimated=disks.share.estimated and requests is not None),
-        Value(disk_bytes(stack)[1], divided(1, 2)),
+        doc.Value(stack.layers[0].share.total.ios, rate),
+        doc.Value(requests, rate, estimated=disks.share.estimated and requests is not None),
+        doc.Value(disk_bytes(stack)[1], divided(1, 2)),
     )

@@ -29,7 +29,7 @@ def sizes(named=()):
     measuring = Measuring(TWO, named)
     loads = {"one": moved(None, did(11, SIZE)), "other": moved(None, did(13, SIZE))}
     measuring.add(Interval(loads | {"sda": moved(None, did(24, SIZE))}, 1000.0, 7.0))
-    return [measuring.sizes.of(name, "write") for name in ("one", "other")]
+    return [measuring.kept.sizes.of(name, "write") for name in ("one", "other")]
 
 
 def test_sizes_are_kept_of_all_tops_or_of_those_named():
@@ -97,12 +97,12 @@ def test_averages_since_boot_count_only_without_others():
     old = Interval(load, 1000.0, 700.0, since_boot=True)
     measuring.add(old)
     measuring.add(old)
-    assert (measuring.period.count, measuring.period.seconds) == (2, 1400.0)
+    assert (measuring.kept.period.count, measuring.kept.period.seconds) == (2, 1400.0)
 
     measuring.add(Interval(load, 1007.0, 7.0))
     measuring.add(old)
     measuring.add(Interval(load, 1014.0, 7.0))
-    assert (measuring.period.count, measuring.period.seconds) == (2, 14.0)
+    assert (measuring.kept.period.count, measuring.kept.period.seconds) == (2, 14.0)
 
 
 def test_the_shares_of_size_classes_sum_to_one():
