@@ -317,7 +317,8 @@ def _extra(ledger: Ledger, context: VolumeContext) -> float:
         return 0.0
     own = ledger.load(context.device.name).write
     members = [ledger.load(name).write for name in context.members]
-    return flushes_sent(context.present, own, members, counted=context.counts_flushes)
+    # Below 0 where the last writes had not reached the members when these were read.
+    return max(0.0, flushes_sent(context.present, own, members, counted=context.counts_flushes))
 
 
 def _separated(

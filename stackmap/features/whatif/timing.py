@@ -109,9 +109,10 @@ class Timing:
             runs += [(fit, Simulation(stack).run(sent)) for stack in stacks]
         rate = fitting.rate * fitting.drift
         now, rooms = self._headrooms(layout, wanted, rate)
-        over = likely.load.kind == "open" and rooms[0] < wanted.growth
+        most = rooms[0].most
+        over = likely.load.kind == "open" and most < wanted.growth
         # Beside a loop, requests that come whatever the latency are no case of what the layout cannot serve.
-        if not over and rooms[0] < wanted.growth:
+        if not over and most < wanted.growth:
             runs = [run for run in runs if run[0].load.kind == "closed"]
         projected = {} if over else self._bands(runs)
         kinds = dict.fromkeys(fit.load.kind for fit in fitting.fits)
@@ -125,14 +126,14 @@ class Timing:
             fitting.self_check(),
             fitting.latencies(),
             projected,
-            now,
-            _band(rooms, error),
+            now.within_limit,
+            _band([room.within_limit for room in rooms], error),
             max(likely.outcome.busy),
             _band(busy, error),
             rate,
             _band(iops, error),
             arrivals,
-            _overload(layout, rooms[0] * rate, rate * wanted.growth) if over else "",
+            _overload(layout, most * rate, rate * wanted.growth) if over else "",
             self._unseen(likely.outcome),
         )
 
@@ -167,7 +168,7 @@ class Timing:
         errors = TRACED_ERROR if traced else COUNTED_ERROR
         return errors[rank] + (exp(self._fitting.fits[0].off) - 1) / 2 + min(1.0, chance)
 
-    def _headrooms(self, layout: Layout, wanted: Wanted, rate: float) -> tuple[float, list[float]]:
+    def _headrooms(self, layout: Layout, wanted: Wanted, rate: float) -> tuple[Room, list[Room]]:
         """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve the other way."""
         likely = self._fitting.fits[0]
         ways = {likely.services: likely.load}
@@ -191,19 +192,26 @@ class Timing:
         return [stack._replace(front=front) for front in fronts]
 
 
-def _room(load: Load, stack: Stack, rate: float, limit: float | None) -> float:
-    """Return the factor by which *load*, which is *rate* per second, may grow on *stack*."""
+class Room(NamedTuple):
+    """The factor by which a load may grow until the layout serves no more, and until p95 exceeds the limit."""
+
+    most: float
+    within_limit: float
+
+
+def _room(load: Load, stack: Stack, rate: float, limit: float | None) -> Room:
+    """Return by how much *load*, which is *rate* per second, may grow on *stack*."""
     full = saturating(load._replace(arrivals=load.arrivals[:ENOUGH]), FULL)
     most = Simulation(stack).run(full.arrivals).rate / rate
     if limit is None:
-        return most
+        return Room(most, most)
     low, high = 0.0, most
     for _ in range(7):
         middle = (low + high) / 2
         outcome = Simulation(stack).run(grown(load, middle).arrivals[:ENOUGH])
         slowest = max(figures_of(times)["p95"] for times in outcome.latencies.values() if times)
         low, high = (low, middle) if slowest > limit else (middle, high)
-    return low
+    return Room(most, low)
 
 
 def _overload(layout: Layout, most: float, rate: float) -> str:

@@ -156,3 +156,11 @@ def test_a_disks_own_counter_of_flushes_is_asked_first():
 
     assert taken(machine, counting, "v").flushes == 3
     assert "on one device" in taken(machine, silent, "v").flushes_reason
+
+
+def test_writes_that_have_not_reached_the_members_are_no_negative_flushes():
+    """11 writes of the array, of whose 22 copies 21 were done when the members were read."""
+    loads = {"md0": moved(write=did(11, PAGE)), "sda": moved(write=did(11, PAGE)),
+             "sdb": moved(write=did(10, PAGE))}  # fmt: skip
+
+    assert projected(topology(array()), loads, "md0").flushes == 0

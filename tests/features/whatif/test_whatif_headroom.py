@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from stackmap.cli import stackmap
 from stackmap.features.whatif.additions import headroom_blocks, knee_rate
+from stackmap.features.whatif.project import Projector
+from stackmap.features.whatif.timing import Wanted
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
+from stackmap.model.layout_request import parse
 from stackmap.model.load import Flow, Load
 from stackmap.model.topology import Edge, Topology
 from tests.drawn import disk, passing
@@ -94,6 +97,20 @@ def test_where_no_knee_was_seen_nothing_is_a_figure():
 
     assert (str(factor), name, str(rate), str(knee)) == ("-", "-", "-", "-")
     assert "whatif" in remark.text
+
+
+def test_a_missed_latency_limit_is_no_overload():
+    """20 reads per second of 5 ms: none answers in a microsecond, but a mirror serves as many and more."""
+    reads = Load(Flow(20.0, 0.0, 20 * 4096.0, 100.0), *[Flow(0.0, 0.0, 0.0, 0.0)] * 3, busy=0.1)
+    interval = Interval({"web": reads, "sda": reads}, time=1.0, seconds=100.0)
+    projector = Projector(STACK, [interval], "web")
+    free, limited = (
+        projector.project(parse("raid1"), Wanted(limit=limit)).time for limit in (None, 0.001)
+    )
+
+    assert (limited.reason, limited.projected) == ("", free.projected)
+    assert limited.headroom.high < 0.1
+    assert free.headroom.low > 1
 
 
 def test_the_command_prints_a_row_per_stack():
