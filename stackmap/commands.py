@@ -71,7 +71,7 @@ GROUPS = {
         "whatif": Command(
             "features.whatif",
             "Project the measured load on another layout",
-            {"api": "api:whatif", "iostat": "additions:iostat_headroom"},
+            {"api": "project:whatif", "iostat": "additions:iostat_headroom"},
         ),
         "plan": Command(
             "features.plan", "Print the commands that convert a volume", {"questions": "inputs:ask"}

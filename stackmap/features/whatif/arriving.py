@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from stackmap.features.whatif.serving import FLUSH, READ, WRITE
 from stackmap.features.whatif.simulation import SEED, Arrival
-from stackmap.features.whatif.stations import FLUSH, READ, WRITE
 from stackmap.model.raid import PAGE
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.features.whatif.quantities import Band
-from stackmap.features.whatif.stations import READ, WRITE, Service
+from stackmap.features.whatif.serving import READ, WRITE, Service
 from stackmap.model.reason import Reason
 from stackmap.model.units import KIB
 

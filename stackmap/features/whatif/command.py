@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.features.whatif.caching import Cache
-    from stackmap.features.whatif.stations import Service
+    from stackmap.features.whatif.serving import Service
     from stackmap.features.whatif.timing import Wanted
 
 COUNT = 10  # intervals of a second on a live machine
@@ -191,7 +191,7 @@ def _wanted(
     if disks:
         service = constant(*disks)
     elif capture:
-        from stackmap.features.whatif.recorded_disks import busiest_disk
+        from stackmap.features.whatif.serving import busiest_disk
 
         service = busiest_disk(capture)
     return Wanted(growth, service, limit)

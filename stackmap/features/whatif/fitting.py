@@ -26,13 +26,10 @@ from stackmap.features.whatif.arriving import (
     shaped,
     traced_loads,
 )
-from stackmap.features.whatif.bitmap import PERIOD, REGION_LVM, REGION_MD
-from stackmap.features.whatif.projection import SINGLE_DEVICE
-from stackmap.features.whatif.rows import Geometry
-from stackmap.features.whatif.serving import services
-from stackmap.features.whatif.simulation import Outcome, Simulation, Stack, percentiles
-from stackmap.features.whatif.stations import FLUSH, READ, WRITE, Service
-from stackmap.features.whatif.volume_context import VolumeContext, bitmap_of
+from stackmap.features.whatif.bitmap import REGION_LVM, REGION_MD
+from stackmap.features.whatif.serving import FLUSH, READ, WRITE, Service, services
+from stackmap.features.whatif.simulation import Outcome, Simulation, Stack
+from stackmap.features.whatif.volume_context import SINGLE_DEVICE, VolumeContext, bitmap_of
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
@@ -52,7 +49,7 @@ DEEPER = (
     4  # times the likely depth of a loop: where depth makes no difference, at most this is assumed
 )
 LEAST = 20  # requests of a direction for a percentile
-STATISTICS = {"mean": None, "p50": 0.50, "p95": 0.95, "p99": 0.99}
+PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 MILLI = 1000.0
 NO_LOAD = Reason("idle", "the volume was idle: no request waits")
 NO_SERVICE = Reason(
@@ -359,16 +356,14 @@ def stack_of(
         disks, places = tuple(disks[place] for place in places), list(range(members))
     region = context.region or (REGION_LVM if context.lvm else REGION_MD)
     bitmap = bitmap_of(layout, region, size) if projected else context.bitmap
-    lacking = frozenset(() if projected else _missing(context, layout))
     return Stack(
-        partial(Geometry, layout, size, lacking),
-        disks,
-        tuple(places),
+        layout,
         size,
+        disks,
+        places,
         None if bitmap is None else bitmap.covers,
-        PERIOD,
-        managed=layout.parity > 0 or layout.copies > 1,
         held=layout.parity > 0 or (layout.copies > 1 and not context.keeps_flags),
+        missing=frozenset(() if projected else _missing(context, layout)),
     )
 
 
@@ -385,7 +380,10 @@ def _whole(size: float) -> int:
 
 
 def figures_of(times: Sequence[float]) -> Figures:
-    """Return the statistics of *times*, which are seconds and not empty, in milliseconds."""
-    shares = [share for share in STATISTICS.values() if share is not None]
-    found = [sum(times) / len(times), *percentiles(times, shares)]
-    return {key: value * MILLI for key, value in zip(STATISTICS, found, strict=True)}
+    """Return mean and nearest-rank percentiles of *times*, which are seconds and not empty, in milliseconds."""
+    ordered = sorted(times)
+    ranks = {
+        key: min(len(times) - 1, int(share * len(times))) for key, share in PERCENTILES.items()
+    }
+    found = {"mean": sum(times) / len(times)} | {key: ordered[at] for key, at in ranks.items()}
+    return {key: value * MILLI for key, value in found.items()}

@@ -32,8 +32,8 @@ from stackmap.features.whatif.bitmap import (
     regions_for,
     superblock_writes,
 )
+from stackmap.features.whatif.geometry import Cost, run_of, scattered, sequential
 from stackmap.features.whatif.measured import Measured, page_requests
-from stackmap.features.whatif.predicted_stripe_cost import Cost, run_of, scattered, sequential
 from stackmap.features.whatif.quantities import Stream
 from stackmap.features.whatif.volume_context import VolumeContext
 from stackmap.ledger.ledger import Ledger

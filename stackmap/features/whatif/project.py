@@ -11,17 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from stackmap.discover.find import find_all
 from stackmap.errors import InputError
 from stackmap.features.whatif.bitmap import Added, BitmapModel, present_metadata
+from stackmap.features.whatif.geometry import Cost
 from stackmap.features.whatif.measured import Measured, measured
 from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
-from stackmap.features.whatif.predicted_stripe_cost import Cost
-from stackmap.features.whatif.projection import (
-    SINGLE_DEVICE,
-    DeviceLoad,
-    LayoutLoad,
-    Projection,
-)
+from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import (
     Band,
     Levels,
@@ -43,6 +39,7 @@ from stackmap.features.whatif.requests import (
 )
 from stackmap.features.whatif.sentences import unmodelled
 from stackmap.features.whatif.volume_context import (
+    SINGLE_DEVICE,
     VolumeContext,
     members_needed,
     pvs_of,
@@ -56,9 +53,10 @@ from stackmap.ledger.averages import FEW, Average, mixed
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.interval import LONG_RECORDING, Interval
-from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
+from stackmap.sampling.snapshots import with_first_topology
 
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
@@ -75,6 +73,12 @@ def project(
 ) -> Projection:
     """Return the load of the volume *name* on the requested layout, without its time; see ``Projector``."""
     return Projector(topology, intervals, name).project(request)
+
+
+def whatif(intervals: Iterable[tuple[Topology, Interval]], name: str, layout: str) -> Projection:
+    """Return the measured load of the volume *name* on another *layout*, such as "raid10"."""
+    topology, steady = with_first_topology(intervals)
+    return project(topology, steady, find_all(topology, [name])[0], parse(layout))
 
 
 class Projector:

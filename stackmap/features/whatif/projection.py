@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from stackmap.features.whatif.bitmap import Added, Region
 from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.quantities import Band, Levels, Stream, exact
-from stackmap.features.whatif.volume_context import Need, Room
+from stackmap.features.whatif.volume_context import SINGLE_DEVICE, Need, Room
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.timing import TimeProjection, Wanted
-
-# The layout of a volume that has none of its own.
-SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,17 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from stackmap.features.whatif.geometry import (
+    CHUNKS_IN_CACHE,
+    ROWS,
+    Cost,
+    cold_reads,
+    scattered,
+    sequential,
+)
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import Pattern, is_one_size
-from stackmap.features.whatif.predicted_stripe_cost import Cost, cold_reads, scattered, sequential
 from stackmap.features.whatif.quantities import Band, Stream, exact
-from stackmap.features.whatif.rows import CHUNKS_IN_CACHE, ROWS
 from stackmap.features.whatif.volume_context import VolumeContext
 from stackmap.ledger.parity import SKEW
 from stackmap.model.load import ratio

@@ -1,5 +1,5 @@
 """
-How the disks of a volume serve: the time that each request takes there without waiting, and how many at once.
+Disks as queues, and how those of a volume serve: the time of each request without waiting, and how many at once.
 
 A trace has the time from dispatch to end of each request. Counters have the time with a request in flight per
 request, which is the service of a disk that serves one at a time; and await, which is that of one that serves all
@@ -8,18 +8,29 @@ at once. A spinning disk and a queue of one request serve one at a time. Of othe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.features.whatif.stations import Service
+from stackmap.commands import additions
+from stackmap.discover import discover
+from stackmap.errors import InputError
+from stackmap.features.whatif.volume_context import VolumeContext, volume_context
+from stackmap.host.capture import CapturedHost
+from stackmap.ledger.averages import Average
+from stackmap.ledger.corrections import corrected
+from stackmap.ledger.ledger import Ledger
+from stackmap.measurement.machines import CaptureSource
 from stackmap.model.device import Device
 from stackmap.model.load import Flow, Load
 
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
-    from stackmap.features.whatif.volume_context import VolumeContext
-    from stackmap.ledger.ledger import Ledger
+    from stackmap.features.whatif.simulation import Simulation
 
+READ, WRITE, FLUSH = OPERATIONS = "read", "write", "flush"
+RECENT = 0.1  # seconds after a read, in which writes have the lower limit (blk-wbt.c, close_io)
 TIMES = 200  # of a distribution
 QUIET = 0.3  # share of time busy: below, hardly any request waits for another
 DEEP = 32  # requests that a device without a known queue serves at once, at most
@@ -27,6 +38,91 @@ LEAST = 20  # requests of a direction that show what one takes
 FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
 NANO, MILLI = 1e-9, 1e-3
 BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
+
+Then = Callable[[], None]
+
+
+class Service(NamedTuple):
+    """
+    How a disk serves: ``read`` and ``write`` are the times of single requests, all equally likely.
+
+    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling.
+    ``rotational``: it has one place where its head is. ``others``: reads and writes per second of other
+    volumes. ``flush``: seconds that an empty flush takes.
+    """
+
+    read: Sequence[float]
+    write: Sequence[float]
+    servers: int = 1
+    depth: int | None = None
+    rotational: bool = False
+    others: tuple[float, float] = (0.0, 0.0)
+    flush: float = 0.0
+
+
+class Disk:
+    """A queue in order of arrival, with ``servers``."""
+
+    def __init__(self, run: Simulation, service: Service) -> None:
+        self._run, self.service = run, service
+        self._queue: deque[tuple[str, Then]] = deque()
+        self._serving = 0
+        self.pending = 0
+        self.head = 0
+        self.served = 0.0
+        self._writes = 0
+        self._last_read = -1.0
+        self._waiting: deque[Then] = deque()
+        depth = min(16, service.depth or 0)
+        most = 2 if depth == 1 else depth
+        # blk-wbt.c, calc_wb_limits: a disk with a queue of one request has room for two.
+        self._limits = (most, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
+
+    def accepts(self) -> bool:
+        """Whether one more write of md may be sent."""
+        if not self.service.depth:
+            return True
+        return self._writes < self._limits[self._run.now - self._last_read < RECENT]
+
+    def wait(self, then: Then) -> None:
+        """Call *then* when a write may be sent."""
+        self._waiting.append(then)
+
+    def submit(self, operation: str, then: Then, *, counted: bool = False) -> None:
+        """Serve a request; *counted*: it is a write of md, and takes room that ``accepts`` found."""
+        self.pending += 1
+        if operation == READ:
+            self._last_read = self._run.now
+        self._writes += counted
+        self._queue.append((operation, partial(self._written, then) if counted else then))
+        self._next()
+
+    def _written(self, then: Then) -> None:
+        self._writes -= 1
+        then()
+        while self._waiting and self.accepts():
+            before = self._writes
+            self._waiting.popleft()()
+            if self._writes == before:
+                break
+
+    def _next(self) -> None:
+        while self._queue and self._serving < self.service.servers:
+            operation, then = self._queue.popleft()
+            self._serving += 1
+            times = self.service.read if operation == READ else self.service.write
+            drawn = times[int(self._run.random() * len(times))]
+            took = self.service.flush if operation == FLUSH else drawn
+            self.served += took
+            self._run.at(self._run.now + took, self._end, operation, then)
+
+    def _end(self, operation: str, then: Then) -> None:
+        self._serving -= 1
+        self.pending -= 1
+        if operation == READ:
+            self._last_read = self._run.now
+        then()
+        self._next()
 
 
 def services(
@@ -190,3 +286,24 @@ def _others(
         rest = max(0.0, (flow.ios or 0.0) - (known or 0.0) - ours)
         found.append(rest if rest > FEW * total else 0.0)
     return found[0], found[1]
+
+
+def busiest_disk(path: str) -> Service:
+    """Return how the disk with most requests in the capture at *path* serves; ``InputError`` if it has none."""
+    host = CapturedHost(path)
+    topology = discover(host, geometry=True)
+    average = Average()
+    for _, interval in CaptureSource(host, geometry=True).intervals():
+        average.add(interval)
+    whole = average.result()
+    if whole is None:
+        raise InputError(f"{path}: no interval, so no disk's latency is known")
+    right = corrected(topology, whole)
+    ledger = Ledger(topology, right.loads, right.seconds)
+    disks = [d.name for d in topology if not topology.below(d.name) and d.name in right.loads]
+    busiest = max(disks, key=lambda name: ledger.load(name).total.ios or 0.0, default="")
+    trace = next(filter(None, (of(host) for of in additions("traced"))), None)
+    ways = services(ledger, volume_context(topology, busiest), trace, 0.0) if busiest else []
+    if not ways:
+        raise InputError(f"{path}: its disks were idle, or their await is unknown")
+    return ways[0][0]._replace(others=(0.0, 0.0))

@@ -16,26 +16,21 @@ Times are seconds. All that is drawn comes from a seeded generator: the same inp
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from heapq import heappop, heappush
+from itertools import chain
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stackmap.features.whatif.rows import Geometry, Part, Rows
-from stackmap.features.whatif.stations import (
-    FLUSH,
-    READ,
-    WRITE,
-    Countdown,
-    Disk,
-    Service,
-    Then,
-    Thread,
-)
+from stackmap.features.whatif.bitmap import PERIOD
+from stackmap.features.whatif.geometry import Geometry, Part, Rows
+from stackmap.features.whatif.serving import FLUSH, OPERATIONS, READ, WRITE, Disk, Service, Then
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.caching import Front
+    from stackmap.model.raid import Layout
 
 CLEAN_AFTER = 2  # passes of the bitmap's daemon without a write until a region is clean
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
@@ -60,21 +55,18 @@ class Arrival(NamedTuple):
 
 class Stack(NamedTuple):
     """
-    A layout on disks: member *i* is on the disk ``places[i]``. ``size``: bytes of the volume.
-
-    ``covers``: bytes of the volume per bit of the bitmap, None without one. ``period``: seconds between passes
-    of its daemon. ``managed``: whether md writes its copies or parity; ``held``: and writeback throttling holds these back.
-    ``front``: a cache that answers some requests.
+    A layout of ``size`` bytes on disks: member *i* is on the disk ``places[i]``. ``covers``: bytes of the volume
+    per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes.
+    ``missing``: members that failed. ``front``: a cache that answers some requests.
     """
 
-    geometry: Callable[[], Geometry]
-    services: tuple[Service, ...]
-    places: tuple[int, ...]
+    layout: Layout
     size: int
+    services: tuple[Service, ...]
+    places: Sequence[int]
     covers: float | None
-    period: float
-    managed: bool
     held: bool
+    missing: AbstractSet[int] = frozenset()
     front: Front | None = None
 
 
@@ -102,12 +94,14 @@ class Simulation:
     """One run of requests on a stack."""
 
     def __init__(self, stack: Stack, seed: int = SEED) -> None:
-        self._stack = stack
-        self._geometry = stack.geometry()
+        self._stack, layout = stack, stack.layout
+        self._geometry = Geometry(layout, stack.size, stack.missing)
+        # md writes copies and parity.
+        self._managed = layout.parity > 0 or layout.copies > 1
         self._draw = Random(seed)  # noqa: S311 - no secret
         self.random = self._draw.random
         self.now = 0.0
-        self._events: list[tuple[float, int, Callable[[object], None], object]] = []
+        self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
         self._disks = [Disk(self, service) for service in stack.services]
         self._members = [self._disks[place] for place in stack.places]
@@ -122,44 +116,48 @@ class Simulation:
         self._bits: list[tuple[bool, Then]] = []
         self._marking = False
         self._pages = 0
-        self._latencies: dict[str, list[float]] = {READ: [], WRITE: [], FLUSH: []}
-        self._seen: dict[str, list[float]] = {READ: [], WRITE: [], FLUSH: []}
+        self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
+        self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._open = 0
-        self._held: dict[int, deque[Arrival]] = {}
+        self._following: dict[int, deque[Arrival]] = {}
         self._sent = 0
         self._last = 0.0
 
-    def at(self, time: float, call: Callable[..., None], argument: object = None) -> None:
+    def at(self, time: float, call: Callable[..., None], *arguments: Any) -> None:
         """Call at *time*."""
         self._count += 1
-        heappush(self._events, (time, self._count, call, argument))
+        heappush(self._events, (time, self._count, call, arguments))
 
     def run(self, arrivals: Sequence[Arrival]) -> Outcome:
         """Run *arrivals* to the end of the last."""
         self._open = len(arrivals)
         for each in arrivals:
             if each.follows:
-                self._held.setdefault(each.thread, deque()).append(each)
+                self._following.setdefault(each.thread, deque()).append(each)
             else:
                 self.at(each.delay, self._arrive, each)
         for disk in self._disks:
             for rate, operation in zip(disk.service.others, (READ, WRITE), strict=True):
                 if rate:
-                    self.at(self._draw.expovariate(rate), self._other, (disk, operation, rate))
+                    self._other(disk, operation, rate)
         while self._open and self._events:
-            self.now, _, call, argument = heappop(self._events)
-            call(argument)
+            self.now, _, call, arguments = heappop(self._events)
+            call(*arguments)
         span = max(self._last, 1e-9)
-        busy = [d.served / span / d.service.servers for d in self._disks]
+        busy = [disk.served / span / disk.service.servers for disk in self._disks]
         return Outcome(self._latencies, self._seen, busy, span, self._sent, self._pages)
 
-    def _other(self, about: tuple[Disk, str, float]) -> None:
-        disk, operation, rate = about
-        disk.submit(operation, _nothing)
-        self.at(self.now + self._draw.expovariate(rate), self._other, about)
+    def _other(self, disk: Disk, operation: str, rate: float) -> None:
+        """Plan the next request of another volume, which *disk* gets *rate* times per second."""
+
+        def sent() -> None:
+            disk.submit(operation, _nothing)
+            self._other(disk, operation, rate)
+
+        self.at(self.now + self._draw.expovariate(rate), sent)
 
     def _arrive(self, request: Arrival) -> None:
-        if not self._stack.managed or self._geometry.layout.parity:
+        if not self._managed or self._stack.layout.parity:
             self._begin(request, self.now)
             return
         thread = self._threads.setdefault(request.thread, Thread())
@@ -175,10 +173,8 @@ class Simulation:
             self._seen[operation].append(self.now - began)
             self._open -= 1
             self._last = self.now
-            held = self._held.get(request.thread)
-            if held:
-                following = held.popleft()
-                self.at(self.now + following.delay, self._arrive, following)
+            if following := self._following.get(request.thread):
+                self.at(self.now + following[0].delay, self._arrive, following.popleft())
 
         if self._cache and operation != FLUSH:
             self._in_front(*self._cache, request, end, thread)
@@ -227,18 +223,15 @@ class Simulation:
             return
         last = request.offset + max(request.size, 1) - 1
         regions = range(int(request.offset / covers), int(last / covers) + 1)
-        passes = int(self.now / self._stack.period)
-        never = -CLEAN_AFTER - 1
-        clean = any(passes - self._written.get(each, never) > CLEAN_AFTER for each in regions)
+        passes, never = int(self.now / PERIOD), -CLEAN_AFTER - 1
+        is_clean = any(passes - self._written.get(each, never) > CLEAN_AFTER for each in regions)
 
         def ended() -> None:
-            for region in regions:
-                self._written[region] = int(self.now / self._stack.period)
+            self._written.update(dict.fromkeys(regions, int(self.now / PERIOD)))
             end()
 
-        for region in regions:
-            self._written[region] = passes
-        if not clean and not self._marking:
+        self._written.update(dict.fromkeys(regions, passes))
+        if not is_clean and not self._marking:
             self._update(request, ended, thread)
             return
 
@@ -251,7 +244,7 @@ class Simulation:
 
         if thread is not None:
             thread.is_blocked = True
-        self._bits.append((clean, marked))
+        self._bits.append((is_clean, marked))
         if not self._marking:
             self._mark()
 
@@ -285,15 +278,13 @@ class Simulation:
 
     def _update(self, request: Arrival, end: Then, thread: Thread | None) -> None:
         """Write the data; *thread*: the one that writes copies itself."""
-        if self._geometry.layout.parity:
+        if self._stack.layout.parity:
             rows = list(self._geometry.rows(request.offset, request.size))
             left = Countdown(len(rows), end)
             for each, places in rows:
                 self._join(each, places, left.one)
             return
-        parts = tuple(
-            part for each in self._geometry.write(request.offset, request.size) for part in each
-        )
+        parts = tuple(chain.from_iterable(self._geometry.write(request.offset, request.size)))
         if thread is None:
             self._send(parts, WRITE, end)
         else:
@@ -357,26 +348,29 @@ class Simulation:
 
         RAID10 far takes the one nearest to the start (raid10.c, read_balance; raid1.c, read_balance).
         """
-        if self._geometry.layout.variant == "far":
+        if self._stack.layout.variant == "far":
             return min(copies, key=lambda part: part.offset)
-        disks = [self._members[part.member] for part in copies]
-        for part, disk in zip(copies, disks, strict=True):
-            if disk.head == part.offset and disk.service.rotational:
-                return part  # it continues a stream
-        for part, disk in zip(copies, disks, strict=True):
-            if not disk.pending:
-                return part
-        if disks[0].service.rotational:
-            return min(copies, key=lambda part: abs(self._members[part.member].head - part.offset))
-        return min(copies, key=lambda part: self._members[part.member].pending)
+        rotational = self._members[copies[0].member].service.rotational
+
+        def rank(part: Part) -> tuple[int, ...]:
+            disk = self._members[part.member]
+            distance = abs(disk.head - part.offset)
+            if not distance and disk.service.rotational:
+                return (0,)  # it continues a stream
+            return (2, distance if rotational else disk.pending) if disk.pending else (1,)
+
+        return min(copies, key=rank)
+
+    def _submit(self, part: Part, operation: str, then: Then, *, counted: bool = False) -> None:
+        disk = self._members[part.member]
+        disk.head = part.offset + part.size
+        self._sent += 1
+        disk.submit(operation, then, counted=counted)
 
     def _send(self, parts: tuple[Part, ...], operation: str, then: Then) -> None:
         left = Countdown(len(parts), then)
         for part in parts:
-            disk = self._members[part.member]
-            disk.head = part.offset + part.size
-            self._sent += 1
-            disk.submit(operation, left.one)
+            self._submit(part, operation, left.one)
 
     def _go_on(self, thread: Thread) -> None:
         """Let *thread* do what it can, until a disk has no room, or while the bitmap is written."""
@@ -399,17 +393,35 @@ class Simulation:
 
                 disk.wait(resume)
                 return
-            disk.head = parts[number].offset + parts[number].size
-            self._sent += 1
-            disk.submit(WRITE, left.one, counted=self._stack.held)
+            self._submit(parts[number], WRITE, left.one, counted=self._stack.held)
 
 
 def _nothing() -> None:
     """A request of another volume ends."""
 
 
-def percentiles(times: Sequence[float], shares: Sequence[float]) -> Iterator[float]:
-    """Yield the nearest-rank percentiles of *times*, which are not empty."""
-    ordered = sorted(times)
-    for share in shares:
-        yield ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+class Thread:
+    """What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel."""
+
+    __slots__ = ("is_blocked", "jobs")
+
+    def __init__(self) -> None:
+        self.jobs: deque[Then] = deque()
+        self.is_blocked = False
+
+
+class Countdown:
+    """Calls *then* when ``one`` was called *count* times; at once if that is never."""
+
+    __slots__ = ("_left", "_then")
+
+    def __init__(self, count: int, then: Then) -> None:
+        self._left, self._then = count, then
+        if not count:
+            then()
+
+    def one(self) -> None:
+        """One is done."""
+        self._left -= 1
+        if not self._left:
+            self._then()

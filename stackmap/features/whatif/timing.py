@@ -26,8 +26,8 @@ from stackmap.features.whatif.fitting import (
     stack_of,
 )
 from stackmap.features.whatif.quantities import Band, exact
+from stackmap.features.whatif.serving import READ, WRITE, Service
 from stackmap.features.whatif.simulation import Outcome, Simulation, Stack
-from stackmap.features.whatif.stations import READ, WRITE, Service
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 

@@ -25,12 +25,10 @@ MANAGERS: dict[Kind, Manager] = {
     Kind.CACHE: "lvm",
     Kind.SNAPSHOT: "lvm",
 }
-
-
+# The layout of a volume that has none of its own.
+SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 FLAGS_SINCE = (6, 12)  # kernel release
 HEAD = 256  # bytes before the bits (bitmap_super_t)
-
-
 BLOCK = 512  # the last page is written up to a logical block
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.features.whatif.geometry import Cost, cold_reads, sequential
 from stackmap.features.whatif.pattern import Hypothesis, Pattern
-from stackmap.features.whatif.predicted_stripe_cost import Cost, cold_reads, sequential
 from stackmap.features.whatif.requests import parity_costs
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.raid import layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.whatif.predicted_stripe_cost import (
+from stackmap.features.whatif.geometry import (
     Cost,
     cold_reads,
     run_of,

@@ -11,11 +11,9 @@ from stackmap.errors import ParseError
 from stackmap.features.trace.arrivals import TracedRequest, requests_of
 from stackmap.features.whatif.additions import knee_rate
 from stackmap.features.whatif.arriving import looped, most_in_flight, traced_loads
-from stackmap.features.whatif.predicted_stripe_cost import cold_reads
-from stackmap.features.whatif.rows import Geometry
-from stackmap.features.whatif.serving import _without_flushes, constant, evenly
+from stackmap.features.whatif.geometry import Geometry, cold_reads
+from stackmap.features.whatif.serving import Service, _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
-from stackmap.features.whatif.stations import Service
 from stackmap.model.load import ZERO, Flow, Load
 from stackmap.model.raid import PAGE, layout
 
@@ -23,22 +21,10 @@ CHUNK, SIZE = 64 << 10, 96 << 20
 UNIFORM = evenly(0.005)  # 0 … 10 ms
 
 
-def stack(
-    level, members=4, service=None, *, managed=None, held=None, covers=None, missing=(), **more
-):
+def stack(level, members=4, service=None, *, held=True, covers=None, missing=(), **more):
     found = layout(level, members, CHUNK, **more)
-    managed = found.parity > 0 or found.copies > 1 if managed is None else managed
     disk = service or Service(UNIFORM, UNIFORM)
-    return Stack(
-        lambda: Geometry(found, SIZE, frozenset(missing)),
-        (disk,) * members,
-        tuple(range(members)),
-        SIZE,
-        covers,
-        5.0,
-        managed,
-        managed if held is None else held,
-    )
+    return Stack(found, SIZE, (disk,) * members, range(members), covers, held, frozenset(missing))
 
 
 def poisson(rate, count, operation="write", size=PAGE):

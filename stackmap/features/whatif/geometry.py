@@ -1,27 +1,34 @@
 """
-Layouts as stages of member requests: the one place that says what a request of a volume causes below.
+Where a layout stores each byte, and what a request of the volume causes there: for counts and for time.
 
 Copies write each piece several times. Parity works in rows: an update of k of a row's d data pages writes k + p
 and first reads the smaller of two sets: the pages to write and the parity (read-modify-write), or the data pages
 that are not written (reconstruct-write, which wins a tie). A full row reads nothing (stackmap-kernel(7), "RAID
-write paths"). ``predicted_stripe_cost`` counts with these rows, the simulation sends them.
+write paths"). The simulation sends these rows; ``scattered`` and ``sequential`` count them.
 
 A piece is cut at chunks, and further where a row's pages begin or end. So each segment is one request per member.
+
+A *run* is what arrives at once, in chunks. Random runs find no row in the cache. Sequential
+runs find what the run before left there.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import cache
 from itertools import pairwise
+from math import floor, lcm
 from typing import NamedTuple
 
+from stackmap.features.whatif.quantities import solved
 from stackmap.model.raid import PAGE, Layout
 
 ROWS = 256  # of the stripe cache, or the pages of four chunks if that is more (raid5.c, raid5_run)
 CHUNKS_IN_CACHE = 4
-LEFT, ASYMMETRIC = ("ls", "la", ""), ("la", "ra")
+ASYMMETRIC = ("la", "ra")
+MAX_CHUNKS = 64.0  # longer runs are full stripes, except for their ends
 
 
 class Part(NamedTuple):
@@ -100,26 +107,19 @@ class Geometry:
         if layout.parity:
             stripe, place = divmod(chunk, layout.data)
             return (Part(self._member(stripe, place), stripe * size + start, length),)
-        if layout.level in ("raid1", "mirror"):
-            return tuple(Part(member, chunk * size + start, length) for member in range(n))
         if layout.level == "linear":
             member = min(n - 1, (chunk * size + start) * n // self._size)
             return (Part(member, chunk * size + start, length),)
+        row, first = divmod(chunk, n)
         if layout.variant == "far":
-            row, member = divmod(chunk, n)
-            half = self._size // max(1, n)
-            return tuple(
-                Part((member + copy) % n, copy * half + row * size + start, length)
-                for copy in range(copies)
-            )
-        if layout.variant == "offset":
-            row, member = divmod(chunk, n)
-            return tuple(
-                Part((member + copy) % n, (row * copies + copy) * size + start, length)
-                for copy in range(copies)
-            )
-        places = (divmod(chunk * copies + copy, n) for copy in range(copies))
-        return tuple(Part(member, row * size + start, length) for row, member in places)
+            part = self._size // n
+            places = [(first + copy, copy * part + row * size) for copy in range(copies)]
+        elif layout.variant == "offset":
+            places = [(first + copy, (row * copies + copy) * size) for copy in range(copies)]
+        else:  # near, as a mirror is too, with as many copies as members
+            each = (divmod(chunk * copies + copy, n) for copy in range(copies))
+            places = [(member, row * size) for row, member in each]
+        return tuple(Part(member % n, at + start, length) for member, at in places)
 
     def _member(self, stripe: int, place: int) -> int:
         """Return the member of a data chunk; ``place`` from the layout's data chunks on is parity."""
@@ -197,3 +197,72 @@ class Geometry:
             dropped, _ = self._cached.popitem(last=False)
             self._used -= dropped.length // PAGE
         return known
+
+
+class Cost(NamedTuple):
+    """Pages read, pages written, and row updates, each per page of data."""
+
+    reads: float
+    writes: float
+    updates: float
+
+    def mixed(self, other: Cost, share: float) -> Cost:
+        """Return the cost if *share* of the pages cost as *other*."""
+        own = 1 - share
+        return Cost(
+            own * self.reads + share * other.reads,
+            own * self.writes + share * other.writes,
+            own * self.updates + share * other.updates,
+        )
+
+
+def cold_reads(data: int, parity: int, written: float) -> float:
+    """Return the pages read by an update of *written* pages with an empty cache; linear between whole pages."""
+    whole = floor(written)
+    if whole >= data:
+        return 0.0
+    reads = row_update(data, parity, whole)[0] if whole else 0
+    part = written - whole
+    return reads if not part else reads + part * (cold_reads(data, parity, whole + 1) - reads)
+
+
+def scattered(data: int, parity: int, run: float) -> Cost:
+    """Return the cost of random runs of *run* chunks, with nothing in the cache."""
+    # Each in stripes of its own, and the next one starts a chunk further on in its stripe.
+    return _between(run, lambda n: _counted(data, parity, n, n + data + (1 - n) % data))
+
+
+def sequential(data: int, parity: int, run: float) -> Cost:
+    """Return the cost of sequential runs of *run* chunks, with everything before in the cache."""
+    return _between(run, lambda n: _counted(data, parity, n, n))
+
+
+def run_of(data: int, parity: int, updates: float) -> float:
+    """Return the random run, in chunks and at least 1, that takes *updates* row updates per page."""
+    if updates >= scattered(data, parity, 1.0).updates or data == 1:
+        return 1.0
+    return solved(lambda run: -scattered(data, parity, run).updates, -updates, 1.0, MAX_CHUNKS)
+
+
+def _between(run: float, cost: Callable[[int], Cost]) -> Cost:
+    """Return the cost of a fractional *run* as a mix of the next shorter and the next longer one."""
+    run = min(max(run, 1.0), MAX_CHUNKS)
+    shorter = floor(run)
+    share = (run - shorter) * (shorter + 1) / run  # of the pages, in the longer ones
+    return cost(shorter).mixed(cost(shorter + 1), share) if share else cost(shorter)
+
+
+@cache
+def _counted(data: int, parity: int, chunks: int, step: int) -> Cost:
+    """Count what runs of *chunks* cost, one every *step* chunks, until one starts where the first did in its stripe."""
+    runs = lcm(data, step) // step
+    layout = Layout("raid5", data + parity, data, parity, 1, PAGE)
+    geometry = Geometry(layout, runs * step * PAGE)
+    reads = writes = updates = 0
+    for place in range(runs):
+        for rows, written in geometry.rows(place * step * PAGE, chunks * PAGE):
+            reads += len(geometry.reads_for(rows, written))
+            writes += len(geometry.writes_of(rows, written))
+            updates += 1
+    pages = runs * chunks
+    return Cost(reads / pages, writes / pages, updates / pages)
