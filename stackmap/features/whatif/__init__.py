@@ -5,15 +5,14 @@ Start with ``project.py``: it measures, finds the pattern of the writes and appl
 
 - ``volume_context.py``: the volume, its members and disks, and the space it needs;
 - ``measured.py``: its load; ``pattern.py``: what the counters leave open of that load;
-- ``predicted_stripe_cost.py``: what parity costs; ``requests.py``: requests at the members and disks;
-- ``bitmap.py``: what the write-intent bitmap adds;
-- ``rows.py``: what a request causes at the members, for counts and time;
+- ``geometry.py``: where a layout stores each byte, what a write causes there, and what parity costs;
+- ``requests.py``: requests at the members and disks; ``bitmap.py``: what the write-intent bitmap adds;
 - ``timing.py``: how long requests take: ``fitting.py`` (the present layout against the measurement), ``arriving.py``
-  (when requests come), ``serving.py`` (what disks take), ``simulation.py`` (the event loop) on ``stations.py``;
-- ``additions.py``: ``iostat -l --headroom``; ``recorded_disks.py``: ``--disks-from``;
+  (when requests come), ``serving.py`` (disks), ``simulation.py`` (the event loop), ``caching.py`` (``--cache``);
+- ``additions.py``: ``iostat -l --headroom``;
 - ``projection.py``: the result, of ``quantities.py``; ``document.py``, ``sentences.py``, ``time_words.py`` and
   ``json.py`` say it.
 
 Of the core it needs the ledger (shares of disks, bitmap writes, flushes of members), ``model/raid.py`` and
-``model/layout_request.py``. ``api.py`` offers ``project``; ``report`` and ``fiojob`` use its rooms.
+``model/layout_request.py``. ``report`` and ``fiojob`` use its rooms.
 """

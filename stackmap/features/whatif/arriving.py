@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from stackmap.features.whatif.serving import FLUSH, READ, WRITE
 from stackmap.features.whatif.simulation import SEED, Arrival
 from stackmap.model.raid import PAGE
+from stackmap.model.units import SECTOR
 
 if TYPE_CHECKING:
     from stackmap.features.trace.arrivals import TracedRequest
@@ -34,37 +35,22 @@ DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 BATCHES = (1, 2, 4, 8, 16)
 
 Kind = Literal["open", "closed"]
+Parts = tuple[
+    tuple[float, float], ...
+]  # seconds and requests per second of one interval after the other
 
 
 class Load(NamedTuple):
     """
-    Requests as they may have arrived. ``kind``: whether they wait for each other; ``depth``: of a closed loop,
-    ``batch``: of an open one. ``traced``: each was seen. ``sequential``: the share of writes, if not traced.
+    Requests as they may have arrived. ``kind``: whether they wait for each other; ``depth``: of a closed loop.
+    ``traced``: each was seen. ``sequential``: the share of writes, if not traced.
     """
 
     kind: Kind
     arrivals: Sequence[Arrival]
     depth: float = 0.0
-    batch: int = 1
     traced: bool = False
     sequential: float = 0.0
-
-
-class Shape(NamedTuple):
-    """
-    Of what loads made from counters consist: per second ``reads``, ``writes`` and ``flushes``, bytes of each, the
-    ``sequential`` share of writes and the ``span`` of the volume that requests use. ``parts``: seconds and
-    requests per second of one interval after the other, without those that are all but idle.
-    """
-
-    reads: float
-    writes: float
-    flushes: float
-    read_size: int
-    write_size: int
-    sequential: float
-    span: int
-    parts: tuple[tuple[float, float], ...]
 
 
 def represents(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> bool:
@@ -140,22 +126,6 @@ def _in_flight(requests: Sequence[TracedRequest]) -> float:
     return sum(known) / span if span and known else 0.0
 
 
-def looped(requests: Sequence[TracedRequest], depth: int) -> Load:
-    """Return *requests* as a loop of *depth*, in their order."""
-    made = [
-        Arrival(
-            THINK,
-            r.operation,
-            r.offset,
-            r.size,
-            place >= depth,
-            r.thread,
-        )
-        for place, r in enumerate(requests[:MOST])
-    ]
-    return Load("closed", made, depth=depth, traced=True)
-
-
 def busiest(parts: Sequence[Measured]) -> list[Measured]:
     """Return the intervals in which most requests were, without pauses."""
     total = sum((part.seconds or 1.0) * part.requests for part in parts)
@@ -165,8 +135,8 @@ def busiest(parts: Sequence[Measured]) -> list[Measured]:
     return [part for part in parts if part.requests > IDLE * usual]
 
 
-def active(parts: Sequence[Measured]) -> tuple[tuple[float, float], ...]:
-    """Return seconds and requests per second of these intervals."""
+def active(parts: Sequence[Measured]) -> Parts:
+    """Return seconds and requests per second of the busiest of *parts*."""
     return tuple((part.seconds or 1.0, part.requests) for part in busiest(parts))
 
 
@@ -178,53 +148,51 @@ def most_in_flight(requests: Sequence[TracedRequest]) -> int:
     return depths[int(0.98 * (len(depths) - 1))] if depths else 0
 
 
-def shaped(
-    shape: Shape, kind: Kind, depth: int = 1, *, batch: int = 1, count: int = FROM_COUNTERS
-) -> Load:
-    """Return *count* requests of *shape*."""
+def shaped(measured: Measured, parts: Parts, share: float, span: int, batch: int = 0) -> Load:
+    """
+    Return requests as *measured*: a *share* of the writes is sequential, the others are over *span* bytes.
+
+    A *batch* arrives at each random instant of *parts*; 0: no instants, for a loop.
+    """
     # Not the seed of the simulation: what arrives must not depend on how long it takes.
     draw = Random(SEED + 1)  # noqa: S311 - no secret
-    kinds = [(READ, shape.reads), (WRITE, shape.writes), (FLUSH, shape.flushes)]
-    names = [name for name, rate in kinds if rate > 0]
-    weights = [rate for _, rate in kinds if rate > 0]
-    operations = draw.choices(names, weights, k=count) if names else []
+    rates = {
+        READ: measured.read.requests,
+        WRITE: measured.write.requests,
+        FLUSH: measured.known_flushes,
+    }
+    sizes = {READ: _whole(measured.read.size), WRITE: _whole(measured.write.size)}
+    possible = {name: rate for name, rate in rates.items() if rate > 0}
+    operations = (
+        draw.choices([*possible], [*possible.values()], k=FROM_COUNTERS) if possible else []
+    )
     made: list[Arrival] = []
-    at = {READ: 0, WRITE: 0}
-    times = _instants(shape.parts, batch, draw, count)
+    following = {READ: 0, WRITE: 0}
+    times = _instants(parts, batch, draw)
     time = 0.0
     for place, operation in enumerate(operations):
-        size = shape.read_size if operation == READ else shape.write_size
-        offset = 0
-        if operation != FLUSH:
-            size = max(512, size)
-            if operation == WRITE and draw.random() < shape.sequential:
-                offset = at[operation]
+        offset, size = 0, sizes.get(operation, 0)
+        if size:
+            if operation == WRITE and draw.random() < share:
+                offset = following[operation]
             else:
                 step = max(PAGE, 1 << (size - 1).bit_length() if size & (size - 1) else size)
-                offset = draw.randrange(max(1, shape.span // step)) * step
-            at[operation] = (offset + size) % max(size, shape.span - size)
-        else:
-            size = 0
-        if kind == "open":
-            if place % batch == 0:
-                time = next(times)
-            made.append(Arrival(time, operation, offset, size))
-        else:
-            made.append(Arrival(THINK, operation, offset, size, place >= depth))
-    return Load(
-        kind,
-        made,
-        depth=depth if kind == "closed" else 0.0,
-        batch=batch,
-        sequential=shape.sequential,
-    )
+                offset = draw.randrange(max(1, span // step)) * step
+            following[operation] = (offset + size) % max(size, span - size)
+        if batch and place % batch == 0:
+            time = next(times)
+        made.append(Arrival(time, operation, offset, size))
+    return Load("open", made, sequential=share)
 
 
-def _instants(
-    parts: Sequence[tuple[float, float]], batch: int, draw: Random, count: int
-) -> Iterator[float]:
+def _whole(size: float) -> int:
+    """Return *size* in whole sectors, at least one."""
+    return max(SECTOR, round(size / SECTOR) * SECTOR)
+
+
+def _instants(parts: Parts, batch: int, draw: Random) -> Iterator[float]:
     """Yield random instants, a *batch* of requests at each, at the rates of *parts*; a share of each if they are long."""
-    share = min(1.0, count / max(1.0, sum(seconds * rate for seconds, rate in parts)))
+    share = min(1.0, FROM_COUNTERS / max(1.0, sum(seconds * rate for seconds, rate in parts)))
     begin = 0.0
     while True:
         for seconds, rate in parts:

@@ -6,8 +6,7 @@ What is more than ``OFF`` from the measured mean is no answer and is left out. I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,11 +17,11 @@ from stackmap.features.whatif.arriving import (
     COVERED,
     DEPTHS,
     Load,
-    Shape,
     active,
     busiest,
-    looped,
     most_in_flight,
+    represents,
+    saturating,
     shaped,
     traced_loads,
 )
@@ -30,14 +29,12 @@ from stackmap.features.whatif.bitmap import REGION_LVM, REGION_MD
 from stackmap.features.whatif.serving import FLUSH, READ, WRITE, Service, services
 from stackmap.features.whatif.simulation import Outcome, Simulation, Stack
 from stackmap.features.whatif.volume_context import SINGLE_DEVICE, VolumeContext, bitmap_of
-from stackmap.ledger.ledger import Ledger
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 
 if TYPE_CHECKING:
-    from stackmap.features.trace.arrivals import TracedRequest
     from stackmap.features.trace.record import Trace
-    from stackmap.features.whatif.measured import Measured
+    from stackmap.features.whatif.measured import Measured, Window
     from stackmap.features.whatif.pattern import Pattern
 
 OFF = 0.25  # of the measured mean: a simulation further off is no answer
@@ -51,6 +48,7 @@ DEEPER = (
 LEAST = 20  # requests of a direction for a percentile
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 MILLI = 1000.0
+UNKNOWN_SIZE = 1 << 36  # bytes of a volume whose size is not known
 NO_LOAD = Reason("idle", "the volume was idle: no request waits")
 NO_SERVICE = Reason(
     "no-service-times",
@@ -70,22 +68,6 @@ class Checked(NamedTuple):
     simulated: float
 
 
-class Subject(NamedTuple):
-    """
-    The measured volume. ``parts``: its load in each interval. ``requests``: its traced ones, () if they are too
-    few to represent it; ``longest``: seconds of the longest one that was traced.
-    """
-
-    ledger: Ledger
-    context: VolumeContext
-    measured: Measured
-    parts: Sequence[Measured]
-    pattern: Pattern
-    trace: Trace | None
-    requests: Sequence[TracedRequest]
-    longest: float | None = None
-
-
 class Fit(NamedTuple):
     """A load on disks whose simulation agrees with the measurement. ``off``: the log of the worst factor."""
 
@@ -98,89 +80,89 @@ class Fit(NamedTuple):
 class Fitting:
     """The simulations of a volume's present layout: ``fits``, the likely one first, or else a ``reason``."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
+    def __init__(
+        self,
+        window: Window,
+        whole: Measured,
+        context: VolumeContext,
+        pattern: Pattern,
+        trace: Trace | None,
+    ) -> None:
+        self._ledger, self._parts, self._load, self._pattern = (
+            window.ledger,
+            window.parts,
+            whole,
+            pattern,
+        )
+        self.context, self._trace = context, trace
+        traced = trace.requests(context.device.number) if trace else ()
+        times = [each.done - each.time for each in traced if each.done is not None]
+        self._longest = max(times, default=None)
+        # Even without its requests, the trace shows how long disks take.
+        self.requests = traced if represents(traced, window.parts) else ()
         self.measured = self._measurement()
+        self.rate = self._requests_per_second()
         self.reason = ""
         self.fits: list[Fit] = []
         self._nearest: Fit | None = None
-        self.rate = self._requests_per_second()
         self._check()
 
     def _check(self) -> None:
         """Simulate the present layout with all that is possible."""
-        subject = self._subject
-        measured = subject.measured
         if not self.rate:
             self.reason = NO_LOAD
             return
         if not self.measured:
             self.reason = NO_AWAIT
             return
-        pages = measured.metadata.requests if measured.metadata else 0.0
-        ways = services(
-            subject.ledger,
-            subject.context,
-            subject.trace,
-            pages / max(1, len(subject.context.disks)),
-            subject.longest,
-            measured.known_flushes,
-        )
+        ways = services(self._ledger, self.context, self._load, self._trace, self._longest)
         if not ways:
             self.reason = NO_SERVICE
             return
-        self._try(ways)
-
-    def _try(self, ways: Sequence[tuple[Service, ...]]) -> None:
         tried = []
         for way in ways:
             for load in self._loads(way):
                 outcome = self._run(load, way)
                 tried.append(Fit(load, way, outcome, self._distance(outcome)))
-        tried.sort(key=lambda fit: fit.off > log(1 + CLOSE))  # else in the order of likelihood
-        fits = [fit for fit in tried if fit.off <= log(1 + OFF)]
         self._nearest = min(tried, key=lambda fit: fit.off)
-        if not fits:
+        # The close ones in the order of likelihood; if the likely one is not close, by distance.
+        tried.sort(key=lambda fit: fit.off > log(1 + CLOSE))
+        self.fits = [fit for fit in tried if fit.off <= log(1 + OFF)]
+        if not self.fits:
             self.reason = self._disagreement()
-            return
-        if fits[0].off > log(1 + CLOSE):
-            fits.sort(key=lambda fit: fit.off)
-        self.fits = fits
+        elif self.fits[0].off > log(1 + CLOSE):
+            self.fits.sort(key=lambda fit: fit.off)
 
     def _loads(self, way: tuple[Service, ...]) -> Iterator[Load]:
         """Yield the loads that the measurement allows."""
-        subject = self._subject
         always = self._busy > ALWAYS_BUSY
-        if subject.requests:
-            loads = traced_loads(subject.requests)
+        if self.requests:
+            loads = traced_loads(self.requests)
             if always and loads[0].kind == "open":
-                loop = partial(looped, subject.requests)
-                yield from map(loop, self._depths(way, loop, most_in_flight(subject.requests)))
+                yield from self._loops(way, loads[0], most_in_flight(self.requests))
             yield from loads
             return
-        seen = max((part.in_flight or 0 for part in subject.parts), default=0)
+        seen = max((part.in_flight or 0 for part in self._parts), default=0)
+        parts = active(self._parts)
+        size, span = self.context.size or UNKNOWN_SIZE, self._pattern.likely.span
+        span = max(1 << 20, min(size, int(span)) if span else size)
         for share in self._shares():
-            shape = self._shape()._replace(sequential=share)
             if always:
-                loop = partial(shaped, shape, "closed")
-                yield from map(loop, self._depths(way, loop, seen))
-            yield from (shaped(shape, "open", batch=batch) for batch in BATCHES)
+                yield from self._loops(way, shaped(self._load, parts, share, span), seen)
+            for batch in BATCHES:
+                yield shaped(self._load, parts, share, span, batch)
 
     def _shares(self) -> list[float]:
         """Return the sequential shares of writes that the counters allow, the likely one first."""
-        pattern = self._subject.pattern
-        others = sorted({each.sequential for each in pattern.hypotheses})
-        likely = pattern.likely.sequential
-        if not self._subject.measured.write.requests:
+        likely, *_ = shares = [each.sequential for each in self._pattern.hypotheses]
+        if not self._load.write.requests:
             return [likely]
-        far = (each for each in (others[0], others[-1]) if abs(each - likely) > VISIBLE)
-        return [likely, *dict.fromkeys(far)]
+        ends = min(shares), max(shares)
+        return list(dict.fromkeys((likely, *(s for s in ends if abs(s - likely) > VISIBLE))))
 
-    def _depths(
-        self, way: tuple[Service, ...], loop: Callable[[int], Load], least: int
-    ) -> list[int]:
+    def _loops(self, way: tuple[Service, ...], load: Load, least: int) -> Iterator[Load]:
         """
-        Return the depths of a loop that agrees with the measured rate and latency: the likely one, then the ends.
+        Yield *load* as loops whose depth agrees with the measured rate and latency: the likely one, then the ends.
 
         *least*: so many requests were in flight at once. Where submission blocks, more are kept than are seen.
         """
@@ -188,68 +170,59 @@ class Fitting:
         for depth in DEPTHS:
             if depth * (1 + OFF) < least:
                 continue
-            load = loop(depth)
-            outcome = self._run(load._replace(arrivals=load.arrivals[:FITTING]), way)
+            loop = saturating(load, depth)
+            outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), way)
             off = abs(log(outcome.rate / self.rate)) + self._distance(outcome)
             if off < 2 * log(1 + OFF):
                 found.append((off, depth))
             elif found:
                 break
-        if not found:
-            return [max(1, round(self._subject.measured.queue))]
-        likely = min(found)[1]
-        deepest = max(depth for _, depth in found if depth <= DEEPER * likely)
-        return list(dict.fromkeys((likely, found[0][1], deepest)))
+        depths = [max(1, round(self._load.queue))]
+        if found:
+            likely = min(found)[1]
+            deepest = max(depth for _, depth in found if depth <= DEEPER * likely)
+            depths = list(dict.fromkeys((likely, found[0][1], deepest)))
+        for depth in depths:
+            yield saturating(load, depth)
 
     def _run(self, load: Load, way: tuple[Service, ...]) -> Outcome:
         """Simulate the present layout."""
-        return Simulation(stack_of(self._subject.context, self.present, way)).run(load.arrivals)
+        return Simulation(stack_of(self.context, self.present, way)).run(load.arrivals)
 
     @property
     def drift(self) -> float:
         """The measured rate as a multiple of the traced one, where the trace is only a part of the recording."""
-        requests, parts = self._subject.requests, active(self._subject.parts)
-        seconds = sum(length for length, _ in parts)
-        if len(requests) < 2 or not seconds:
+        seconds, rate = self._seconds_and_rate()
+        if len(self.requests) < 2 or not seconds or self._traced_seconds > COVERED * seconds:
             return 1.0
-        if requests[-1].time - requests[0].time > COVERED * seconds:
-            return 1.0
-        return sum(length * rate for length, rate in parts) / seconds / self.rate
+        return rate / self.rate
 
     def _requests_per_second(self) -> float:
         """Return the rate while there is load."""
-        requests = self._subject.requests
-        if len(requests) > 1:
-            return len(requests) / max(1e-6, requests[-1].time - requests[0].time)
-        parts = active(self._subject.parts)
+        if len(self.requests) > 1:
+            return len(self.requests) / max(1e-6, self._traced_seconds)
+        return self._seconds_and_rate()[1]
+
+    @property
+    def _traced_seconds(self) -> float:
+        return self.requests[-1].time - self.requests[0].time
+
+    def _seconds_and_rate(self) -> tuple[float, float]:
+        """Return the time of all intervals with load, and the mean requests per second in it."""
+        parts = active(self._parts)
         seconds = sum(length for length, _ in parts)
-        return sum(length * rate for length, rate in parts) / seconds if seconds else 0.0
+        return seconds, sum(length * rate for length, rate in parts) / seconds if seconds else 0.0
 
     @property
     def _busy(self) -> float:
         """The share of time in which the volume had a request in flight, in most intervals with load; 1 if unknown."""
-        known = [part.busy for part in busiest(self._subject.parts) if part.busy is not None]
+        known = [part.busy for part in busiest(self._parts) if part.busy is not None]
         return median(known) if known else 1.0
 
     @property
     def present(self) -> Layout:
         """The present layout; without one, a single device."""
-        return self._subject.context.present or SINGLE_DEVICE
-
-    def _shape(self) -> Shape:
-        measured, pattern = self._subject.measured, self._subject.pattern.likely
-        size = self._subject.context.size or (1 << 36)
-        span = min(size, int(pattern.span)) if pattern.span else size
-        return Shape(
-            measured.read.requests,
-            measured.write.requests,
-            measured.known_flushes,
-            _whole(measured.read.size),
-            _whole(measured.write.size),
-            pattern.sequential,
-            max(1 << 20, span),
-            active(self._subject.parts),
-        )
+        return self.context.present or SINGLE_DEVICE
 
     def _measurement(self) -> dict[str, Figures]:
         """Return the measured latencies of the volume: of traced requests, else the mean of the counters."""
@@ -257,13 +230,13 @@ class Fitting:
         for direction in (READ, WRITE):
             traced = [
                 r.done - r.time
-                for r in self._subject.requests
+                for r in self.requests
                 if r.operation == direction and r.done is not None
             ]
-            flow = self._subject.ledger.load(self._subject.context.device.name).flow(direction)
+            flow = self._ledger.load(self.context.device.name).flow(direction)
             if len(traced) >= LEAST:
                 found[direction] = figures_of(traced)
-            elif not self._subject.requests and flow.await_ms and flow.ios:
+            elif not self.requests and flow.await_ms and flow.ios:
                 found[direction] = {"mean": flow.await_ms}
         return found
 
@@ -284,10 +257,9 @@ class Fitting:
 
     def counted(self, outcome: Outcome, direction: str) -> list[float]:
         """Return the simulated times of what counts as *direction*: dm counts empty flushes as writes."""
-        subject, times = self._subject, outcome.seen[direction]
-        if direction != WRITE or subject.requests or not subject.context.counts_flushes:
-            return times
-        return times + outcome.seen[FLUSH]
+        times = outcome.seen[direction]
+        with_flushes = self.context.counts_flushes and not self.requests
+        return times + outcome.seen[FLUSH] if direction == WRITE and with_flushes else times
 
     def self_check(self) -> dict[str, dict[str, Checked]]:
         """Return the present layout's statistics by direction: of the likely fit, else of the nearest."""
@@ -311,7 +283,7 @@ class Fitting:
         ]
         advice = (
             "record one even load with `stackmap record --trace`"
-            if not self._subject.requests
+            if not self.requests
             else "something that is not modelled delays requests"
         )
         return Reason(
@@ -350,7 +322,7 @@ def stack_of(
     context: VolumeContext, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
 ) -> Stack:
     """Return *layout* on *disks*; *projected*: whole, with the default bitmap; more members than disks have equal ones."""
-    size, members = context.size or (1 << 36), layout.members
+    size, members = context.size or UNKNOWN_SIZE, layout.members
     places = [place % len(disks) for place in range(members)]
     if projected or len(disks) == members:
         disks, places = tuple(disks[place] for place in places), list(range(members))
@@ -372,11 +344,6 @@ def _missing(context: VolumeContext, layout: Layout) -> range:
     if "degraded" not in context.background_state:
         return range(0)
     return range(min(len(context.members), layout.members - 1), layout.members)
-
-
-def _whole(size: float) -> int:
-    """Return *size* in whole sectors."""
-    return max(512, round(size / 512) * 512)
 
 
 def figures_of(times: Sequence[float]) -> Figures:

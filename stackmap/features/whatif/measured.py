@@ -1,5 +1,5 @@
 """
-The measured load of a volume, its members and its disks over an interval: where a projection starts.
+The measured load of a volume, its members and its disks over intervals: where a projection starts.
 
 Sub-LVs and the members of an array serve one volume, so all their load is the volume's. A disk or crypt
 mapping below a linear or striped volume may serve others too. Then the volume's part is what its own counters
@@ -8,17 +8,20 @@ say, and flushes cannot be separated from writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from stackmap.errors import InputError
 from stackmap.features.whatif.quantities import Stream
 from stackmap.features.whatif.volume_context import Bitmap, VolumeContext
 from stackmap.ledger.amounts import Traffic
-from stackmap.ledger.corrections import release
+from stackmap.ledger.averages import FEW, Average, mixed
+from stackmap.ledger.corrections import corrected, release
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.member_writes import flushes_sent, has_bitmap, max_bitmap_writes
 from stackmap.ledger.parity import SKEW
 from stackmap.ledger.sent import TOLERANCE, is_idle
+from stackmap.model.interval import LONG_RECORDING, Interval
 from stackmap.model.load import IDLE, Flow, Load, ratio
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Topology
@@ -30,6 +33,8 @@ WHOLE_SINCE = (7, 0)
 ON_ONE_DEVICE = "on one device they cannot be separated from writes"
 ON_COPIES = "where every member is a copy, they cannot be separated from writes"
 UNSEEN = "the input has no figures for its members"
+SAME_SIZE = 1 / 200  # of the mean size; texts round it
+SEVERAL = 3  # intervals
 
 
 class Measured(NamedTuple):
@@ -341,3 +346,52 @@ def _separated(
     pages = min(most, max(0.0, pages))
     written = pages * len(context.members)
     return max(0.0, extra - pages * part), Stream(written, written * bitmap.page_bytes)
+
+
+class Window(NamedTuple):
+    """
+    The measured load as a whole and in parts; ``counts``: intervals that each part averages.
+
+    ``average``: corrected. ``whole``: None if the input does not separate reads and writes.
+    """
+
+    ledger: Ledger
+    average: Interval
+    intervals: int
+    whole: Measured | None
+    parts: Sequence[Measured]
+    counts: Sequence[int]
+    notes: tuple[str, ...]
+
+
+def window_of(topology: Topology, intervals: Iterable[Interval], context: VolumeContext) -> Window:
+    """Return the load of the volume in uncorrected *intervals*; ``InputError`` if there are none."""
+    average = Average()
+    parts: list[Measured] = []
+    counts: list[int] = []
+    first: list[Interval] = []
+    for interval in intervals:
+        average.add(interval)
+        if len(first) <= FEW:
+            first.append(interval)
+        right = corrected(topology, interval)
+        part = measured(Ledger(topology, right.loads, right.seconds), context)
+        if part is not None:  # one interval may tell less than all together
+            parts.append(part)
+            counts.append(interval.count)
+    uncorrected = average.result()
+    if uncorrected is None:
+        raise InputError(f"{context.device.title}: no interval to project")
+    result = corrected(topology, uncorrected)
+    ledger = Ledger(topology, result.loads, result.seconds)
+    whole = measured(ledger, context)
+    if whole is not None:
+        whole = whole._replace(alike=_alike(parts))
+    notes = (*mixed(first), *(note for note in result.notes if note.startswith(LONG_RECORDING)))
+    return Window(ledger, result, sum(counts) or uncorrected.count, whole, parts, counts, notes)
+
+
+def _alike(parts: Iterable[Measured]) -> bool:
+    """Whether the mean sizes of writes are the same in several intervals: a mix differs from one to the next."""
+    sizes = [part.write.size for part in parts if part.write.requests]
+    return len(sizes) >= SEVERAL and max(sizes) <= min(sizes) * (1 + SAME_SIZE)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from stackmap.discover.find import find_all
-from stackmap.errors import InputError
 from stackmap.features.whatif.bitmap import Added, BitmapModel, present_metadata
 from stackmap.features.whatif.geometry import Cost
-from stackmap.features.whatif.measured import Measured, measured
+from stackmap.features.whatif.measured import Measured, Window, window_of
 from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import (
@@ -49,10 +48,8 @@ from stackmap.features.whatif.volume_context import (
     usable_bytes,
     volume_context,
 )
-from stackmap.ledger.averages import FEW, Average, mixed
-from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
-from stackmap.model.interval import LONG_RECORDING, Interval
+from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
@@ -63,8 +60,6 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.caching import Cache, Hits
     from stackmap.features.whatif.timing import TimeProjection, Timing, Wanted
 
-SAME_SIZE = 1 / 200  # of the mean size; texts round it
-SEVERAL = 3  # intervals
 ALL = 0.95  # of the bytes written
 
 
@@ -98,7 +93,7 @@ class Projector:
         self._topology = topology
         self.context = volume_context(topology, name)
         require_whole_volume(topology, self.context)
-        self._window = _window(topology, intervals, self.context)
+        self._window = window_of(topology, intervals, self.context)
         self._trace = trace
         self._timing: Timing | None = None
 
@@ -172,78 +167,16 @@ class Projector:
 
     def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
         # Only who asks for time pays for the simulator.
-        from stackmap.features.whatif.arriving import represents
-        from stackmap.features.whatif.fitting import Subject
-        from stackmap.features.whatif.timing import MIXED, Timing, refused
+        from stackmap.features.whatif.fitting import Fitting
+        from stackmap.features.whatif.timing import MIXED, TimeProjection, Timing
 
-        window, number = self._window, self.context.device.number
-        if window.whole is None:
-            return refused(MIXED)
+        whole = self._window.whole
+        if whole is None:
+            return TimeProjection(reason=MIXED)
         if self._timing is None:
-            requests = self._trace.requests(number) if self._trace else ()
-            times = [each.done - each.time for each in requests if each.done is not None]
-            if not represents(requests, window.parts):
-                requests = ()  # what disks take is still known by the trace
-            subject = Subject(
-                window.ledger,
-                self.context,
-                window.whole,
-                window.parts,
-                pattern,
-                self._trace,
-                requests,
-                max(times, default=None),
-            )
-            self._timing = Timing(subject)
+            fitting = Fitting(self._window, whole, self.context, pattern, self._trace)
+            self._timing = Timing(fitting)
         return self._timing.project(layout, wanted)
-
-
-class _Window(NamedTuple):
-    """
-    The measured load as a whole and in parts; ``counts``: intervals that each part averages.
-
-    ``average``: corrected. ``whole``: None if the input does not separate reads and writes.
-    """
-
-    ledger: Ledger
-    average: Interval
-    intervals: int
-    whole: Measured | None
-    parts: Sequence[Measured]
-    counts: Sequence[int]
-    notes: tuple[str, ...]
-
-
-def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeContext) -> _Window:
-    average = Average()
-    parts: list[Measured] = []
-    counts: list[int] = []
-    first: list[Interval] = []
-    for interval in intervals:
-        average.add(interval)
-        if len(first) <= FEW:
-            first.append(interval)
-        right = corrected(topology, interval)
-        part = measured(Ledger(topology, right.loads, right.seconds), context)
-        if part is not None:  # one interval may tell less than all together
-            parts.append(part)
-            counts.append(interval.count)
-    uncorrected = average.result()
-    if uncorrected is None:
-        raise InputError(f"{context.device.title}: no interval to project")
-    result = corrected(topology, uncorrected)
-    ledger = Ledger(topology, result.loads, result.seconds)
-    whole = measured(ledger, context)
-    if whole is not None:
-        whole = whole._replace(alike=_alike(parts))
-    notes = (*mixed(first), *(note for note in result.notes if note.startswith(LONG_RECORDING)))
-    return _Window(ledger, result, sum(counts) or uncorrected.count, whole, parts, counts, notes)
-
-
-def _alike(parts: Iterable[Measured]) -> bool:
-    """Whether the mean sizes of writes are the same in several intervals: a mix differs from one to the next."""
-    sizes = [part.write.size for part in parts if part.write.requests]
-    return len(sizes) >= SEVERAL and max(sizes) <= min(sizes) * (1 + SAME_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +294,7 @@ def _reading(likely: DeviceLoad, other: DeviceLoad) -> DeviceLoad:
 
 
 def _levels(
-    window: _Window, model: LayoutModel, growth: float, reads: float
+    window: Window, model: LayoutModel, growth: float, reads: float
 ) -> Mapping[str, Levels]:
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}

@@ -27,6 +27,7 @@ from stackmap.model.load import Flow, Load
 
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
+    from stackmap.features.whatif.measured import Measured
     from stackmap.features.whatif.simulation import Simulation
 
 READ, WRITE, FLUSH = OPERATIONS = "read", "write", "flush"
@@ -128,50 +129,46 @@ class Disk:
 def services(
     ledger: Ledger,
     context: VolumeContext,
+    volume: Measured | None,
     trace: Trace | None,
-    added: float,
     longest: float | None = None,
-    flushes: float = 0.0,
 ) -> list[tuple[Service, ...]]:
     """
     Return how each of the volume's disks may serve, the likely way first; [] if it is not known.
 
-    *added*: writes of the bitmap per second at each disk: they are the volume's own. *longest*: seconds of
-    the volume's longest request, if traced: a longer one of a disk is of a bio whose address was in use before.
-    *flushes*: empty ones of the volume per second.
+    *volume*: its load, None without empty flushes and bitmap. *longest*: seconds of its longest request, if
+    traced: a longer one of a disk is of a bio whose address was in use before.
     """
     disks = [ledger.topology[name] for name in context.disks]
     found = []
     for serial in (True, False):
         each = [
-            _service(ledger, context, disk, trace, added, longest, flushes, serial=serial)
-            for disk in disks
+            _service(ledger, context, disk, volume, trace, longest, serial=serial) for disk in disks
         ]
         known = [service for service in each if service is not None]
         if known:
             found.append(tuple(service or known[0] for service in each))
     serial_only = all(disk.queue.rotational or disk.queue.depth == 1 for disk in disks)
-    if serial_only:
-        return found[:1]
-    return list(dict.fromkeys(reversed(found)))
+    return found[:1] if serial_only else list(dict.fromkeys(reversed(found)))
 
 
 def _service(
     ledger: Ledger,
     context: VolumeContext,
     disk: Device,
+    volume: Measured | None,
     trace: Trace | None,
-    added: float,
     longest: float | None,
-    flushes: float,
     *,
     serial: bool,
 ) -> Service | None:
-    load = _without_flushes(ledger.load(disk.name), flushes if context.flushes_counted else 0.0)
+    flushes = volume.known_flushes if volume and context.flushes_counted else 0.0
+    load = _without_flushes(ledger.load(disk.name), flushes)
     times = _traced(trace, disk, load, longest, serial=serial) if trace is not None else None
     times = times or _counted(load, ledger.seconds, serial=serial)
     if times is None:
         return None
+    pages = volume.metadata.requests if volume and volume.metadata else 0.0
     depth = disk.queue.depth or disk.queue.nr_requests or DEEP
     throttled = disk.queue.throttling != 0 and BFQ not in (disk.queue.scheduler or "")
     return Service(
@@ -179,7 +176,7 @@ def _service(
         servers=1 if serial or disk.queue.rotational else min(depth, 2 * DEEP),
         depth=depth if throttled else None,
         rotational=bool(disk.queue.rotational),
-        others=_others(ledger, context, disk, load, added),
+        others=_others(ledger, context, disk, load, pages / max(1, len(context.disks))),
         flush=(load.flush.await_ms or 0.0) * MILLI,
     )
 
@@ -277,7 +274,7 @@ def constant(seconds: float, servers: int) -> Service:
 def _others(
     ledger: Ledger, context: VolumeContext, disk: Device, load: Load, added: float
 ) -> tuple[float, float]:
-    """Return the reads and writes per second at *disk* that other volumes cause."""
+    """Return the reads and writes per second at *disk* that other volumes cause; *added*: the bitmap's of this one."""
     own = ledger.share(context.device.name, (disk.name,))
     total = load.total.ios or 0.0
     found = []
@@ -303,7 +300,7 @@ def busiest_disk(path: str) -> Service:
     disks = [d.name for d in topology if not topology.below(d.name) and d.name in right.loads]
     busiest = max(disks, key=lambda name: ledger.load(name).total.ios or 0.0, default="")
     trace = next(filter(None, (of(host) for of in additions("traced"))), None)
-    ways = services(ledger, volume_context(topology, busiest), trace, 0.0) if busiest else []
+    ways = services(ledger, volume_context(topology, busiest), None, trace) if busiest else []
     if not ways:
         raise InputError(f"{path}: its disks were idle, or their await is unknown")
     return ways[0][0]._replace(others=(0.0, 0.0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp, sqrt
+from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.features.whatif.arriving import Load, grown, saturating
@@ -21,7 +22,6 @@ from stackmap.features.whatif.fitting import (
     Figures,
     Fit,
     Fitting,
-    Subject,
     figures_of,
     stack_of,
 )
@@ -48,16 +48,16 @@ class TimeProjection(NamedTuple):
     ``unseen``: milliseconds that programs wait now before their writes are at the volume; None if they do not.
     """
 
-    self_check: Mapping[str, Mapping[str, Checked]]
-    now: Mapping[str, Figures]
-    projected: Mapping[str, Mapping[str, Band]]
-    headroom_now: float | None
-    headroom: Band | None
-    busy_now: float | None
-    busy: Band | None
-    iops_now: float | None
-    iops: Band | None
-    arrivals: str | None
+    self_check: Mapping[str, Mapping[str, Checked]] = MappingProxyType({})
+    now: Mapping[str, Figures] = MappingProxyType({})
+    projected: Mapping[str, Mapping[str, Band]] = MappingProxyType({})
+    headroom_now: float | None = None
+    headroom: Band | None = None
+    busy_now: float | None = None
+    busy: Band | None = None
+    iops_now: float | None = None
+    iops: Band | None = None
+    arrivals: str | None = None
     reason: str = ""
     unseen: float | None = None
 
@@ -81,25 +81,18 @@ class Wanted(NamedTuple):
         return exact(1.0) if hits is None else Band(1 - hits.high, 1 - hits.likely, 1 - hits.low)
 
 
-def refused(reason: str) -> TimeProjection:
-    """Return the answer where nothing can be projected."""
-    return TimeProjection({}, {}, {}, None, None, None, None, None, None, None, reason)
-
-
 class Timing:
     """The simulations of one volume; the present layout is simulated once for all projections."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        self._fitting = Fitting(subject)
+    def __init__(self, fitting: Fitting) -> None:
+        self._fitting = fitting
 
     def project(self, layout: Layout, wanted: Wanted) -> TimeProjection:
         """Return the time that requests take on *layout*."""
         fitting = self._fitting
-        if fitting.reason:
-            return refused(fitting.reason)._replace(self_check=fitting.self_check())
-        if wanted.cache and not wanted.hits:
-            return refused(NO_OFFSETS)._replace(self_check=fitting.self_check())
+        no_hits = NO_OFFSETS if wanted.cache and not wanted.hits else ""
+        if reason := fitting.reason or no_hits:
+            return TimeProjection(fitting.self_check(), reason=reason)
         likely = fitting.fits[0]
         factor = wanted.growth * fitting.drift
         runs = []
@@ -162,7 +155,7 @@ class Timing:
 
     def _error(self, rank: int) -> float:
         """Return the share by which a figure may be off: the model's own, and that of the self-check."""
-        traced = len(self._subject.requests)
+        traced = len(self._fitting.requests)
         # Requests that wait for each other are alike: some ten of them tell as much as one.
         chance = 2 / sqrt(traced / ALIKE) if traced else 0.0
         errors = TRACED_ERROR if traced else COUNTED_ERROR
@@ -174,7 +167,7 @@ class Timing:
         ways = {likely.services: likely.load}
         for fit in self._fitting.fits:
             ways.setdefault(fit.services, fit.load)
-        now = stack_of(self._subject.context, self._fitting.present, likely.services)
+        now = stack_of(self._fitting.context, self._fitting.present, likely.services)
         found = [
             _room(load, stack, rate, wanted.limit)
             for way, load in ways.items()
@@ -185,7 +178,7 @@ class Timing:
     def _stacks(self, layout: Layout, ways: tuple[Service, ...], wanted: Wanted) -> list[Stack]:
         """Return what is projected, the likely one first: with a cache, one for each end of the range of its hits."""
         disks = (wanted.disks,) if wanted.disks else ways
-        stack = stack_of(self._subject.context, layout, disks, projected=True)
+        stack = stack_of(self._fitting.context, layout, disks, projected=True)
         if not wanted.cache or not wanted.hits:
             return [stack]
         fronts = (wanted.hits.front(wanted.cache, end) for end in ("likely", "low", "high"))

@@ -10,7 +10,7 @@ import pytest
 from stackmap.errors import ParseError
 from stackmap.features.trace.arrivals import TracedRequest, requests_of
 from stackmap.features.whatif.additions import knee_rate
-from stackmap.features.whatif.arriving import looped, most_in_flight, traced_loads
+from stackmap.features.whatif.arriving import most_in_flight, saturating, traced_loads
 from stackmap.features.whatif.geometry import Geometry, cold_reads
 from stackmap.features.whatif.serving import Service, _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
@@ -218,7 +218,7 @@ def test_a_loop_has_as_many_in_flight():
     overlapping = requests([n * 0.0011 for n in range(400)])
 
     assert most_in_flight(overlapping) == 4
-    assert looped(overlapping, 4).depth == 4
+    assert saturating(traced_loads(overlapping)[0], 4).depth == 4
 
 
 def test_arrivals_are_read_back():
