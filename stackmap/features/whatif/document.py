@@ -83,8 +83,7 @@ def comparison(projections: Sequence[Projection], first: str = "") -> Iterator[B
         yield Paragraph(first, FIRST)
     yield Terms((("now", _layout(one.now)), ("load", _load(one))))
     yield layouts_table(projections)
-    cached = cache_sentences(one.wanted, one.time) if one.wanted else ()
-    notes = [*reasons(projections), *cached, *map(sentence, one.notes)]
+    notes = [*reasons(projections), *cache_sentences(one), *map(sentence, one.notes)]
     if notes:
         yield Listing(tuple(notes))
 
@@ -104,13 +103,12 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
         )
     )
     said = sentences(time, is_check=is_check) if time is not None else ()
-    cached = cache_sentences(projection.wanted, time) if projection.wanted else ()
-    yield Listing((*said, *cached, *conclusions(projection)))
+    yield Listing((*said, *cache_sentences(projection), *conclusions(projection)))
     if not projection.idle:
         latencies = time_table(projection, key)
         if latencies is not None:
             yield latencies
-        if projection.wanted and (hits := cache_table(projection.wanted, _about(projection))):
+        if hits := cache_table(projection):
             yield hits
         yield comparison_table(projection, key)
         if projection.intervals > 1 and projection.levels:
@@ -150,56 +148,37 @@ def _stream(stream: Stream, name: str) -> str:
 def comparison_table(projection: Projection, key: str) -> Table:
     """Return the requests and bytes of members and disks, now and projected."""
     now, then = projection.now, projection.projected
-    if projection.total is None:
+    rows = [*_rows("members", now.members, then.members)]
+    if projection.total is None:  # else the disks' part is not known
         bitmaps = _bitmap_writes(now), _bitmap_writes(then)
-        rows = (
-            *_rows("members", now.members, then.members),
-            *_rows("disks", now.disks, then.disks, bitmaps),
-        )
-    else:
-        rows = tuple(_totals("members", now.members, then.members))
+        rows += _rows("disks", now.disks, then.disks, bitmaps)
     headings = CHECK_HEADINGS if projection.is_check else HEADINGS
     columns = (FIGURE, *map(Column, headings, KEYS))
-    return Table(key, columns, (Rows(rows),), about=_about(projection))
-
-
-def _about(projection: Projection) -> tuple[tuple[str, str], ...]:
-    return (("device", projection.device.name), ("label", projection.device.title))
+    return Table(key, columns, (Rows(tuple(rows)),), about=projection.about)
 
 
 def _rows(
-    name: str, now: DeviceLoad, then: DeviceLoad, bitmaps: Sequence[Band | None] = ()
+    layer: str, now: DeviceLoad, then: DeviceLoad, bitmaps: Sequence[Band | None] = ()
 ) -> Iterator[Row]:
     """Yield the rows of one layer; *bitmaps*: the bitmap's requests on both sides, at the disks only."""
     before, after = (at.requests if bitmaps else at.data for at in (now, then))
     moved = (at.moved if bitmaps else at.carried for at in (now, then))
-    yield _row(_figure(name, "reads", f"{name}: reads"), now.read, then.read)
-    yield _row(_figure(name, "writes"), now.write, then.write)
+    first = f"{layer}: "
+    if then.total is None:
+        yield _row(_title(layer, "reads", first), now.read, then.read)
+        yield _row(_title(layer, "writes"), now.write, then.write)
+        first = " "
     if bitmaps:
-        yield _row(_figure(name, "bitmap writes"), *bitmaps)
-    yield _row(_figure(name, "requests"), before, after)
-    yield _row(_each(name), _per_device(before, now), _per_device(after, then))
-    yield _row(_bytes(name), *moved, divisor=KIB)
-
-
-def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[Row]:
-    """Yield the rows of a layer whose reads and writes are not separate."""
-    yield _row(_figure(name, "requests", f"{name}: requests"), now.data, then.data)
-    yield _row(_each(name), _per_device(now.data, now), _per_device(then.data, then))
-    yield _row(_bytes(name), now.total_bytes, then.total_bytes, divisor=KIB)
-
-
-def _figure(layer: str, word: str, text: str = "") -> Label:
-    return Label(text or f" {word}", (f"{layer}: {word}", "requests/s"))
-
-
-def _each(layer: str) -> Label:
+        yield _row(_title(layer, "bitmap writes"), *bitmaps)
+    yield _row(_title(layer, "requests", first), before, after)
     one = f"per {layer.removesuffix('s')}"
-    return Label(f" {one}", (f"{layer}: requests {one}", "requests/s"))
+    title = Label(f" {one}", (f"{layer}: requests {one}", "requests/s"))
+    yield _row(title, _per_device(before, now), _per_device(after, then))
+    yield _row(Label(" KiB/s", (f"{layer}: bytes", "bytes/s")), *moved, divisor=KIB)
 
 
-def _bytes(layer: str) -> Label:
-    return Label(" KiB/s", (f"{layer}: bytes", "bytes/s"))
+def _title(layer: str, word: str, indent: str = " ") -> Label:
+    return Label(f"{indent}{word}", (f"{layer}: {word}", "requests/s"))
 
 
 def _bitmap_writes(side: LayoutLoad) -> Band | None:
@@ -240,7 +219,7 @@ def percentile_table(projection: Projection, key: str) -> Table:
         (name.replace("_", " "), *(Value(level, rate) for level in (each.p50, each.p95, each.peak)))
         for name, each in projection.levels.items()
     )
-    return Table(key, PERCENTILES, (Rows(rows),), about=_about(projection))
+    return Table(key, PERCENTILES, (Rows(rows),), about=projection.about)
 
 
 def _caveats(projection: Projection) -> Iterator[str]:

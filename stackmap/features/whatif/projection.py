@@ -128,6 +128,11 @@ class Projection(NamedTuple):
     wanted: Wanted | None = None
 
     @property
+    def about(self) -> tuple[tuple[str, str], ...]:
+        """The columns that each of its tables has in CSV."""
+        return (("device", self.device.name), ("label", self.device.title))
+
+    @property
     def idle(self) -> bool:
         """Whether the volume had no load."""
         return not (self.read.requests or self.write.requests or self.flushes)

@@ -224,65 +224,49 @@ def unmodelled(
 ) -> Iterator[Reason]:
     """Yield what the figures leave out, as far as it matters for this projection; *timed*: it has time too."""
     yield from ALWAYS[timed:]
-    for code, words in _unmodelled(measured, context, pattern, layout):
-        yield Reason(code, words)
-
-
-def _unmodelled(
-    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
-) -> Iterator[tuple[str, str]]:
     if context.background_state:
-        yield (
+        yield Reason(
             "background-work",
-            (
-                f"the background work of its members: the array's state is {context.background_state}, so "
-                "the present figures are not only the load's"
-            ),
+            f"the background work of its members: the array's state is {context.background_state}, so "
+            "the present figures are not only the load's",
         )
     for target in context.writers_below:
         words = f"what {target} below the members reads and writes itself, now and projected"
-        yield "writer-below", words
-    if context.spread_above:
-        more = f" and {len(context.spread_above) - 1} more" * (len(context.spread_above) > 1)
-        yield (
+        yield Reason("writer-below", words)
+    if above := context.spread_above:
+        more = f" and {len(above) - 1} more" * (len(above) > 1)
+        yield Reason(
             "spread-above",
-            (
-                f"a changed layout above ({context.spread_above[0]}{more} spreads its load over this and "
-                "other devices)"
-            ),
+            f"a changed layout above ({above[0]}{more} spreads its load over this and other devices)",
         )
     if layout.survivable_failures and context.manager is None:
-        yield "bitmap-region", "mdadm's bitmap regions of 64 MiB (the projection uses LVM's, 2 MiB)"
+        words = "mdadm's bitmap regions of 64 MiB (the projection uses LVM's, 2 MiB)"
+        yield Reason("bitmap-region", words)
     chunk = context.split_size
     if chunk is not None and max(measured.read.size, measured.write.size) >= FULL * chunk:
-        yield (
+        yield Reason(
             "split-requests",
-            (
-                f"requests above the present chunk of {chunk // 1024} KiB: the kernel counts their pieces, so "
-                "a larger chunk or parity may make fewer of them"
-            ),
+            f"requests above the present chunk of {chunk // 1024} KiB: the kernel counts their pieces, so "
+            "a larger chunk or parity may make fewer of them",
         )
     if layout.parity and pattern.rows is None:
-        yield (
+        yield Reason(
             "page-merging",
-            (
-                "how well md's pages merge at these disks (the range is from lab measurements, and wider with "
-                "several requests in flight)"
-            ),
+            "how well md's pages merge at these disks (the range is from lab measurements, and wider with "
+            "several requests in flight)",
         )
     if measured.depth > SEVERAL and layout.copies > 1 and not layout.parity:
         words = "whether concurrent writes share a bitmap write (the range covers both)"
-        yield "bitmap-sharing", words
+        yield Reason("bitmap-sharing", words)
     present = context.present is not None and context.present.survivable_failures
     if measured.metadata is None and present and layout.survivable_failures:
-        words = "how often the bitmap is written now (the input does not show it)"
+        which, why = "the bitmap", "the input does not show it"
         if not context.lvm:
-            words = (
-                "how often md's bitmap, if there is one, is written now (its writes look like data)"
-            )
-        yield "bitmap-now", words
+            which, why = "md's bitmap, if there is one,", "its writes look like data"
+        yield Reason("bitmap-now", f"how often {which} is written now ({why})")
     if layout.level in ("raid1", "raid10", "mirror"):
-        yield "read-balance", "how reads are balanced over the copies (load per disk is the mean)"
+        words = "how reads are balanced over the copies (load per disk is the mean)"
+        yield Reason("read-balance", words)
     if measured.flushes_reason:
         where = "are counted as writes" if context.counts_flushes else "md does not count"
-        yield "flushes", f"flushes, which {where}: {measured.flushes_reason}"
+        yield Reason("flushes", f"flushes, which {where}: {measured.flushes_reason}")

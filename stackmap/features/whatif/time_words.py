@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from stackmap.document.blocks import Column, Label, Row, Rows, Table, Value
-from stackmap.document.wording import change_percent, listed, number, percent, short, size
+from stackmap.document.wording import (
+    KIB,
+    change_percent,
+    divided,
+    listed,
+    number,
+    percent,
+    short,
+    size,
+)
 from stackmap.model.reason import code_of
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.projection import LayoutLoad, Projection
     from stackmap.features.whatif.quantities import Band
-    from stackmap.features.whatif.timing import TimeProjection, Wanted
+    from stackmap.features.whatif.timing import TimeProjection
 
-WAYS = ("write", "read")
+WAYS = ("read", "write")
 COLUMNS = (
     Column("ms", "figure", is_text=True),
     Column("measured", "measured_ms"),
@@ -43,26 +52,20 @@ KINDS = {
 
 def conclusion(time: TimeProjection, *, is_check: bool) -> str:
     """Return latency and the disks' limit in one sentence."""
-    parts = [
-        f"{way}s: {_ms(time.now[way]['mean'])} ms → {_ends(time.projected[way]['mean'])} "
-        f"(p95 {_ends(time.projected[way]['p95'])})"
-        for way in WAYS
-        if way in time.now and way in time.projected
-    ]
-    if is_check:
-        parts = [
-            f"{way}s: {_ms(time.now[way]['mean'])} ms (p95 {_ms(time.now[way]['p95'])} ms)"
-            for way in WAYS
-            if way in time.now
-        ]
+    parts = []
+    for way in reversed(WAYS):
+        now, then = time.now.get(way), time.projected.get(way)
+        if now and is_check:
+            parts.append(f"{way}s: {_ms(now['mean'])} ms (p95 {_ms(now['p95'])} ms)")
+        elif now and then:
+            ends = f"{_ends(then['mean'])} (p95 {_ends(then['p95'])})"
+            parts.append(f"{way}s: {_ms(now['mean'])} ms → {ends}")
     if time.busy is not None and time.busy_now is not None:
-        now = percent(min(1.0, time.busy_now), 0)
-        then = percent(min(1.0, time.busy.likely), 0)
-        parts.append(
-            f"the busiest disk is at {now} of its limit"
-            if is_check
-            else f"the busiest disk is at {then} of its limit instead of {now}"
+        before, after = (percent(min(1.0, at), 0) for at in (time.busy_now, time.busy.likely))
+        limit = (
+            f"{before} of its limit" if is_check else f"{after} of its limit instead of {before}"
         )
+        parts.append(f"the busiest disk is at {limit}")
     said = "; ".join(parts)
     return f"{said[:1].upper()}{said[1:]}."
 
@@ -93,13 +96,14 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
         yield f"Requests arrive {KINDS[time.arrivals]}."
 
 
-def cache_sentences(wanted: Wanted, time: TimeProjection | None) -> Iterator[str]:
+def cache_sentences(projection: Projection) -> Iterator[str]:
     """Yield what the trace says about the cache, how far that is known, and what was assumed."""
+    wanted, time = projection.wanted, projection.time
+    if wanted is None or wanted.cache is None:
+        return
     from stackmap.features.whatif.caching import NO_OFFSETS
 
     cache, hits = wanted.cache, wanted.hits
-    if cache is None:
-        return
     if hits is None:
         if time is None or time.reason != NO_OFFSETS:
             yield f"The cache is not projected: {NO_OFFSETS}."
@@ -133,21 +137,20 @@ def cache_sentences(wanted: Wanted, time: TimeProjection | None) -> Iterator[str
     )
 
 
-def cache_table(wanted: Wanted, about: tuple[tuple[str, str], ...]) -> Table | None:
+def cache_table(projection: Projection) -> Table | None:
     """Return the shares that hit by the size of the cache; None if not known."""
-    if wanted.hits is None:
+    if projection.wanted is None or projection.wanted.hits is None:
         return None
-    rows: list[Row] = [
-        (Label(size(bytes_), (f"{bytes_}",)), *(Value(value, _share) for value in _curve(shares)))
-        for bytes_, shares in wanted.hits.curve.items()
-    ]
-    return Table("cache", CACHE, (Rows(tuple(rows)),), about=about)
+    rows: list[Row] = []
+    for bytes_, shares in projection.wanted.hits.curve.items():
+        values = (end for way in WAYS for end in _likely_and_ends(shares.get(way)))
+        cells = (Value(value, _share) for value in values)
+        rows.append((Label(size(bytes_), (f"{bytes_}",)), *cells))
+    return Table("cache", CACHE, (Rows(tuple(rows)),), about=projection.about)
 
 
-def _curve(shares: Mapping[str, Band]) -> Iterator[float | None]:
-    for way in reversed(WAYS):
-        band = shares.get(way)
-        yield from (band.likely, band.low, band.high) if band else (None, None, None)
+def _likely_and_ends(band: Band | None) -> tuple[float | None, ...]:
+    return (band.likely, band.low, band.high) if band else (None, None, None)
 
 
 def _share(value: float | None) -> str:
@@ -160,31 +163,20 @@ def time_table(projection: Projection, key: str) -> Table | None:
     if time is None or time.reason:
         return None
     rows: list[Row] = []
-    for way in reversed(WAYS):
+    for way in WAYS:
         for name in ("mean", "p50", "p95", "p99"):
             check = time.self_check.get(way, {}).get(name)
-            now = time.now.get(way, {}).get(name)
-            band = time.projected.get(way, {}).get(name)
-            if check is None and now is None and band is None:
-                continue
-            text = f"{way}s: {name}" if name == "mean" else f" {name}"
-            ends = (band.likely, band.low, band.high) if band else (None, None, None)
-            rows.append(
-                (
-                    Label(text, (f"{way}s: {name}",)),
-                    *(
-                        Value(value, _ms)
-                        for value in (
-                            check.measured if check else None,
-                            check.simulated if check else None,
-                            now,
-                            *ends,
-                        )
-                    ),
-                )
+            values = (
+                check and check.measured,
+                check and check.simulated,
+                time.now.get(way, {}).get(name),
+                *_likely_and_ends(time.projected.get(way, {}).get(name)),
             )
-    about = (("device", projection.device.name), ("label", projection.device.title))
-    return Table(f"{key}-time", COLUMNS, (Rows(tuple(rows)),), about=about)
+            if any(value is not None for value in values):
+                text = f"{way}s: {name}" if name == "mean" else f" {name}"
+                cells = (Value(value, _ms) for value in values)
+                rows.append((Label(text, (f"{way}s: {name}",)), *cells))
+    return Table(f"{key}-time", COLUMNS, (Rows(tuple(rows)),), about=projection.about)
 
 
 LAYOUTS = (
@@ -197,46 +189,35 @@ LAYOUTS = (
     Column("headroom", "headroom"),
     Column("usable", "usable_bytes"),
 )
+LATENCIES = ("read", "mean"), ("write", "mean"), ("write", "p95")
 
 
 def layouts_table(projections: Sequence[Projection]) -> Table:
     """Return the present layout and each projected one: requests, bytes, time, headroom, space."""
     first = projections[0]
     now = first.time
-    sides: list[tuple[str, LayoutLoad, Projection | None]] = [
-        (f"now: {_name(first.now.layout)}", first.now, None),
-        *((_name(each.projected.layout), each.projected, each) for each in projections),
-    ]
-    rows: list[Row] = []
-    for name, side, each in sides:
-        requests, moved = side.disks.requests, side.disks.bytes
-        times: list[float | None]
-        if each is None:
-            times = [
-                now.now.get(way, {}).get(key) if now else None
-                for way, key in (("read", "mean"), ("write", "mean"), ("write", "p95"))
-            ]
-            room = now.headroom_now if now else None
-        else:
-            found = each.time
-            bands = [
-                found.projected.get(way, {}).get(key) if found else None
-                for way, key in (("read", "mean"), ("write", "mean"), ("write", "p95"))
-            ]
-            times = [band.likely if band else None for band in bands]
-            room = found.headroom.likely if found and found.headroom else None
-        rows.append(
-            (
-                Label(name, (name,)),
-                Value(requests.likely if requests else None, _number),
-                Value(moved, lambda value: number(None if value is None else value / 1024)),
-                *(Value(value, _ms) for value in times),
-                Value(room, _number),
-                Value(side.usable, lambda value: "-" if value is None else size(value)),
-            )
-        )
-    about = (("device", first.device.name), ("label", first.device.title))
-    return Table("layouts", LAYOUTS, (Rows(tuple(rows)),), about=about)
+    measured = [now and now.now.get(way, {}).get(key) for way, key in LATENCIES]
+    rows = [_side(f"now: {_name(first.now.layout)}", first.now, measured, now and now.headroom_now)]
+    for each in projections:
+        time, side = each.time, each.projected
+        bands = [time and time.projected.get(way, {}).get(key) for way, key in LATENCIES]
+        times = [band.likely if band else None for band in bands]
+        room = time.headroom.likely if time and time.headroom else None
+        rows.append(_side(_name(side.layout), side, times, room))
+    return Table("layouts", LAYOUTS, (Rows(tuple(rows)),), about=first.about)
+
+
+def _side(name: str, side: LayoutLoad, times: Sequence[float | None], room: float | None) -> Row:
+    """Return the row of one layout; *times*: its ``LATENCIES`` in ms."""
+    requests = side.disks.requests
+    return (
+        Label(name, (name,)),
+        Value(requests.likely if requests else None, _number),
+        Value(side.disks.bytes, divided(KIB, 1)),
+        *(Value(value, _ms) for value in times),
+        Value(room, _number),
+        Value(side.usable, lambda value: "-" if value is None else size(value)),
+    )
 
 
 def _name(layout: object) -> str:
