@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from statistics import median
 from typing import NamedTuple
 
@@ -11,9 +12,8 @@ from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
 from stackmap.model.far_side import far_side
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, total_of
-from stackmap.model.topology import Topology
-from stackmap.rules.context import Context
+from stackmap.model.load import Load, total_of
+from stackmap.rules.context import UNKNOWN, Context
 from stackmap.rules.disk import service_ms
 from stackmap.rules.rule import (
     LIGHT,
@@ -53,26 +53,6 @@ def outlier(values: Mapping[str, float | None]) -> Outlier | None:
     name = max(known, key=lambda candidate: known[candidate])
     value = known.pop(name)
     return Outlier(name, value, median(known.values()), known)
-
-
-class PeerGroup(NamedTuple):
-    """Peers in one direction of their load: "total", "write" or "read"."""
-
-    context: Context
-    raid: Device
-    names: tuple[str, ...]
-    direction: str
-
-    def flows(self) -> dict[str, Flow]:
-        """Return the load of each peer in this direction."""
-        return {n: self.context.load(n).flow(self.direction) for n in self.names}
-
-    def awaits(self, part: Interval) -> dict[str, float | None]:
-        """Return the await of each peer in *part*; None if unknown."""
-        return {
-            n: part.loads[n].flow(self.direction).await_ms if n in part.loads else None
-            for n in self.names
-        }
 
 
 SIMILAR, FEWER = "a similar request rate", "no more requests"
@@ -121,266 +101,249 @@ def slow_member(context: Context, limits: Limits) -> Found:
     for raid, names in context.peers:
         if reported & set(context.topology.with_all_below(raid.name)):
             continue  # a slower device below already explains it
-        alike = _without_write_mostly(context.topology, raid, names)
-        if len(alike) < 2:
+        # Write-mostly members, and what is below them, are meant to be slower.
+        mostly = write_mostly(context.topology, raid)
+        meant = {name for each in mostly for name in context.topology.with_all_below(each)}
+        loads = {name: context.load(name) for name in names if name not in meant}
+        if len(loads) < 2:
             continue
-        groups = (PeerGroup(context, raid, alike, direction) for direction in DIRECTIONS)
-        observed = next(filter(None, (_slow(group, limits) for group in groups)), None)
-        if observed is not None:
-            reported.add(observed.device)
-            yield observed
+        for direction in DIRECTIONS:
+            slowest = outlier({n: load.flow(direction).await_ms for n, load in loads.items()})
+            if slowest is None or not slowest.median:
+                continue
+            observed = Suspect(context, raid, direction, loads, slowest, limits).observation()
+            if observed is not None:
+                reported.add(observed.device)
+                yield observed
+                break
 
 
-def _without_write_mostly(
-    topology: Topology, raid: Device, names: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return *names* without write-mostly members and what is below them: these are meant to be slower."""
-    slower = {
-        name for member in write_mostly(topology, raid) for name in topology.with_all_below(member)
-    }
-    return tuple(name for name in names if name not in slower)
-
-
-def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
-    context = group.context
-    slowest = outlier(group.awaits(context.interval))
-    if slowest is None or not slowest.median or _has_neighbour(group, slowest):
-        return None
-    if not _same_load(group, limits["rate_difference"]) and not _is_avoided(group, slowest, limits):
-        return None
-    if not context.enough(group.flows()[slowest.name].ios, limits["requests"]):
-        return None
-    if slowest.ratio < limits["slower"] or slowest.value < slowest.median + limits["await"]:
-        return None
-    if _all_at_cap(group, limits["cap_difference"]) or _served_more(
-        group, slowest, limits["rate_difference"]
-    ):
-        return None
-    slow, judged = _slow_parts(group, slowest, limits["slower"])
-    if judged and slow / judged < limits["slow_intervals"]:
-        return None
-    queues = _overloaded(group)
-    doubt = _doubt(group, slowest, slow, len(queues), limits)
-    # Of a disk that only queues, the overload is the finding.
-    if doubt and (not judged or slowest.name in queues):
-        return None
-    observed = _slow_observation(group, slowest, slow, judged, doubt)
-    return observed._replace(severity=Severity.INFO if doubt else None)
-
-
-def _is_avoided(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
+class Suspect:
     """
-    Whether *slowest* is a copy that gets fewer requests and still needs far longer for each.
+    The slowest of the peers in an array, in one *direction* of their *loads*, and what else may explain its await.
 
-    The kernel reads from the copy with the shorter queue, so a slow one is never at the rate of its
-    peers. It is judged by service time too; near saturation, where NCQ serves a longer queue faster,
-    only if no peer has the longer queue.
+    *direction*: "total", "write" or "read".
     """
-    loads = {name: group.context.load(name) for name in group.names}
-    services = {name: service_ms(load) for name, load in loads.items()}
-    slow, sizes = outlier(services), [load.total.size or 0.0 for load in loads.values()]
-    if not group.raid.layout or group.raid.layout.copies < 2 or slow is None:
-        return False
-    own, others = (
-        loads[slowest.name].total.ios or 0.0,
-        [loads[n].total.ios or 0.0 for n in slowest.peers],
-    )
-    return (
-        slow.name == slowest.name
-        and min(slowest.ratio, slow.ratio) >= limits["avoided"]
-        and own <= max(others)
-        and max(sizes) <= SAME_SIZE * min(sizes)
-        and not (_all_saturated(group, limits["saturated"]) and _peer_queues_more(group, slowest))
-    )
 
+    def __init__(
+        self,
+        context: Context,
+        raid: Device,
+        direction: str,
+        loads: Mapping[str, Load],
+        slowest: Outlier,
+        limits: Limits,
+    ) -> None:
+        self.context, self.raid, self.direction = context, raid, direction
+        self.loads, self.slowest, self.limits = loads, slowest, limits
+        self.own = loads[slowest.name]
+        self.rate = self.own.flow(direction).ios
 
-def _peer_queues_more(group: PeerGroup, slowest: Outlier) -> bool:
-    """Whether a peer of *slowest* has more requests in flight."""
-    queues = {name: group.context.load(name).aqu or 0.0 for name in group.names}
-    return max(queues[name] for name in slowest.peers) > queues[slowest.name]
+    def observation(self) -> Observation | None:
+        """Return that it is slower than its peers; None if it is not, or if something else explains that."""
+        slowest, limits = self.slowest, self.limits
+        if slowest.ratio < limits["slower"] or slowest.value < slowest.median + limits["await"]:
+            return None
+        if not self.context.enough(self.rate, limits["requests"]) or self._has_neighbour():
+            return None
+        if not self._gets_same_load and not self._is_avoided:
+            return None
+        if self._all_at_cap() or self._serves_more():
+            return None
+        slow, judged = self._slow_parts(self.context.series)
+        if judged and slow / judged < limits["slow_intervals"]:
+            return None
+        # A slow disk limits the others, which then do not queue.
+        overload = {found.device for found in overloaded.find(self.context, overloaded.limits)}
+        below = self.context.topology.with_all_below
+        queueing = {name for name in self.loads if not overload.isdisjoint(below(name))}
+        doubt = self._doubt(slow, len(queueing))
+        # Of a disk that only queues, the overload is the finding.
+        if doubt and (not judged or slowest.name in queueing):
+            return None
+        return self._observed(slow, judged, doubt)
 
+    @cached_property
+    def _is_avoided(self) -> bool:
+        """
+        Whether it is a copy that gets fewer requests and still needs far longer for each.
 
-def _has_neighbour(group: PeerGroup, slowest: Outlier) -> bool:
-    """Whether other volumes send more to the disks of *slowest* than to those of its peers."""
-    shares = {name: _foreign_share(group, name) for name in group.names}
-    own = shares.pop(slowest.name)
-    return own >= FOREIGN and own > 2 * median(shares.values())
-
-
-def _foreign_share(group: PeerGroup, name: str) -> float:
-    """Return the share of requests or bytes, the larger, that others than the array send to the disks of *name*."""
-    context, shares = group.context, [0.0]
-    tops = context.topology.tops_of(group.raid.name)
-    for disk in context.topology.disks_of(name):
-        if disk in context.loads and len(context.topology.tops_of(disk)) > len(tops):
-            sources = blame(context.ledger, disk, idle=False)
-            others = [
-                each for each in sources.loaders if each.tops and not tops.issuperset(each.tops)
-            ]
-            shares.append(sum(sources.share(each) or 0.0 for each in others))
-            shares.append(sum(sources.byte_share(each) or 0.0 for each in others))
-    return max(shares)
-
-
-def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: Limits) -> str:
-    """
-    Return why the queue or chance may explain the await better than a slow disk; "" if they do not.
-
-    *slow*: in how many intervals it was slower, 0 if there is only one. *queues*: overloaded peers.
-    """
-    saturated = queues > 1 or _all_saturated(group, limits["saturated"])
-    if saturated and not _is_avoided(group, slowest, limits):
-        return "This is only a remark, because several peers are saturated."
-    if slow and slowest.value < limits["next_slowest"] * max(slowest.peers.values()):
-        return "This is only a remark, because another peer is nearly as slow."
-    if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
-        return "This is only a remark, because it was much slower only with a long queue."
-    if _by_chance(group, slowest, limits):
-        return "This is only a remark, because so few requests may be slower by chance."
-    return ""
-
-
-def _by_chance(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
-    """
-    Whether a mean of so few requests varies as much by chance; False if their number is unknown.
-
-    Twice the await needs ``chance`` requests; the number falls with the square of the difference.
-    """
-    seconds = group.context.interval.seconds
-    if seconds is None:
-        return False
-    requests = (group.flows()[slowest.name].ios or 0.0) * seconds
-    return requests * (slowest.ratio - 1) ** 2 < limits["chance"]
-
-
-def _fast_without_queue(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
-    """Whether *slowest* is mostly as fast as its peers in the intervals in which it hardly queues."""
-    quiet = [
-        part
-        for part in group.context.series
-        if (load := part.loads.get(slowest.name)) is not None
-        and load.aqu is not None
-        and load.aqu <= limits["quiet_queue"]
-        and (load.total.ios or 0.0) * (part.seconds or 1.0) >= limits["quiet_requests"]
-    ]
-    slow, judged = _slow_parts(group, slowest, limits["slower"], limits["await"], quiet)
-    return judged > 0 and slow / judged < limits["slow_intervals"]
-
-
-def _slow_observation(
-    group: PeerGroup, slowest: Outlier, slow: int, judged: int, doubt: str
-) -> Observation:
-    figures: dict[str, Figure] = {
-        "took": (slowest.value, "ms"),
-        "others": (slowest.median, "ms"),
-        "ratio": (slowest.ratio, "times"),
-        "rate": (group.flows()[slowest.name].ios, "requests/s"),
-        "queue": (group.context.load(slowest.name).aqu, "requests"),
-        "slow": (slow if judged else None, "count"),
-        "judged": (judged or None, "count"),
-        **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
-    }
-    topology = group.context.topology
-    words = {
-        "array": group.raid.title,
-        "disks": ", ".join(topology[name].title for name in topology.disks_of(slowest.name)),
-        "load": SIMILAR if _same_load(group, slow_member.limits["rate_difference"]) else FEWER,
-        "peers": ", ".join(topology[name].title for name in slowest.peers),
-        "what": "mean" if group.direction == "total" else group.direction,
-        "doubt": doubt,
-    }
-    disks = topology.disks_of(slowest.name)
-    far, waits = (
-        far_side(topology[disks[0]]),
-        [group.context.load(name).total.await_ms for name in disks],
-    )
-    if slowest.name not in disks and all(ms is not None and 2 * ms < slowest.value for ms in waits):
-        words["far"] = (
-            f"{topology[slowest.name].title} itself: requests wait in it, not at {words['disks']}"
+        The kernel reads from the copy with the shorter queue, so a slow one is never at the rate of its
+        peers. It is judged by service time too; near saturation, where NCQ serves a longer queue faster,
+        only if no peer has the longer queue.
+        """
+        services = {name: service_ms(load) for name, load in self.loads.items()}
+        slow, peers = outlier(services), [self.loads[name] for name in self.slowest.peers]
+        sizes = [load.total.size or 0.0 for load in self.loads.values()]
+        if not self.raid.layout or self.raid.layout.copies < 2 or slow is None:
+            return False
+        return (
+            slow.name == self.slowest.name
+            and min(self.slowest.ratio, slow.ratio) >= self.limits["avoided"]
+            and (self.own.total.ios or 0.0) <= max(load.total.ios or 0.0 for load in peers)
+            and max(sizes) <= SAME_SIZE * min(sizes)
+            and not (
+                self._all_saturated()
+                and max(load.aqu or 0.0 for load in peers) > (self.own.aqu or 0.0)
+            )
         )
-    elif far is not None:
-        words["far"] = far.look
-    else:
-        words["local"] = words["disks"]
-    return observe(slowest.name, figures, words, weight=slowest.ratio)
 
+    def _has_neighbour(self) -> bool:
+        """Whether other volumes send more to its disks than to those of its peers."""
+        shares = {name: self._foreign_share(name) for name in self.loads}
+        own = shares.pop(self.slowest.name)
+        return own >= FOREIGN and own > 2 * median(shares.values())
 
-def _all_at_cap(group: PeerGroup, tolerance: float) -> bool:
-    """
-    Whether every peer serves the same rate in every part of the interval, always with a queue.
+    def _foreign_share(self, name: str) -> float:
+        """Return the share of requests or bytes, the larger, that others than the array send to the disks of *name*."""
+        context, shares = self.context, [0.0]
+        tops = context.topology.tops_of(self.raid.name)
+        for disk in context.topology.disks_of(name):
+            if disk in context.loads and len(context.topology.tops_of(disk)) > len(tops):
+                sources = blame(context.ledger, disk, idle=False)
+                others = [x for x in sources.loaders if x.tops and not tops.issuperset(x.tops)]
+                shares.append(sum(sources.share(each) or 0.0 for each in others))
+                shares.append(sum(sources.byte_share(each) or 0.0 for each in others))
+        return max(shares)
 
-    A cap per disk does this. A slow disk limits its peers to its own rate, but they do not queue.
-    """
-    series, names = group.context.series, group.names
-    loads = [part.loads[name] for part in series for name in names if name in part.loads]
-    rates = [load.total.ios or 0.0 for load in loads]
-    queues = [load.aqu or 0.0 for load in loads]
-    if len(rates) < CAP_PARTS * len(names) or not min(rates):
-        return False
-    return max(rates) <= (1 + tolerance) * min(rates) and min(queues) >= 1
+    def _doubt(self, slow: int, queueing: int) -> str:
+        """
+        Return why the queue or chance may explain the await better than a slow disk; "" if they do not.
 
+        *slow*: in how many intervals it was slower, 0 if there is only one. *queueing*: overloaded peers.
+        """
+        next_slowest = self.limits["next_slowest"] * max(self.slowest.peers.values())
+        if (queueing > 1 or self._all_saturated()) and not self._is_avoided:
+            return "This is only a remark, because several peers are saturated."
+        if slow and self.slowest.value < next_slowest:
+            return "This is only a remark, because another peer is nearly as slow."
+        if slow < self.limits["lasting"] and self._is_fast_without_queue():
+            return "This is only a remark, because it was much slower only with a long queue."
+        if self._is_chance():
+            return "This is only a remark, because so few requests may be slower by chance."
+        return ""
 
-def _all_saturated(group: PeerGroup, busy: float) -> bool:
-    """Whether every peer is *busy* nearly all the time and has more than one request in flight."""
-    loads = [group.context.load(name) for name in group.names]
-    return all((load.busy or 0.0) >= busy and (load.aqu or 0.0) > 1 for load in loads)
+    def _is_chance(self) -> bool:
+        """
+        Whether a mean of so few requests varies as much by chance; False if their number is unknown.
 
+        Twice the await needs ``chance`` requests; the number falls with the square of the difference.
+        """
+        seconds = self.context.interval.seconds
+        if seconds is None:
+            return False
+        return (self.rate or 0.0) * seconds * (self.slowest.ratio - 1) ** 2 < self.limits["chance"]
 
-def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
-    """Whether the disks below *slowest* serve more requests than its peers', as where fewer merge; False if unknown."""
-    topology, load = group.context.topology, group.context.load
-    rates = {
-        name: total_of(load(disk).total.ios for disk in topology.disks_of(name))
-        for name in group.names
-    }
-    own = rates.pop(slowest.name)
-    others = [rate for rate in rates.values() if rate is not None]
-    return own is not None and len(others) == len(rates) and own > (1 + tolerance) * median(others)
+    def _is_fast_without_queue(self) -> bool:
+        """Whether it is mostly as fast as its peers in the intervals in which it hardly queues."""
+        quiet = [
+            part
+            for part in self.context.series
+            if (load := part.loads.get(self.slowest.name)) is not None
+            and load.aqu is not None
+            and load.aqu <= self.limits["quiet_queue"]
+            and (load.total.ios or 0.0) * (part.seconds or 1.0) >= self.limits["quiet_requests"]
+        ]
+        slow, judged = self._slow_parts(quiet, self.limits["await"])
+        return judged > 0 and slow / judged < self.limits["slow_intervals"]
 
+    def _slow_parts(self, parts: Sequence[Interval], least: float = 0.0) -> tuple[int, int]:
+        """Return in how many *parts* it was slower, and by *least* ms; and how many could be judged."""
+        slow = judged = 0
+        for part in parts:
+            loads = {name: part.loads.get(name, UNKNOWN) for name in self.loads}
+            awaits = {name: load.flow(self.direction).await_ms for name, load in loads.items()}
+            own = awaits.pop(self.slowest.name)
+            others = [ms for ms in awaits.values() if ms is not None]
+            if own is not None and len(others) == len(awaits) and (usual := median(others)):
+                judged += 1
+                slow += own >= max(self.limits["slower"] * usual, usual + least)
+        return slow, judged
 
-def _overloaded(group: PeerGroup) -> set[str]:
-    """Return the peers on overloaded disks: a slow disk limits the others, which then do not queue."""
-    devices = {observed.device for observed in overloaded.find(group.context, overloaded.limits)}
-    below = group.context.topology.with_all_below
-    return {name for name in group.names if not devices.isdisjoint(below(name))}
+    def _all_at_cap(self) -> bool:
+        """
+        Whether every peer serves the same rate in every part of the interval, always with a queue.
 
+        A cap per disk does this. A slow disk limits its peers to its own rate, but they do not queue.
+        """
+        parts = self.context.series
+        loads = [part.loads[name] for part in parts for name in self.loads if name in part.loads]
+        rates = [load.total.ios or 0.0 for load in loads]
+        if len(rates) < CAP_PARTS * len(self.loads) or not min(rates):
+            return False
+        same = max(rates) <= (1 + self.limits["cap_difference"]) * min(rates)
+        return same and min(load.aqu or 0.0 for load in loads) >= 1
 
-def _same_load(group: PeerGroup, tolerance: float) -> bool:
-    """Whether the peers get similar request rates; in total, similar reads and similar writes."""
-    loads = [group.context.load(name) for name in group.names]
-    kinds = ("read", "write") if group.direction == "total" else (group.direction,)
-    rates = [[load.flow(kind).ios for load in loads] for kind in kinds]
-    if group.direction == "total" and any(None in group_rates for group_rates in rates):
-        rates = [[load.total.ios for load in loads]]
-    whole = sum(rate or 0.0 for group_rates in rates for rate in group_rates)
-    return whole > 0 and all(_similar(group_rates, tolerance, whole / 10) for group_rates in rates)
+    def _all_saturated(self) -> bool:
+        """Whether every peer is busy nearly all the time and has more than one request in flight."""
+        return all(
+            (load.busy or 0.0) >= self.limits["saturated"] and (load.aqu or 0.0) > 1
+            for load in self.loads.values()
+        )
 
+    def _serves_more(self) -> bool:
+        """Whether its disks serve more requests than its peers', as where fewer merge; False if unknown."""
+        topology, load = self.context.topology, self.context.load
+        rates = {
+            name: total_of(load(disk).total.ios for disk in topology.disks_of(name))
+            for name in self.loads
+        }
+        own = rates.pop(self.slowest.name)
+        others = [rate for rate in rates.values() if rate is not None]
+        if own is None or len(others) < len(rates):
+            return False
+        return own > (1 + self.limits["rate_difference"]) * median(others)
 
-def _similar(rates: Sequence[float | None], tolerance: float, negligible: float) -> bool:
-    """Whether *rates* are known and similar, or *negligible* in sum."""
-    known = [rate for rate in rates if rate is not None]
-    if len(known) < len(rates):
-        return False
-    return sum(known) < negligible or max(known) <= (1 + tolerance) * min(known)
+    @cached_property
+    def _gets_same_load(self) -> bool:
+        """Whether the peers get similar request rates; in total, similar reads and similar writes."""
+        loads = self.loads.values()
+        kinds = ("read", "write") if self.direction == "total" else (self.direction,)
+        rates = [[load.flow(kind).ios for load in loads] for kind in kinds]
+        if self.direction == "total" and any(None in group_rates for group_rates in rates):
+            rates = [[load.total.ios for load in loads]]
+        known = [[rate for rate in group if rate is not None] for group in rates]
+        if any(len(group) < len(loads) for group in known):
+            return False
+        whole, most = sum(map(sum, known)), 1 + self.limits["rate_difference"]
+        return whole > 0 and all(
+            sum(group) < whole / 10 or max(group) <= most * min(group) for group in known
+        )
 
-
-def _slow_parts(
-    group: PeerGroup,
-    slowest: Outlier,
-    ratio: float,
-    least: float = 0.0,
-    parts: Sequence[Interval] | None = None,
-) -> tuple[int, int]:
-    """Return in how many *parts* (None: all) *slowest* was slower by *ratio* and *least* ms, and those judged."""
-    slow = judged = 0
-    for part in group.context.series if parts is None else parts:
-        awaits = group.awaits(part)
-        own = awaits.pop(slowest.name)
-        others = [ms for ms in awaits.values() if ms is not None]
-        if own is not None and len(others) == len(awaits) and median(others):
-            judged += 1
-            slow += own >= max(ratio * median(others), median(others) + least)
-    return slow, judged
+    def _observed(self, slow: int, judged: int, doubt: str) -> Observation:
+        slowest, topology = self.slowest, self.context.topology
+        figures: dict[str, Figure] = {
+            "took": (slowest.value, "ms"),
+            "others": (slowest.median, "ms"),
+            "ratio": (slowest.ratio, "times"),
+            "rate": (self.rate, "requests/s"),
+            "queue": (self.own.aqu, "requests"),
+            "slow": (slow if judged else None, "count"),
+            "judged": (judged or None, "count"),
+            **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
+        }
+        disks = topology.disks_of(slowest.name)
+        words = {
+            "array": self.raid.title,
+            "disks": ", ".join(topology[name].title for name in disks),
+            "load": SIMILAR if self._gets_same_load else FEWER,
+            "peers": ", ".join(topology[name].title for name in slowest.peers),
+            "what": "mean" if self.direction == "total" else self.direction,
+            "doubt": doubt,
+        }
+        far = far_side(topology[disks[0]])
+        waits = [self.context.load(name).total.await_ms for name in disks]
+        if slowest.name not in disks and all(
+            ms is not None and 2 * ms < slowest.value for ms in waits
+        ):
+            itself = topology[slowest.name].title
+            words["far"] = f"{itself} itself: requests wait in it, not at {words['disks']}"
+        elif far is not None:
+            words["far"] = far.look
+        else:
+            words["local"] = words["disks"]
+        severity = Severity.INFO if doubt else None
+        return observe(slowest.name, figures, words, weight=slowest.ratio, severity=severity)
 
 
 @Rule(
@@ -408,25 +371,20 @@ def unequal_load(context: Context, limits: Limits) -> Found:
             continue  # other volumes also use these disks
         # The kernel chooses the copy to read by queue and position: only writes are equal.
         direction = "write" if layout.copies > 1 else "total"
-        observed = _most_loaded(PeerGroup(context, raid, names, direction), limits)
-        if observed is not None:
-            reported.add(raid.name)
-            yield observed
-
-
-def _most_loaded(group: PeerGroup, limits: Limits) -> Observation | None:
-    flows = group.flows()
-    most = outlier({name: flow.bytes for name, flow in flows.items()})
-    if most is None or not most.value or most.ratio < limits["ratio"]:
-        return None
-    rate = flows[most.name].ios
-    if not group.context.enough(rate, limits["requests"]):
-        return None
-    figures = {
-        "bytes": (most.value, "bytes/s"),
-        "others_bytes": (most.median, "bytes/s"),
-        "rate": (rate, "requests/s"),
-    }
-    what = "reads and writes" if group.direction == "total" else "writes"
-    words = {"array": group.raid.title, "what": what}
-    return observe(most.name, figures, words, weight=most.ratio if most.median else most.value)
+        flows = {name: context.load(name).flow(direction) for name in names}
+        most = outlier({name: flow.bytes for name, flow in flows.items()})
+        if most is None or not most.value or most.ratio < limits["ratio"]:
+            continue
+        rate = flows[most.name].ios
+        if not context.enough(rate, limits["requests"]):
+            continue
+        reported.add(raid.name)
+        figures = {
+            "bytes": (most.value, "bytes/s"),
+            "others_bytes": (most.median, "bytes/s"),
+            "rate": (rate, "requests/s"),
+        }
+        what = "reads and writes" if direction == "total" else "writes"
+        words = {"array": raid.title, "what": what}
+        weight = most.ratio if most.median else most.value
+        yield observe(most.name, figures, words, weight=weight)
