@@ -22,7 +22,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import print_blocks, tell
 from stackmap.discover.find import find_existing
-from stackmap.document.blame import MEANINGS, headline, matrix, volume_blocks
+from stackmap.document.blame import MEANINGS, BlameReport, headline, matrix, volume_blocks
 from stackmap.document.interval import dated
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.blame import blame, targets
@@ -129,15 +129,15 @@ def command(
             active = {name for name, load in right.loads.items() if not load.idle}
             blamed = [blame(ledger, name) for name in disks if names or name in active]
             loading = [(top, targets(ledger, top)) for top in volumes]
+            report = BlameReport(current, chosen, right, blamed, loading, groups, busy)
             if as_json:
-                report = blame_json(current, blamed, loading, groups, right, busy)
+                found = blame_json(report)
                 for sample in counted:
-                    report |= sample.json(current, chosen)
-                click.echo(json.dumps(report))
+                    found |= sample.json(current, chosen)
+                click.echo(json.dumps(found))
                 continue
-            blocks = [] if number else headline(current, chosen, blamed, loading, groups, right)
-            blocks += matrix(current, chosen, blamed, groups, busy, right)
-            blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
+            blocks = [] if number else headline(report)
+            blocks += [*matrix(report), *volume_blocks(report)]
             for sample in counted:
                 blocks += sample.blocks(current, chosen)
                 if sample.stopped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from stackmap.document.blocks import (
     ESTIMATE,
@@ -84,32 +85,46 @@ MEANINGS = {
 Owner = tuple[tuple[str, ...], str, bool]  # tops, what they share, whether the source is unknown
 
 
-def headline(
-    topology: Topology,
-    names: Sequence[str],
-    blamed: Sequence[Blame],
-    loading: Sequence[tuple[str, Sequence[Target]]],
-    groups: Sequence[CgroupLoad],
-    interval: Interval,
-) -> list[Block]:
+class BlameReport(NamedTuple):
+    """
+    What ``blame`` reports of an interval on the devices *names*.
+
+    ``blamed``: the sources of each disk; ``loading``: the disks of each volume; ``groups`` and ``processes``:
+    what the kernel counted for them.
+    """
+
+    topology: Topology
+    names: Sequence[str]
+    interval: Interval
+    blamed: Sequence[Blame] = ()
+    loading: Sequence[tuple[str, Sequence[Target]]] = ()
+    groups: Sequence[CgroupLoad] = ()
+    processes: Sequence[ProcessIo] = ()
+
+    def total(self, name: str) -> Flow:
+        """Return the reads and writes of *name*, all unknown without counters."""
+        return self.interval.loads[name].total if name in self.interval.loads else Flow()
+
+
+def headline(report: BlameReport) -> list[Block]:
     """Return who loads the disks most; for volumes alone, which disk the busiest one loads most."""
+    topology, blamed, loading = report.topology, report.blamed, report.loading
     if not blamed and not loading:
         return [Paragraph(NOTHING)]
     said = _most_of_disks(topology, blamed) if blamed else _most_of_volumes(topology, loading)
-    said = paragraph((said, _most_of_groups(topology, names, groups, interval)))
+    said = paragraph((said, _most_of_groups(report)))
     return [Paragraph(said, headline=True)] if said else []
 
 
-def _most_of_groups(
-    topology: Topology, names: Sequence[str], groups: Sequence[CgroupLoad], interval: Interval
-) -> str:
-    """Return the control group with most requests on one of *names*, and its share there; "" for none."""
-    numbers = {topology[name].number: name for name in counting_devices(topology, names)}
-    first = next((each for each in groups if each.number in numbers), None)
+def _most_of_groups(report: BlameReport) -> str:
+    """Return the control group with most requests on one of the devices, and its share there; "" for none."""
+    topology = report.topology
+    numbers = {topology[name].number: name for name in counting_devices(topology, report.names)}
+    first = next((each for each in report.groups if each.number in numbers), None)
     if first is None:
         return ""
     name = numbers[first.number]
-    whole = interval.loads[name].total if name in interval.loads else Flow()
+    whole = report.total(name)
     share = _part(first.ios, whole.arrivals)
     part = (
         f"{rate(first.ios)} requests/s to"
@@ -183,19 +198,13 @@ def _most_of_volumes(topology: Topology, loading: Sequence[tuple[str, Sequence[T
     )
 
 
-def matrix(
-    topology: Topology,
-    names: Sequence[str],
-    blamed: Sequence[Blame],
-    groups: Sequence[CgroupLoad],
-    processes: Sequence[ProcessIo],
-    interval: Interval,
-) -> list[Block]:
+def matrix(report: BlameReport) -> list[Block]:
     """
     Return one table of all sources: the volumes of each disk, control groups by device, processes.
 
     Shares of a disk's volumes sum to 100 %; those of control groups are of the device that counts them.
     """
+    topology, blamed, groups = report.topology, report.blamed, report.groups
     parts = [
         Rows(
             tuple(
@@ -206,7 +215,7 @@ def matrix(
                     ),
                     ", ".join(users(topology, each, groups)),
                     *_sent(each.parts.values()),
-                    Value(_await(interval, each), divided(1, 2)),
+                    Value(_await(report, each), divided(1, 2)),
                     Value(blame.share(each), percent),
                     Value(blame.byte_share(each), percent),
                 )
@@ -218,14 +227,14 @@ def matrix(
         )
         for blame in blamed
     ]
-    parts += list(_group_rows(topology, names, groups, interval))
-    if processes:
-        rows = tuple(_process_row(each) for each in processes)
+    parts += list(_group_rows(report))
+    if report.processes:
+        rows = tuple(map(_process_row, report.processes))
         parts.append(Rows(rows, "processes, all devices together", ""))
     if not parts:
         return []
     disks = [topology[each.device].title for each in blamed]
-    where = disks if 0 < len(disks) <= MOST_NAMED else [topology[name].title for name in names]
+    where = disks if 0 < len(disks) <= MOST_NAMED else [topology[n].title for n in report.names]
     title = listed(where) if len(where) <= MOST_NAMED else f"{len(where)} devices"
     accounted = [
         f"{topology[each.device].title} {number(each.accounted, 3)}"
@@ -236,10 +245,10 @@ def matrix(
     if len(parts) == 1 and blamed:
         parts = [parts[0]._replace(title="")]
     return [
-        Headline((title, span(interval))),
+        Headline((title, span(report.interval))),
         _table(parts, waited=any(each.waited is not None for each in groups)),
         *([Paragraph(told, "accounted:")] if accounted else []),
-        *([Paragraph(LIMITS, "processes:")] if processes else []),
+        *([Paragraph(LIMITS, "processes:")] if report.processes else []),
     ]
 
 
@@ -270,11 +279,10 @@ def _source(topology: Topology, blame: Blame, loader: Loader) -> str:
     return f"file system on {', '.join(mounts)}"
 
 
-def _await(interval: Interval, loader: Loader) -> float | None:
+def _await(report: BlameReport, loader: Loader) -> float | None:
     """Return the await of the volume of *loader*; None for metadata and for several volumes."""
-    if len(loader.tops) != 1 or loader.metadata or loader.tops[0] not in interval.loads:
-        return None
-    return interval.loads[loader.tops[0]].total.await_ms
+    is_one = len(loader.tops) == 1 and not loader.metadata
+    return report.total(loader.tops[0]).await_ms if is_one else None
 
 
 def counting_devices(topology: Topology, names: Iterable[str]) -> list[str]:
@@ -289,14 +297,10 @@ def counting_devices(topology: Topology, names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*disks, *above)))
 
 
-def _group_rows(
-    topology: Topology, names: Iterable[str], groups: Sequence[CgroupLoad], interval: Interval
-) -> Iterator[Rows]:
+def _group_rows(report: BlameReport) -> Iterator[Rows]:
     """Yield the control groups of each device that counts any, the largest first."""
-    for name in counting_devices(topology, names):
-        device = topology[name]
-        own = [each for each in groups if each.number == device.number]
-        whole = interval.loads[name].total if name in interval.loads else Flow()
+    for name in counting_devices(report.topology, report.names):
+        device, whole = report.topology[name], report.total(name)
         rows = tuple(
             (
                 Label(each.group, (each.group, "control-group")),
@@ -308,7 +312,8 @@ def _group_rows(
                 Value(_part(each.bytes, whole.bytes), percent),
                 Value(each.waited, percent),
             )
-            for each in own
+            for each in report.groups
+            if each.number == device.number
         )
         if rows:
             yield Rows(rows, f"control groups on {device.title}", name)
@@ -328,24 +333,22 @@ def _process_row(each: ProcessIo) -> Row:
     return (Label(name, (name, "process")), moved, unknown, total, unknown, unknown, unknown)
 
 
-def volume_blocks(
-    topology: Topology, top: str, targets: Sequence[Target], interval: Interval
-) -> list[Block]:
-    """Return the disks that the volume *top* loads, the most loaded first."""
-    rows = tuple(
-        (
-            Label(topology[each.device].title, (each.device, topology[each.device].title)),
-            *_sent([each.part]),
-            Value(each.of_volume, percent),
-            Value(each.of_device, percent),
+def volume_blocks(report: BlameReport) -> Iterator[Block]:
+    """Yield the disks that each volume loads, the most loaded first."""
+    topology = report.topology
+    for top, targets in report.loading:
+        rows = tuple(
+            (
+                Label(topology[each.device].title, (each.device, topology[each.device].title)),
+                *_sent([each.part]),
+                Value(each.of_volume, percent),
+                Value(each.of_device, percent),
+            )
+            for each in targets
         )
-        for each in targets
-    )
-    about = (("name", top), ("label", topology[top].title))
-    return [
-        Headline((topology[top].title, span(interval))),
-        Table(f"blame-{top}", VOLUME_COLUMNS, (Rows(rows),), about=about),
-    ]
+        about = (("name", top), ("label", topology[top].title))
+        yield Headline((topology[top].title, span(report.interval)))
+        yield Table(f"blame-{top}", VOLUME_COLUMNS, (Rows(rows),), about=about)
 
 
 def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = ()) -> str:

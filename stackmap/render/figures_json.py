@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from stackmap.document.blame import source_name, users
+from stackmap.document.blame import BlameReport, source_name, users
 from stackmap.document.episodes import episodes_json
 from stackmap.document.rule_words import (
     filled,
@@ -21,7 +21,7 @@ from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.ledger.unknown_targets import UnknownTarget
-from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
+from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Device
 from stackmap.model.dm_targets import Expected
 from stackmap.model.health import Health
@@ -151,20 +151,14 @@ def _parity_json(cost: Parity | None, requests: float | None) -> Mapping[str, ob
     }
 
 
-def blame_json(
-    topology: Topology,
-    blamed: Iterable[Blame],
-    loading: Iterable[tuple[str, Sequence[Target]]],
-    groups: Sequence[CgroupLoad],
-    interval: Interval,
-    processes: Iterable[ProcessIo] = (),
-) -> dict[str, object]:
+def blame_json(report: BlameReport) -> dict[str, object]:
     """Return the sources of each disk's load and the disks of each volume as one object."""
+    topology, groups = report.topology, report.groups
     return {
         "schema": "stackmap.blame/1",
-        **interval_json(interval),
-        "corrections": list(interval.corrections),
-        "devices": [_disk(topology, each, groups) for each in blamed],
+        **interval_json(report.interval),
+        "corrections": list(report.interval.corrections),
+        "devices": [_disk(topology, each, groups) for each in report.blamed],
         "groups": [
             {
                 "group": each.group,
@@ -177,7 +171,7 @@ def blame_json(
         ],
         "process_io": [
             {"pid": int(each.pid), "name": each.name, "read": each.read, "written": each.written}
-            for each in processes
+            for each in report.processes
         ],
         "volumes": [
             {
@@ -185,7 +179,7 @@ def blame_json(
                 "label": topology[top].title,
                 "loads": [_target(each) for each in found],
             }
-            for top, found in loading
+            for top, found in report.loading
         ],
     }
 

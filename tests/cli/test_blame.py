@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.document.blame import COLUMNS, counting_devices, headline, matrix
+from stackmap.document.blame import COLUMNS, BlameReport, counting_devices, headline, matrix
 from stackmap.document.blocks import Table
 from stackmap.ledger.blame import blame
 from stackmap.ledger.ledger import Ledger
@@ -33,9 +33,9 @@ def shown(topology, names, loads, groups=(), processes=()):
     interval = Interval(loads, 1000.0, 1.0)
     ledger = Ledger(topology, loads, 1.0)
     blamed = [blame(ledger, name) for name in names if not topology.below(name)]
-    blocks = matrix(topology, names, blamed, groups, processes, interval)
-    (table,) = (block for block in blocks if isinstance(block, Table))
-    (said,) = headline(topology, names, blamed, [], groups, interval) if blamed else ("",)
+    report = BlameReport(topology, names, interval, blamed, [], groups, processes)
+    (table,) = (block for block in matrix(report) if isinstance(block, Table))
+    (said,) = headline(report) if blamed else ("",)
     return {
         part.title: [[str(cell) for cell in row] for row in part.rows] for part in table.groups
     }, said

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.document.blame import WAITED, matrix
+from stackmap.document.blame import WAITED, BlameReport, matrix
 from stackmap.document.blocks import Table
 from stackmap.host.recording import RecordingHost
 from stackmap.ledger.device_state import readings_of, stalled_share
@@ -94,7 +94,7 @@ def test_blame_shows_who_waited_where_the_kernel_says(waited, column):
     disk = Topology([Device("vda", Kind.DISK, "254:0")], [])
     group = CgroupLoad("/system.slice/db.service", "254:0", 75.0, 75 * 4096.0, None, waited)
     interval = Interval({"vda": moved(None, did(100, 4096))}, 1000.0, 1.0)
-    blocks = matrix(disk, ["vda"], [], [group], [], interval)
+    blocks = matrix(BlameReport(disk, ["vda"], interval, groups=[group]))
     (table,) = (block for block in blocks if isinstance(block, Table))
 
     assert (WAITED in table.columns) == column
