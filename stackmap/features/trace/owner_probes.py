@@ -10,25 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from operator import add
 from typing import NamedTuple
 
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.features.trace import cost, probes, tracefs
-from stackmap.features.trace.cost import Cost
+from stackmap.features.trace import probes, tracefs
 from stackmap.features.trace.record import entries_of, key_of
-from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Tracing, Trigger
+from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Trigger
 from stackmap.host.tracing import KERNEL, LiveTracingHost
 from stackmap.sources import cgroup, trace_text
 from stackmap.sources.trace_text import PER_BIO, Histogram, without_addresses
-
-
-class ControlGroup(NamedTuple):
-    """A control group: its ``path``, "" for the root, and its ``owner``: "service mariadb", "" without one."""
-
-    path: str = ""
-    owner: str = ""
 
 
 class Sum(NamedTuple):
@@ -92,46 +83,21 @@ _THREAD = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Installed:
-    """
-    What ``install`` added to the kernel.
-
-    ``counting``: the triggers whose histograms are read. ``cost``: CPU time per request. ``fired``: requests that
-    the probes had seen before. ``dropped``: hits without room so far, in the histograms that are never cleared.
-    """
-
-    counting: tuple[Trigger, ...]
-    cost: Cost
-    fired: int = 0
-    dropped: int = 0
-
-
-def install(host: LiveTracingHost, tracing: Tracing) -> Installed:
-    """Install probes and triggers. ``SourceError`` names what this kernel lacks."""
+def owner_set(host: LiveTracingHost) -> ProbeSet:
+    """Return the probes and triggers for this kernel; ``SourceError`` names what it lacks."""
     offsets = host.offsets(KERNEL, OFFSETS)
     probes.require(offsets, OFFSETS)
     again = host.constant(probes.AGAIN)
     if again is None:
         raise SourceMissing(f"BTF: this kernel has no {probes.AGAIN}")
     both = submit_probe(offsets), probes.end_probe(offsets)
-    every = ProbeSet(both, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
-    known = trace_text.read_symbols(host, cost.SYMBOLS)
-    per_request = cost.measured(host, tracing, known, every)
-    tracing.install(every)
-    counting = tuple(trigger for trigger in every.triggers if trigger.counts)
-    return Installed(counting, per_request, _fired(host))
+    return ProbeSet(both, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
 
 
-def spent(host: LiveTracingHost, installed: Installed) -> float:
-    """Return the seconds of CPU time that the probes took so far."""
-    return (_fired(host) - installed.fired) * installed.cost.request
-
-
-def _fired(host: LiveTracingHost) -> int:
+def fired(host: LiveTracingHost) -> int:
     """Return how many requests the probes saw: each has a hit at its arrival and one at its end."""
-    fired, _ = tracefs.probe_hits(host)
-    return max(fired[SUBMIT], fired[probes.END])
+    hits, _ = tracefs.probe_hits(host)
+    return max(hits[SUBMIT], hits[probes.END])
 
 
 def submit_probe(offsets: probes.Offsets) -> Probe:
@@ -164,17 +130,6 @@ def groups(host: LiveTracingHost) -> dict[int, str]:
         except SourceError:
             continue
     return paths
-
-
-def read(tracing: Tracing, installed: Installed) -> tuple[list[OwnerIo], int]:
-    """Return the I/O by device, owner and direction since the last call, and the hits that had no room; start again at 0."""
-    texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
-    for trigger in installed.counting:
-        tracing.trigger(trigger.in_state("clear"))
-    found, kept, cleared = parse(*texts)
-    # Requests in flight are never cleared, so their drops are counted from the start.
-    since, installed.dropped = kept - installed.dropped, kept
-    return found, cleared + since
 
 
 def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -20,13 +20,13 @@ from stackmap.document.blocks import (
 )
 from stackmap.document.wording import divided, kib, percent, plural
 from stackmap.errors import SourceError
-from stackmap.features.trace import owner_probes
+from stackmap.features.trace import cost, owner_probes
 from stackmap.features.trace.cost import TICK, Overhead
-from stackmap.features.trace.owner_probes import ControlGroup, OwnerIo, Sum
-from stackmap.features.trace.tracefs import Tracing
+from stackmap.features.trace.owner_probes import OwnerIo, Sum
+from stackmap.features.trace.tracefs import Tracing, Trigger
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
-from stackmap.sources import cgroup
+from stackmap.sources import cgroup, trace_text
 
 if TYPE_CHECKING:
     from stackmap.document.blocks import Block
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 class Owner(NamedTuple):
     """
-    A ``group``, or a thread without one, at the device ``device``, and its I/O by direction.
+    A control group or a thread at the device ``device``, and its I/O by direction.
 
-    ``number``: of the group or thread. ``name``: the thread's.
+    ``number``: of the group or thread. ``name``: the group's path, "" for the root or unknown; the thread's name.
     """
 
     device: str
-    group: ControlGroup | None
+    is_group: bool
     number: int
     name: str
     parts: dict[str, Sum]
@@ -51,29 +51,13 @@ class Owner(NamedTuple):
         """Both directions."""
         return sum(part.bytes for part in self.parts.values())
 
-
-def owners(
-    topology: Topology,
-    names: Iterable[str],
-    rows: Iterable[OwnerIo],
-    groups: Mapping[int, ControlGroup],
-) -> list[Owner]:
-    """
-    Return the owners at *names* and at all devices above and below, in tree order, the heaviest first.
-
-    A group that is not among *groups* has no path and no owner.
-    """
-    found: dict[tuple[str, bool, int], Owner] = {}
-    selected = topology.select(names)
-    names_of = {device.number: _counted_at(selected, device) for device in selected}
-    for row in rows:
-        for name in names_of.get(row.number, ()):
-            group = groups.get(row.owner, ControlGroup()) if row.is_group else None
-            key = (name, row.is_group, row.owner)
-            owner = found.setdefault(key, Owner(name, group, row.owner, row.name, {}))
-            owner.parts[row.direction] = owner.parts.get(row.direction, Sum()).plus(row.io)
-    place = {device.name: number for number, device in enumerate(selected)}
-    return sorted(found.values(), key=lambda each: (place[each.device], -each.bytes, each.name))
+    @property
+    def title(self) -> str:
+        """The name for people: "service mariadb", the path of a group without such a name, or a process with its number."""
+        if not self.is_group:
+            return f"{self.name} {self.number}"
+        owner = " ".join(cgroup.owner(self.name) or ())
+        return owner or self.name or (ROOT if self.number <= 1 else GONE)
 
 
 def _counted_at(topology: Topology, device: Device) -> list[str]:
@@ -100,41 +84,11 @@ LEGEND = (
 )
 
 
-def owner_blocks(
-    topology: Topology, listed: Sequence[Owner], dropped: int, overhead: float
-) -> list[Block]:
-    """Return the I/O of control groups and of processes per device; *overhead*: a share of all CPU time."""
-    blocks: list[Block] = []
-    for key, heading, is_group in (
-        ("groups", "control groups and services, traced", True),
-        ("processes", "processes, traced", False),
-    ):
-        rows = [
-            row
-            for each in listed
-            if (each.group is not None) is is_group
-            for row in _rows(topology, each)
-        ]
-        if rows:
-            table = Table(f"traced-{key}", COLUMNS, (Rows(tuple(rows)),), legend=LEGEND)
-            blocks += [Headline((heading,)), table]
-    if not blocks:
-        blocks.append(Paragraph("No request was traced on these devices."))
-    blocks.append(Paragraph(f"overhead of the trace about {percent(overhead, 2)} of all CPU time"))
-    if dropped:
-        blocks.append(
-            Paragraph(
-                f"{plural(dropped, 'request')} could not be counted: too many owners.", "But:"
-            )
-        )
-    return blocks
-
-
 def _rows(topology: Topology, owner: Owner) -> list[Row]:
     title = topology[owner.device].title
     return [
         (
-            owner_name(owner),
+            owner.title,
             Label(title, (owner.device, title)),
             direction,
             Value(part.requests, str),
@@ -144,31 +98,6 @@ def _rows(topology: Topology, owner: Owner) -> list[Row]:
         )
         for direction, part in sorted(owner.parts.items())
     ]
-
-
-def owner_name(owner: Owner) -> str:
-    """Return "service mariadb", the path of a group without such a name, or a process with its number."""
-    if owner.group is None:
-        return f"{owner.name} {owner.number}"
-    return owner.group.owner or owner.group.path or (ROOT if owner.number <= 1 else GONE)
-
-
-def owners_json(owners: Iterable[Owner], dropped: int) -> dict[str, object]:
-    """Return the keys that a trace adds: the I/O of control groups and of processes per device."""
-    listed = list(owners)
-    return {
-        "cgroups": [
-            {"cgroup": each.group.path or None, "owner": owner_name(each), **_owner(each)}
-            for each in listed
-            if each.group is not None
-        ],
-        "processes": [
-            {"command": each.name, "pid": each.number, **_owner(each)}
-            for each in listed
-            if each.group is None
-        ],
-        "lost": {"hits": dropped},
-    }
 
 
 def _owner(owner: Owner) -> dict[str, object]:
@@ -191,36 +120,77 @@ class OwnerSample(NamedTuple):
     """
     What was counted since the previous sample.
 
-    ``groups``: control groups by number. ``dropped``: hits without room. ``overhead``: the share of all CPU time
-    so far. ``stopped``: why the trace ended, in the first sample after that; else "".
+    ``groups``: paths of control groups by number; a group that is not among them has no name. ``dropped``: hits
+    without room. ``overhead``: the share of all CPU time so far. ``stopped``: why the trace ended, in the first
+    sample after that; else "".
     """
 
     rows: tuple[OwnerIo, ...] = ()
-    groups: dict[int, ControlGroup] = {}  # noqa: RUF012 - a default that nothing changes
+    groups: dict[int, str] = {}  # noqa: RUF012 - a default that nothing changes
     dropped: int = 0
     overhead: float = 0.0
     stopped: str = ""
 
     def owners(self, topology: Topology, chosen: Iterable[str]) -> list[Owner]:
-        """Return the owners at *chosen* and at all devices above and below."""
-        return owners(topology, chosen, self.rows, self.groups)
+        """Return the owners at *chosen* and at all devices above and below, in tree order, the heaviest first."""
+        found: dict[tuple[str, bool, int], Owner] = {}
+        selected = topology.select(chosen)
+        names_of = {device.number: _counted_at(selected, device) for device in selected}
+        for row in self.rows:
+            for device in names_of.get(row.number, ()):
+                name = self.groups.get(row.owner, "") if row.is_group else row.name
+                key = (device, row.is_group, row.owner)
+                owner = found.setdefault(key, Owner(*key, name, {}))
+                owner.parts[row.direction] = owner.parts.get(row.direction, Sum()).plus(row.io)
+        place = {device.name: number for number, device in enumerate(selected)}
+        return sorted(
+            found.values(), key=lambda each: (place[each.device], -each.bytes, each.title)
+        )
 
     def json(self, topology: Topology, chosen: Iterable[str]) -> dict[str, object]:
         """Return the keys that a trace adds to the object of ``blame -J``."""
+        listed = self.owners(topology, chosen)
         return {
-            **owners_json(self.owners(topology, chosen), self.dropped),
+            "cgroups": [
+                {"cgroup": each.name or None, "owner": each.title, **_owner(each)}
+                for each in listed
+                if each.is_group
+            ],
+            "processes": [
+                {"command": each.name, "pid": each.number, **_owner(each)}
+                for each in listed
+                if not each.is_group
+            ],
+            "lost": {"hits": self.dropped},
             "overhead": self.overhead,
             "stopped": self.stopped or None,
         }
 
     def blocks(self, topology: Topology, chosen: Iterable[str]) -> list[Block]:
         """Return the tables that a trace adds to ``blame``."""
-        return owner_blocks(topology, self.owners(topology, chosen), self.dropped, self.overhead)
+        listed = self.owners(topology, chosen)
+        blocks: list[Block] = []
+        for key, heading, is_group in (
+            ("groups", "control groups and services, traced", True),
+            ("processes", "processes, traced", False),
+        ):
+            owners = [each for each in listed if each.is_group is is_group]
+            if rows := tuple(row for each in owners for row in _rows(topology, each)):
+                table = Table(f"traced-{key}", COLUMNS, (Rows(rows),), legend=LEGEND)
+                blocks += [Headline((heading,)), table]
+        if not blocks:
+            blocks.append(Paragraph("No request was traced on these devices."))
+        share = percent(self.overhead, 2)
+        blocks.append(Paragraph(f"overhead of the trace about {share} of all CPU time"))
+        if self.dropped:
+            lost = plural(self.dropped, "request")
+            blocks.append(Paragraph(f"{lost} could not be counted: too many owners.", "But:"))
+        return blocks
 
 
 class OwnerTrace:
     """
-    Counts while the context is entered; raises what ``Tracing`` and ``owner_probes.install`` raise.
+    Counts while the context is entered; raises what ``Tracing`` and ``owner_set`` raise.
 
     A thread looks at the overhead and ends the trace above the share *max_overhead* of CPU time, or after an hour.
     """
@@ -229,8 +199,11 @@ class OwnerTrace:
         self._host = host
         self._limit = max_overhead
         self._tracing = Tracing(host)
-        self._groups: dict[int, ControlGroup] = {}
-        self._installed: owner_probes.Installed | None = None
+        self._groups: dict[int, str] = {}
+        self._counting: tuple[Trigger, ...] = ()  # their histograms are read; none before and after
+        self._cost = cost.ASSUMED
+        self._fired = 0  # requests that the probes saw before
+        self._dropped = 0  # hits without room so far, in the histograms that are never cleared
         self._overhead = Overhead(host)
         self._last = OwnerSample()
         self._lock = Lock()
@@ -240,8 +213,8 @@ class OwnerTrace:
     def __enter__(self) -> Self:
         self._tracing.__enter__()
         try:
-            self._groups = self._named()
-            self._installed = owner_probes.install(self._host, self._tracing)
+            self._groups = owner_probes.groups(self._host)
+            self._install()
             self._overhead = Overhead(self._host)
             self._watch.start()
         except BaseException:
@@ -252,12 +225,20 @@ class OwnerTrace:
     def __exit__(self, *_: object) -> None:
         self._end()
 
+    def _install(self) -> None:
+        every = owner_probes.owner_set(self._host)
+        known = trace_text.read_symbols(self._host, cost.SYMBOLS)
+        self._cost = cost.measured(self._host, self._tracing, known, every)
+        self._tracing.install(every)
+        self._fired = owner_probes.fired(self._host)
+        self._counting = tuple(trigger for trigger in every.triggers if trigger.counts)
+
     def read(self) -> OwnerSample:
         """Return the counts since the previous call; a service that ended keeps its name."""
         with self._lock:
             self._look()
             sample, self._last = self._last, OwnerSample()
-            return sample if self._installed is None else self._sample()
+            return self._sample() if self._counting else sample
 
     def look(self) -> None:
         """End the trace if it takes too much, or too long; what was counted is in the next sample."""
@@ -265,20 +246,26 @@ class OwnerTrace:
             self._look()
 
     def _look(self) -> None:
-        if self._installed is None:
+        if not self._counting:
             return
-        spent = owner_probes.spent(self._host, self._installed)
-        stopped = self._overhead.look(spent, self._limit)
+        requests = owner_probes.fired(self._host) - self._fired
+        stopped = self._overhead.look(requests * self._cost.request, self._limit)
         if stopped:
             self._last = self._sample()._replace(stopped=stopped)
-            self._installed = None
+            self._counting = ()
             self._tracing.clear()
 
     def _sample(self) -> OwnerSample:
-        if self._installed is None:
-            return OwnerSample()
-        rows, dropped = owner_probes.read(self._tracing, self._installed)
-        self._groups |= self._named()
+        """Return what was counted, and start again at 0."""
+        events = owner_probes.SUBMIT_EVENT, owner_probes.LATENCY_EVENT
+        counted, latencies = map(self._tracing.histograms, events)
+        for trigger in self._counting:
+            self._tracing.trigger(trigger.in_state("clear"))
+        rows, in_flight, dropped = owner_probes.parse(counted, latencies)
+        # Requests in flight are never cleared, so their drops are counted from the start.
+        dropped += in_flight - self._dropped
+        self._dropped = in_flight
+        self._groups |= owner_probes.groups(self._host)
         return OwnerSample(tuple(rows), self._groups, dropped, self._overhead.share)
 
     def _watched(self) -> None:
@@ -289,11 +276,5 @@ class OwnerTrace:
     def _end(self) -> None:
         self._ended.set()
         with self._lock:  # not while a look is under way
-            self._installed = None
+            self._counting = ()
             self._tracing.__exit__()
-
-    def _named(self) -> dict[int, ControlGroup]:
-        return {
-            number: ControlGroup(path, " ".join(cgroup.owner(path) or ()))
-            for number, path in owner_probes.groups(self._host).items()
-        }
