@@ -1,9 +1,17 @@
-"""``blame --trace``: the control groups and processes whose requests reach each layer during a measurement."""
+"""
+``blame --trace``: the control groups and threads whose requests reach each layer during a measurement.
+
+A bio has the control group that is charged for it (``bi_blkg``). For a buffered write that is the group
+that dirtied the page, although a kernel thread submits it. Below RAID, md's own thread submits all requests:
+they have no group. The remainder of a split bio is submitted again, and is not counted twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from operator import add
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -19,18 +27,160 @@ from stackmap.document.blocks import (
     Value,
 )
 from stackmap.document.wording import divided, kib, percent, plural
-from stackmap.errors import SourceError
-from stackmap.features.trace import cost, owner_probes
+from stackmap.errors import SourceError, SourceMissing
+from stackmap.features.trace import cost, probes, tracefs
 from stackmap.features.trace.cost import TICK, Overhead
-from stackmap.features.trace.owner_probes import OwnerIo, Sum
-from stackmap.features.trace.tracefs import Tracing, Trigger
+from stackmap.features.trace.record import entries_of, key_of
+from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Tracing, Trigger
+from stackmap.host.tracing import KERNEL
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
 from stackmap.sources import cgroup, trace_text
+from stackmap.sources.trace_text import PER_BIO, Histogram, without_addresses
 
 if TYPE_CHECKING:
-    from stackmap.document.blocks import Block
     from stackmap.host.tracing import LiveTracingHost
+
+
+class Sum(NamedTuple):
+    """Requests and bytes in one direction; ``took``: µs of the ``timed`` requests, which completed in the trace."""
+
+    requests: int = 0
+    bytes: int = 0
+    timed: int = 0
+    took: int = 0
+
+    def plus(self, more: Sum) -> Sum:
+        """Return the sum with *more*."""
+        return Sum(*map(add, self, more))
+
+    @property
+    def size(self) -> float | None:
+        """Mean bytes per request; None without requests."""
+        return self.bytes / self.requests if self.requests else None
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Mean latency; None if no request completed."""
+        return self.took / self.timed / 1000 if self.timed else None
+
+
+class OwnerIo(NamedTuple):
+    """
+    The I/O of a control group or a thread in one direction at the device *number*.
+
+    ``owner``: the group's number or the thread's. ``name``: the thread's, "" for a group.
+    """
+
+    number: str
+    is_group: bool
+    owner: int
+    name: str
+    direction: str
+    io: Sum
+
+
+GROUP_OF_BIO = (
+    ("bio", "bi_blkg"),
+    ("blkcg_gq", "blkcg"),
+    ("blkcg", "css.cgroup"),
+    ("cgroup", "kn"),
+    ("kernfs_node", "id"),
+)
+OFFSETS = (*probes.BIO, probes.FLAGS, *GROUP_OF_BIO)
+SUBMIT, LATENCY = "owner", f"{GROUP}_owner"
+SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
+    f"{GROUP}/{SUBMIT}",
+    probes.END_EVENT,
+    f"synthetic/{LATENCY}",
+)
+LATENCY_SYNTHETIC = Synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
+ENTRIES = 16384
+
+# A thread's name may contain anything, but has at most 15 bytes: it cannot imitate an entry.
+_THREAD = re.compile(
+    r"common_pid: (.{0,16}?) *\[ *(\d+)\](?=, op: *\d+ \} hitcount: *\d+ +size: *\d+)", re.DOTALL
+)
+
+
+def owner_set(host: LiveTracingHost) -> ProbeSet:
+    """Return the probes and triggers for this kernel; ``SourceError`` names what it lacks."""
+    offsets = host.offsets(KERNEL, OFFSETS)
+    probes.require(offsets, OFFSETS)
+    again = host.constant(probes.AGAIN)
+    if again is None:
+        raise SourceMissing(f"BTF: this kernel has no {probes.AGAIN}")
+    both = submit_probe(offsets), probes.end_probe(offsets)
+    return ProbeSet(both, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
+
+
+def fired(host: LiveTracingHost) -> int:
+    """Return how many requests the probes saw: each has a hit at its arrival and one at its end."""
+    hits, _ = tracefs.probe_hits(host)
+    return max(hits[SUBMIT], hits[probes.END])
+
+
+def submit_probe(offsets: probes.Offsets) -> Probe:
+    """Return the probe of a bio's submission, with its control group."""
+    probe = probes.submit_probe(offsets)
+    group = probes.dereferenced("$arg1", *(offsets[member] for member in GROUP_OF_BIO))
+    return probe._replace(name=SUBMIT, fields=(*probe.fields, f"cg={group}:u64"))
+
+
+def triggers(again: int) -> Iterator[Trigger]:
+    """Yield the triggers that count requests, bytes and latencies by owner; *again*: see ``is_first``."""
+    wanted = f"size > 0 && op < 2{probes.is_first(again)}"
+    start = "hist:keys=bio,dev:started=common_timestamp.usecs,group=cg,by=common_pid"
+    yield Trigger(SUBMIT_EVENT, f"{start}:size={ENTRIES} if {wanted}", counts=False)
+    for key in ("cg", "common_pid.execname"):
+        yield Trigger(SUBMIT_EVENT, f"hist:keys=dev,{key},op:vals=size:size={ENTRIES} if {wanted}")
+    took = "hist:keys=bio,dev:took=common_timestamp.usecs-$started"
+    action = f"onmatch({GROUP}.{SUBMIT}).{LATENCY}(dev,op,$group,$by,$took)"
+    yield Trigger(END_EVENT, f"{took}:{action}:size={ENTRIES} if left == 1 && op < 2", counts=False)
+    for key in ("cg", "thread"):
+        yield Trigger(LATENCY_EVENT, f"hist:keys=dev,{key},op:vals=lat:size={ENTRIES}")
+
+
+def group_paths(host: LiveTracingHost) -> dict[int, str]:
+    """Return the path of each control group by its number; those that vanish meanwhile are left out."""
+    paths = {}
+    for group in cgroup.groups(host):
+        try:
+            paths[host.inode(group.path)] = group.name
+        except SourceError:
+            continue
+    return paths
+
+
+def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
+    """Return the I/O in the histograms of the two events, and the hits without room: for requests in flight, and for owners."""
+    names = {int(thread): name for name, thread in _THREAD.findall(counted)}
+    requests, times = (
+        trace_text.parse_histograms(without_addresses(text))
+        for text in (_THREAD.sub(r"thread: \2", counted), latencies)
+    )
+    took = dict(_entries(times))
+    rows = [
+        OwnerIo(
+            *(number, is_group, owner, "" if is_group else names[owner], direction),
+            Sum(*figures, *took.get((number, is_group, owner, direction), (0, 0))),
+        )
+        for (number, is_group, owner, direction), figures in _entries(requests)
+    ]
+    every = (*requests, *times)
+    in_flight = sum(each.dropped for each in every if each.trigger.startswith(PER_BIO))
+    return rows, in_flight, sum(each.dropped for each in every) - in_flight
+
+
+def _entries(
+    histograms: Iterable[Histogram],
+) -> Iterator[tuple[tuple[str, bool, int, str], tuple[int, int]]]:
+    """Yield (device, whether the owner is a group, owner, direction) of each entry, and its hits and sum."""
+    for entry in entries_of(histograms):
+        is_group = "cg" in entry.keys
+        number, direction = key_of(entry)
+        owner = entry.number("cg" if is_group else "thread")
+        yield (number, is_group, owner, direction), (entry.hits, sum(entry.sums.values()))
 
 
 class Owner(NamedTuple):
@@ -213,7 +363,7 @@ class OwnerTrace:
     def __enter__(self) -> Self:
         self._tracing.__enter__()
         try:
-            self._groups = owner_probes.groups(self._host)
+            self._groups = group_paths(self._host)
             self._install()
             self._overhead = Overhead(self._host)
             self._watch.start()
@@ -226,11 +376,11 @@ class OwnerTrace:
         self._end()
 
     def _install(self) -> None:
-        every = owner_probes.owner_set(self._host)
+        every = owner_set(self._host)
         known = trace_text.read_symbols(self._host, cost.SYMBOLS)
         self._cost = cost.measured(self._host, self._tracing, known, every)
         self._tracing.install(every)
-        self._fired = owner_probes.fired(self._host)
+        self._fired = fired(self._host)
         self._counting = tuple(trigger for trigger in every.triggers if trigger.counts)
 
     def read(self) -> OwnerSample:
@@ -248,7 +398,7 @@ class OwnerTrace:
     def _look(self) -> None:
         if not self._counting:
             return
-        requests = owner_probes.fired(self._host) - self._fired
+        requests = fired(self._host) - self._fired
         stopped = self._overhead.look(requests * self._cost.request, self._limit)
         if stopped:
             self._last = self._sample()._replace(stopped=stopped)
@@ -257,15 +407,15 @@ class OwnerTrace:
 
     def _sample(self) -> OwnerSample:
         """Return what was counted, and start again at 0."""
-        events = owner_probes.SUBMIT_EVENT, owner_probes.LATENCY_EVENT
+        events = SUBMIT_EVENT, LATENCY_EVENT
         counted, latencies = map(self._tracing.histograms, events)
         for trigger in self._counting:
             self._tracing.trigger(trigger.in_state("clear"))
-        rows, in_flight, dropped = owner_probes.parse(counted, latencies)
+        rows, in_flight, dropped = parse(counted, latencies)
         # Requests in flight are never cleared, so their drops are counted from the start.
         dropped += in_flight - self._dropped
         self._dropped = in_flight
-        self._groups |= owner_probes.groups(self._host)
+        self._groups |= group_paths(self._host)
         return OwnerSample(tuple(rows), self._groups, dropped, self._overhead.share)
 
     def _watched(self) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.features.trace.owner_probes import OwnerIo, Sum
-from stackmap.features.trace.owners import GONE, ROOT, OwnerSample
+from stackmap.features.trace.owners import GONE, ROOT, OwnerIo, OwnerSample, Sum
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.terminal import Style, render_text

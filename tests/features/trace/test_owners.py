@@ -7,7 +7,7 @@ import re
 import pytest
 
 from stackmap.errors import SourceError
-from stackmap.features.trace import cost, owner_probes, owners, tracefs
+from stackmap.features.trace import cost, owners, tracefs
 from stackmap.features.trace.owners import OwnerTrace
 from tests.features.trace.test_trace import Machine, is_clean
 
@@ -30,7 +30,7 @@ class Owned(Machine):
         if path == tracefs.PROFILE and "stackmap/cost_" not in "".join(self.files[tracefs.PROBES]):
             self.looks += 1
             return f"  owner {self.looks * self.fires} 0\n"
-        if path == f"{tracefs.EVENTS}/{owner_probes.SUBMIT_EVENT}/hist":
+        if path == f"{tracefs.EVENTS}/{owners.SUBMIT_EVENT}/hist":
             return (
                 "# event histogram\n# trigger info: hist:keys=bio:vals=hitcount:started=x [active]\n"
                 f"    Dropped: {self.dropped}\n"

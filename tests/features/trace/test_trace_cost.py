@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import SourceError
-from stackmap.features.trace import cost, owner_probes, probes, tracefs
+from stackmap.features.trace import cost, owners, probes, tracefs
 from stackmap.features.trace.tracefs import ProbeSet, Tracing
 from tests.features.trace.test_trace import EVERY, Machine, is_clean
 
@@ -75,7 +75,7 @@ def test_each_trigger_is_copied_and_none_is_on_a_block_event():
 
 def test_every_field_of_a_probe_has_a_value_in_its_copy():
     """The kernel refuses a histogram of a field that its event does not have."""
-    owner = (owner_probes.submit_probe(dict.fromkeys(owner_probes.OFFSETS, 8)),)
+    owner = (owners.submit_probe(dict.fromkeys(owners.OFFSETS, 8)),)
     copied = cost._copied(ProbeSet(owner), dict.fromkeys(("getppid", "getuid"), "x"))
     for probe, copy in zip(owner, copied.probes, strict=True):
         names = [field.partition("=")[0] for field in probe.fields]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.trace import owner_probes
-from stackmap.features.trace.owner_probes import OwnerIo, Sum
+from stackmap.features.trace import owners
+from stackmap.features.trace.owners import OwnerIo, Sum
 
 DISK, LV = 8 << 20, 254 << 20 | 18
 COUNTED = """\
@@ -61,7 +61,7 @@ LATENCIES = f"""\
 )
 def test_owners(name):
     counted = COUNTED.format(lv=LV, disk=DISK, name=name)
-    (groups_lv, groups_disk, thread), kept, cleared = owner_probes.parse(counted, LATENCIES)
+    (groups_lv, groups_disk, thread), kept, cleared = owners.parse(counted, LATENCIES)
     assert (kept, cleared) == (0, 3)
     assert groups_lv == OwnerIo("254:18", True, 132, "", "write", Sum(8, 8388608, 8, 4000))
     assert groups_lv.io.milliseconds == 0.5
@@ -76,9 +76,9 @@ def test_owners(name):
 
 
 def test_the_probe_follows_the_kernels_structures():
-    offsets = {member: 8 * place for place, member in enumerate(owner_probes.OFFSETS)}
-    chain = "+".join(str(offsets[member]) + "(" for member in reversed(owner_probes.GROUP_OF_BIO))
-    probe = owner_probes.submit_probe(offsets)
+    offsets = {member: 8 * place for place, member in enumerate(owners.OFFSETS)}
+    chain = "+".join(str(offsets[member]) + "(" for member in reversed(owners.GROUP_OF_BIO))
+    probe = owners.submit_probe(offsets)
     assert (probe.name, probe.symbol) == ("owner", "submit_bio_noacct")
     assert f"cg=+{chain}$arg1)))))" + ":u64" in probe.fields
     assert all(len(field.partition("=")[2]) <= 63 for field in probe.fields)
