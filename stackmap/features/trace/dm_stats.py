@@ -67,41 +67,32 @@ class Statistics:
         with uninterrupted():
             for number, own in self.ids.items():
                 with suppress(SourceError):  # the device may be gone
-                    delete(self._host, number, own)
+                    self._host.message(number, f"@stats_delete {own}")
 
     def add(self, number: str) -> None:
         """Begin to count on the dm device *number*; ``SourceError`` if it refuses."""
+        options = "1 precise_timestamps"
+        if self._histogram:
+            options = f"2 precise_timestamps histogram:{','.join(map(str, boundaries()))}"
         with delayed():  # a signal before the id is noted would leave them
-            self.ids[number] = create(self._host, number, histogram=self._histogram)
+            answer = self._host.message(number, f"@stats_create - /1 {options} {GROUP}")
+            self.ids[number] = answer.strip()
 
     def read(self, number: str) -> str:
         """Return the kernel's text of the counts so far."""
         return self._host.message(number, f"@stats_print {self.ids[number]}")
 
 
-def create(host: LiveTracingHost, number: str, *, histogram: bool = True) -> str:
-    """Begin to count on the dm device *number*; return the id of the statistics."""
-    options = "1 precise_timestamps"
-    if histogram:
-        options = f"2 precise_timestamps histogram:{','.join(map(str, boundaries()))}"
-    return host.message(number, f"@stats_create - /1 {options} {GROUP}").strip()
-
-
-def delete(host: LiveTracingHost, number: str, stats: str) -> None:
-    """Delete the statistics of one ``create``."""
-    host.message(number, f"@stats_delete {stats}")
-
-
 def delete_all(host: LiveTracingHost, number: str) -> int:
     """Delete all statistics of stackmap on the device, of other processes too; return how many there were."""
     listed = host.message(number, f"@stats_list {GROUP}").splitlines()
     for line in listed:
-        delete(host, number, line.partition(":")[0])
+        host.message(number, f"@stats_delete {line.partition(':')[0]}")
     return len(listed)
 
 
 def parse(text: str) -> DmStats:
-    """Return the counts of the one area that ``create`` asks for."""
+    """Return the counts of the one area that ``Statistics`` asks for."""
     words = text.split()
     limits = (0, *boundaries(), TOP)
     try:

@@ -145,14 +145,14 @@ def row_probe(offsets: Offsets) -> Probe:
 
 def size_triggers(event: str, numbers: Iterable[int]) -> Iterator[Trigger]:
     """Yield the counts of sizes by a block tracepoint: at arrival (``QUEUE_EVENT``) or dispatch (``ISSUE_EVENT``)."""
-    chosen = _only(numbers, " && ")
+    chosen = _only(numbers)
     for letters in (READS, WRITES):
         yield Trigger(event, f"hist:keys=dev,nr_sector:size=16384 if {letters}{chosen}")
 
 
 def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
     """Yield the triggers that count latencies by device and operation."""
-    chosen = _only(numbers, " && ")
+    chosen = _only(numbers)
     first = is_first(again)
     # Two variables of one value: reading a variable clears it.
     start = "hist:keys=bio,dev:started=common_timestamp,queued=common_timestamp"
@@ -164,26 +164,10 @@ def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Tr
     yield from _histograms(LATENCY_EVENT, len(numbers) or ALL)
 
 
-def dispatch_triggers(numbers: tuple[int, ...], disks: int) -> Iterator[Trigger]:
-    """
-    Yield the triggers that divide the latency of so many *disks* at the dispatch to the driver.
-
-    A request has the times of its first bio; bios that were merged into it later are not divided.
-    """
-    chosen = _only(numbers, " && ")
-    action = f"onmatch({GROUP}.{SUBMIT}).{QUEUED}(dev,op,$waited)"
-    text = "hist:keys=bio,dev:waited=common_timestamp-$queued,dispatched=common_timestamp"
-    yield Trigger(DISPATCH_EVENT, f"{text}:{action}:size={BIOS} if op < 2{chosen}", counts=False)
-    action = f"onmatch({GROUP}.{DISPATCH}).{SERVED}(dev,op,$ran)"
-    end = f"hist:keys=bio,dev:ran=common_timestamp-$dispatched:{action}:size={BIOS}"
-    yield Trigger(END_EVENT, f"{end} if left == 1 && op < 2{chosen}", counts=False)
-    for event in (QUEUED_EVENT, SERVED_EVENT):
-        yield from _histograms(event, disks)
-
-
 def _histograms(event: str, devices: int) -> Iterator[Trigger]:
     """Yield the histograms of a latency: one per range, each with room for so many *devices*."""
-    size = min(LARGEST_MAP, max(2048, _power(2 * STEPS * devices)))
+    entries = 1 << (2 * STEPS * devices - 1).bit_length()  # a power of two
+    size = min(LARGEST_MAP, max(2048, entries))
     low = 0
     for place in range(RANGES):
         high = LEAST * FACTOR**place
@@ -195,7 +179,7 @@ def _histograms(event: str, devices: int) -> Iterator[Trigger]:
 
 def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
     """Yield the triggers that count sequential requests: those that begin where the device's previous one ended."""
-    chosen = _only(numbers, " && ")
+    chosen = _only(numbers)
     keys = "hist:keys=dev"
     text = f"{keys}:reached=sector+nr_sector:size=2048 if nr_sector > 0{chosen}"
     yield Trigger(QUEUE_EVENT, text, counts=False)
@@ -204,16 +188,6 @@ def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[T
     text = f"{keys}:gap=sector-$reached:{action}:size=2048{condition}"
     yield Trigger(SUBMIT_EVENT, text, counts=False)
     yield Trigger(GAP_EVENT, "hist:keys=dev,op:size=4096 if gap == 0")
-
-
-def row_triggers(member_end: int, *, has_dm: bool) -> Iterator[Trigger]:
-    """Yield the triggers that count row updates, and the bytes that md writes for them."""
-    keys = "rcw,pages:size=4096 if expand == 0 && unit"
-    yield Trigger(ROW_EVENT, f"hist:keys=unit,{keys} != 0")
-    if has_dm:
-        yield Trigger(ROW_EVENT, f"hist:keys=dm,{keys} == 0")
-    ours = f"op == {WRITE_OP} && end == {member_end:#x}"
-    yield Trigger(SUBMIT_EVENT, f"hist:keys=dev:vals=size:size=4096 if {ours}")
 
 
 def require(offsets: Offsets, members: Iterable[tuple[str, str]]) -> None:
@@ -238,17 +212,12 @@ def is_first(again: int | None) -> str:
     return "" if again is None else f" && !(flags & {1 << again})"
 
 
-def _only(numbers: Iterable[int], word: str) -> str:
-    """Return the filter for these devices, "" for all; more than ``MAX_FILTERED`` are all."""
+def _only(numbers: Iterable[int]) -> str:
+    """Return the condition for these devices, "" for all; more than ``MAX_FILTERED`` are all."""
     chosen = list(numbers)
     if not 0 < len(chosen) <= MAX_FILTERED:
         return ""
-    return f"{word}({' || '.join(f'dev == {number}' for number in chosen)})"
-
-
-def _power(least: int) -> int:
-    """Return the lowest power of two that is at least *least*."""
-    return 1 << (least - 1).bit_length()
+    return f" && ({' || '.join(f'dev == {number}' for number in chosen)})"
 
 
 def sizes(numbers: tuple[int, ...]) -> ProbeSet:
@@ -272,23 +241,40 @@ def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> 
 
 def at_disks(offsets: Offsets | None, numbers: tuple[int, ...], count: int) -> ProbeSet:
     """
-    Return the counts of sizes on dispatch, and of the two parts of the latency of *count* disks.
+    Return the counts of sizes on dispatch, and of the latency of *count* disks before and after it.
 
     *offsets*: None if the kernel has no function to probe. Without these or a request's members, only sizes are counted.
+    A request has the times of its first bio; bios that were merged into it later are not divided.
     """
     size = tuple(size_triggers(ISSUE_EVENT, numbers))
     if offsets is None or not all(member in offsets for member in REQUEST):
         return ProbeSet(triggers=size)
+    chosen = _only(numbers)
+    action = f"onmatch({GROUP}.{SUBMIT}).{QUEUED}(dev,op,$waited)"
+    text = "hist:keys=bio,dev:waited=common_timestamp-$queued,dispatched=common_timestamp"
+    start = f"{text}:{action}:size={BIOS} if op < 2{chosen}"
+    action = f"onmatch({GROUP}.{DISPATCH}).{SERVED}(dev,op,$ran)"
+    text = f"hist:keys=bio,dev:ran=common_timestamp-$dispatched:{action}:size={BIOS}"
+    end = f"{text} if left == 1 && op < 2{chosen}"
     return ProbeSet(
         (dispatch_probe(offsets),),
         AT_DISKS,
-        (*size, *dispatch_triggers(numbers, count)),
+        (
+            *size,
+            Trigger(DISPATCH_EVENT, start, counts=False),
+            Trigger(END_EVENT, end, counts=False),
+            *_histograms(QUEUED_EVENT, count),
+            *_histograms(SERVED_EVENT, count),
+        ),
     )
 
 
 def of_rows(offsets: Offsets, member_end: int, *, has_dm: bool) -> ProbeSet:
-    """Return the counts of row updates; *member_end*: the address of ``MEMBER_END``."""
-    return ProbeSet(
-        (row_probe(offsets),),
-        triggers=tuple(row_triggers(member_end, has_dm=has_dm)),
-    )
+    """Return the counts of row updates, and of the bytes that md writes for them; *member_end*: the address of ``MEMBER_END``."""
+    keys = "rcw,pages:size=4096 if expand == 0 && unit"
+    md = Trigger(ROW_EVENT, f"hist:keys=unit,{keys} != 0")
+    dm = Trigger(ROW_EVENT, f"hist:keys=dm,{keys} == 0")
+    ours = f"op == {WRITE_OP} && end == {member_end:#x}"
+    written = Trigger(SUBMIT_EVENT, f"hist:keys=dev:vals=size:size=4096 if {ours}")
+    triggers = (md, dm, written) if has_dm else (md, written)
+    return ProbeSet((row_probe(offsets),), triggers=triggers)

@@ -16,7 +16,7 @@ TOPOLOGY = Topology([Device("dm-0", Kind.VOLUME, "253:0", target="raid")], [])
 @pytest.mark.parametrize("ending", [None, KeyboardInterrupt, SystemExit])
 def test_only_its_own_statistics_are_removed(ending):
     machine = Machine(writes=12)
-    dm_stats.create(machine, "253:0")  # of a trace that runs
+    dm_stats.Statistics(machine).add("253:0")  # of a trace that runs
     found = []
     try:
         with proving(machine, TOPOLOGY, []) as found:

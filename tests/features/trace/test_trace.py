@@ -196,7 +196,7 @@ def test_a_heat_map_does_not_delay_the_look_at_the_overhead():
 
 def test_statistics_of_another_process_stay():
     machine = Machine(btf=False)
-    dm_stats.create(machine, "253:0")
+    dm_stats.Statistics(machine).add("253:0")
     Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
     assert machine.stats == {"253:0": ["0: 0+1 2 stackmap\n"]}
 
@@ -300,7 +300,7 @@ def test_a_second_trace_is_refused_and_clean_removes_a_killed_one():
     Tracer(machine, TOPOLOGY, ["dm-0"])._instruments.install(type("Never", (), {
         "enter_context": lambda _, context: context.__enter__(), "callback": lambda *_: None,
     })())  # fmt: skip
-    dm_stats.create(machine, "253:0")
+    dm_stats.Statistics(machine).add("253:0")
     with pytest.raises(TraceRefused, match="--clean"):
         Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
     removed = clean(machine)

@@ -10,9 +10,9 @@ from stackmap.errors import SourceMissing
 from stackmap.features.trace import probes
 from stackmap.features.trace.probes import (
     latency_triggers,
+    of_rows,
     require,
     row_probe,
-    row_triggers,
     size_triggers,
     submit_probe,
 )
@@ -39,8 +39,9 @@ def test_the_way_from_a_row_to_the_number_of_its_volume():
 
 
 def test_native_md_needs_no_offsets_of_dm():
-    assert "dm=" not in row_probe({**BIO, **RAID}).line
-    texts = [trigger.text for trigger in row_triggers(0x10, has_dm=False)]
+    rows = of_rows({**BIO, **RAID}, 0x10, has_dm=False)
+    assert "dm=" not in rows.probes[0].line
+    texts = [trigger.text for trigger in rows.triggers]
     assert not any("dm," in text for text in texts)
 
 

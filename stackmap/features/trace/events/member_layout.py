@@ -94,38 +94,20 @@ def _copied_chunk(layout: Layout, size: int | None, member: int, number: int) ->
 
 def data_members(layout: Layout, stripe: int) -> list[int] | None:
     """Return the slots of the data of a *stripe* in order; None if the layout is not known."""
-    members, variant = layout.members, layout.variant
+    members, parity, variant = layout.members, layout.parity, layout.variant
     if variant.endswith("_6"):  # RAID5 on all but the last member, which holds Q
-        return _raid5(variant.removesuffix("_6"), members - 1, stripe)
-    if layout.parity == 1:
-        return _raid5(variant, members, stripe)
-    if variant in ("0", "n"):
-        return list(range(2, members)) if variant == "0" else list(range(members - 2))
-    turned = stripe + 1 if variant == "nr" else stripe
-    parity = turned % members if variant in ("ra", "rs", "zr") else members - 1 - turned % members
+        members, parity, variant = members - 1, 1, variant.removesuffix("_6")
+    if variant in ("0", "n"):  # parity first, or last
+        first = parity if variant == "0" else 0
+        return [first + place for place in range(members - parity)]
+    turned = (stripe + (variant == "nr")) % members
+    at = turned if variant in ("ra", "rs", "zr", "nr") else members - 1 - turned  # of the parity
     if variant in ("la", "ra", "zr", "nr"):
-        return [slot for slot in range(members) if slot not in (parity, (parity + 1) % members)]
-    first = {"ls": 2, "rs": 2, "nc": 1}.get(variant)
-    if first is None:
+        return [slot for slot in range(members) if (slot - at) % members >= parity]
+    start = {"ls": parity, "rs": parity, "nc": 1}.get(variant)
+    if start is None:
         return None
-    return [(parity + first + place) % members for place in range(members - 2)]
-
-
-def _raid5(variant: str, members: int, stripe: int) -> list[int] | None:
-    parities = {
-        "la": members - 1 - stripe % members,
-        "ls": members - 1 - stripe % members,
-        "ra": stripe % members,
-        "rs": stripe % members,
-        "0": 0,
-        "n": members - 1,
-    }
-    parity = parities.get(variant)
-    if parity is None:
-        return None
-    if variant in ("ls", "rs"):
-        return [(parity + 1 + place) % members for place in range(members - 1)]
-    return [slot for slot in range(members) if slot != parity]
+    return [(at + start + place) % members for place in range(members - parity)]
 
 
 RAID_TARGETS = frozenset({"raid", "mirror"})
