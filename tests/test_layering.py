@@ -210,12 +210,12 @@ def test_every_module_is_used():
         for path in PACKAGE.rglob("*.py")
     }
     used = set().union(*map(imported_by, paths.values()))
-    used |= {name.rpartition(".")[0] for name in used}  # the package of a module that is used
     begun = {command.module for command in COMMANDS.values()}
     begun |= {
         f"stackmap.{command.place}.{added.partition(':')[0]}"
         for command in COMMANDS.values()
         for added in command.adds.values()
     }
+    used |= {name.rpartition(".")[0] for name in used | begun}  # the packages of these modules
 
     assert paths.keys() - used - begun - PROGRAMS - FOR_ONE_FEATURE == set()

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import click
 
-from stackmap.features.setup_files.installed import put, shipped
+from stackmap.errors import InputError, StackmapError
+
+SHIPPED = re.compile(r"(?:\.\./)+((?:share|lib/systemd)/.+)")  # in RECORD, from site-packages
+PROGRAM = "/usr/bin/stackmap"  # in the services
 
 
 @click.command()
@@ -29,3 +35,31 @@ def command(to: Path) -> None:
     for name, source in sorted(shipped().items()):
         put(source, to / name, program)
         click.echo(to / name)
+
+
+def shipped() -> dict[str, Path]:
+    """Return the files by their path below a prefix."""
+    try:
+        files = distribution("stackmap").files or ()
+    except PackageNotFoundError:
+        files = ()
+    found = {
+        match[1]: Path(str(file.locate()))
+        for file in files
+        if (match := SHIPPED.fullmatch(file.as_posix()))
+    }
+    if not found:
+        raise InputError("nothing to copy: only a stackmap that pip installed needs setup-files")
+    return found
+
+
+def put(source: Path, target: Path, program: str) -> None:
+    """Copy a file; a service starts *program*."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.suffix == ".service":
+            target.write_text(source.read_text().replace(PROGRAM, program))
+        else:
+            shutil.copyfile(source, target)
+    except OSError as error:
+        raise StackmapError(f"{target}: {error.strerror}") from error

@@ -1,7 +1,7 @@
 """
 What a trace adds to the commands of the core: ``record --trace``, ``blame --trace`` and ``iostat --prove``.
 
-Each function is a decorator of a command, see ``stackmap/commands.py``. A command is not slower for an option
+``record_trace``, ``blame_trace`` and ``iostat_prove`` are decorators of a command, see ``stackmap/commands.py``. A command is not slower for an option
 that is not given: what traces is imported when it is.
 """
 
@@ -41,38 +41,6 @@ max_overhead_option = click.option(
 )
 
 
-def record_trace(command: Function) -> Function:
-    """Give ``record`` the option --trace."""
-
-    @click.option("--trace", is_flag=True, help="Add latencies and rows; see trace.")
-    @max_overhead_option
-    @wraps(command)
-    def run(*, trace: bool, max_overhead: float, **more: Any) -> None:
-        _require_trace(wanted=trace)
-        if trace and more["interval"] > MAX_INTERVAL:
-            raise click.UsageError(
-                f"--trace needs an INTERVAL of at most {MAX_INTERVAL:g} s: its overhead is checked once per INTERVAL"
-            )
-        begin = partial(_trace_beside, max_overhead=max_overhead / 100)
-        command(**_with(more, begin, wanted=trace))
-
-    return run
-
-
-def blame_trace(command: Function) -> Function:
-    """Give ``blame`` the options --trace and --max-overhead."""
-
-    @click.option("--trace", is_flag=True, help="Trace services and processes too.")
-    @max_overhead_option
-    @wraps(command)
-    def run(*, trace: bool, max_overhead: float, **more: Any) -> None:
-        _require_trace(wanted=trace)
-        begin = partial(_trace_owners, max_overhead=max_overhead / 100)
-        command(**_with(more, begin, wanted=trace))
-
-    return run
-
-
 def iostat_prove(command: Function) -> Function:
     """Give ``iostat`` the option --prove."""
 
@@ -93,13 +61,6 @@ def _with(arguments: dict[str, Any], addition: object, *, wanted: bool) -> dict[
     if not wanted:
         return arguments
     return {**arguments, "additions": (*arguments.get("additions", ()), addition)}
-
-
-def _require_trace(*, wanted: bool) -> None:
-    """Raise ``UsageError`` for --max-overhead without --trace, which is not *wanted*."""
-    source = click.get_current_context().get_parameter_source("max_overhead")
-    if source is ParameterSource.COMMANDLINE and not wanted:
-        raise click.UsageError("--max-overhead needs --trace")
 
 
 class _Beside:
@@ -141,3 +102,37 @@ def _prove_counters(session: Session, measured: Measurement) -> Iterator[None]:
     with proving(session.tracing_host, measured.topology, measured.devices) as proofs:
         yield
     print_blocks(proof_sentences(proofs))
+
+
+def _with_trace(
+    help_: str, begin: Callable[..., object], check: Callable[[dict[str, Any]], None] | None = None
+) -> Callable[[Function], Function]:
+    """Return the decorator that gives a command --trace and --max-overhead; *check* refuses other options beside them."""
+
+    def decorator(command: Function) -> Function:
+        @click.option("--trace", is_flag=True, help=help_)
+        @max_overhead_option
+        @wraps(command)
+        def run(*, trace: bool, max_overhead: float, **more: Any) -> None:
+            source = click.get_current_context().get_parameter_source("max_overhead")
+            if source is ParameterSource.COMMANDLINE and not trace:
+                raise click.UsageError("--max-overhead needs --trace")
+            if trace and check is not None:
+                check(more)
+            addition = partial(begin, max_overhead=max_overhead / 100)
+            command(**_with(more, addition, wanted=trace))
+
+        return run
+
+    return decorator
+
+
+def _require_looks(arguments: dict[str, Any]) -> None:
+    if arguments["interval"] > MAX_INTERVAL:
+        raise click.UsageError(
+            f"--trace needs an INTERVAL of at most {MAX_INTERVAL:g} s: its overhead is checked once per INTERVAL"
+        )
+
+
+record_trace = _with_trace("Add latencies and rows; see trace.", _trace_beside, _require_looks)
+blame_trace = _with_trace("Trace services and processes too.", _trace_owners)

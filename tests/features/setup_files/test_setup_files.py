@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.errors import InputError, StackmapError
-from stackmap.features.setup_files import installed
+from stackmap.features.setup_files import command as setup_files
 
 INSTALLED = {
     "../../../share/man/man8/stackmap.8": ".TH STACKMAP 8\n",
@@ -29,7 +29,7 @@ def install(site, monkeypatch, texts):
         paths.append(path)
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(text)
-    monkeypatch.setattr(installed, "distribution", lambda _: SimpleNamespace(files=paths))
+    monkeypatch.setattr(setup_files, "distribution", lambda _: SimpleNamespace(files=paths))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_files_are_put_in_place(prefix):
 def test_a_package_has_them_in_place(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, {"stackmap/__init__.py": ""})
     with pytest.raises(InputError, match="only a stackmap that pip installed"):
-        installed.shipped()
+        setup_files.shipped()
 
 
 def test_a_prefix_that_cannot_be_written(prefix):
