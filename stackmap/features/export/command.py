@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -13,14 +13,14 @@ import click
 
 from stackmap.cli.options import force_option, measuring
 from stackmap.discover.find import find_existing
-from stackmap.errors import InputError
 from stackmap.host.directory import OutputFile
 from stackmap.ledger.corrections import corrected
+from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.model.topology import Topology
+    from stackmap.model.interval import Interval
     from stackmap.sampling.snapshots import TopologyInterval
 
 
@@ -86,7 +86,10 @@ def command(
     if parquet and file is None:
         raise click.UsageError("--parquet needs a file or a directory: -o OUT or -o DIR/")
     measured = session.measure(options)
-    reports = _corrected(measured.reports(), options.names)
+    reports = (
+        (part, corrected(topology, interval))
+        for topology, part, interval in _parts(measured.reports(), options.names, Topology.subset)
+    )
     if file is None:
         _openmetrics(sys.stdout.buffer, None, reports)
         return
@@ -138,38 +141,22 @@ def _recording(session: Session, options: MeasuringOptions, out: str, *, force: 
     if options.text is None or session.tells:
         with contextlib.suppress(SourceError):  # an older capture has none
             machine = measured.source.host.machine_id()
-    parts: dict[int, tuple[Topology, Topology]] = {}  # by id, which the kept topology makes lasting
-
-    def part_of(topology: Topology) -> Topology:
-        if id(topology) not in parts:
-            part = (
-                topology.select(find_existing(topology, options.names))
-                if options.names
-                else topology
-            )
-            parts[id(topology)] = topology, part
-        return parts[id(topology)][1]
-
-    reports = (
-        (topology, part_of(topology), interval)
-        for topology, interval in measured.reports()
-        if not interval.summary
-    )
+    reports = _parts(measured.reports(), options.names, Topology.select)
     count = write_recording(out.rstrip("/"), reports, machine, force=force)
     click.echo(f"{click.format_filename(out)}: {count} intervals", err=True)
 
 
-def _corrected(
-    reports: Iterator[TopologyInterval], names: tuple[str, ...]
-) -> Iterator[TopologyInterval]:
-    """Yield *reports* with corrected counters, for the devices that *names* mean at the time of each."""
-    last: Topology | None = None
+def _parts(
+    reports: Iterator[TopologyInterval],
+    names: tuple[str, ...],
+    part_of: Callable[[Topology, Iterable[str]], Topology],
+) -> Iterator[tuple[Topology, Topology, Interval]]:
+    """Yield *reports* with the part of the topology that *names* mean at the time of each."""
+    parts: dict[int, tuple[Topology, Topology]] = {}  # by id, which the kept topology makes lasting
     for topology, interval in reports:
         if interval.summary:  # the average that an interrupt ends a live report with
             continue
-        if interval.time is None:
-            raise InputError("the input has reports without date and time; use iostat -t")
-        if topology is not last:
-            last = topology
-            part = topology.subset(find_existing(topology, names)) if names else topology
-        yield part, corrected(topology, interval)
+        if id(topology) not in parts:
+            chosen = find_existing(topology, names)
+            parts[id(topology)] = topology, part_of(topology, chosen) if names else topology
+        yield topology, parts[id(topology)][1], interval

@@ -77,7 +77,6 @@ def families(host: Exported) -> list[Family]:
     groups = [
         *_stack_families(host.topology, host.stacks),
         *_state_families(host.topology),
-        _error_family(host.topology),
         _findings(host.findings),
         _broken(host),
         *_slow_families(host),
@@ -93,9 +92,18 @@ def families(host: Exported) -> list[Family]:
 
 
 def counted(host: Exported) -> list[Family]:
-    """Return the families that change with every reading."""
-    time = _gauge(exported.TIMESTAMP, "When stackmap read the topology.", [({}, host.time)])
-    found = [*_counter_families(_left_out(host), host.counters), time]
+    """Return the families that change with every reading: the counters of devices that node_exporter leaves out."""
+    used = {name for stack in host.stacks for name in host.topology.with_all_below(stack.top.name)}
+    names = sorted(n for n in used & host.counters.keys() if not exported.is_exported(n))
+    found = []
+    for each in exported.COUNTERS:
+        values = {name: getattr(host.counters[name], each.field) for name in names}
+        help_ = f"{each.help} As node_exporter's, for devices that it leaves out."
+        samples = tuple(({"device": n}, v / each.unit) for n, v in values.items() if v is not None)
+        found.append(Family(exported.OWN + each.name, "counter", help_, samples))
+    in_flight = (({"device": name}, host.counters[name].in_flight) for name in names)
+    found.append(_gauge(exported.OWN + exported.IN_FLIGHT, "Requests in flight.", in_flight))
+    found.append(_gauge(exported.TIMESTAMP, "When stackmap read the topology.", [({}, host.time)]))
     return [family for family in found if family.samples]
 
 
@@ -124,11 +132,11 @@ def _stack_families(topology: Topology, stacks: Iterable[Stack]) -> Iterator[Fam
         "stackmap_stack_info",
         "A stack: its top, its kind and its RAID level, the uuid of LVM or md, and whether several stacks share it.",
         (
-            ({**_of(s), "kind": str(Kind.DISK if s.plain else s.top.kind), "level": s.raid.layout.level if s.raid and s.raid.layout else "", **_identity(s)}, 1)
+            ({**_of(s), "kind": str(Kind.DISK if s.plain else s.top.kind), "level": s.shape.level if s.shape else "", **_identity(s)}, 1)
             for s in stacks
         ),
     )  # fmt: skip
-    raids = [(_of(s), s.raid, s.raid.layout) for s in stacks if s.raid and s.raid.layout]
+    raids = [(_of(s), s.raid, s.shape) for s in stacks if s.raid and s.shape]
     for name, help_, figure in RAID_FIGURES:
         found = ((of, figure(raid, shape)) for of, raid, shape in raids)
         known = ((of, value) for of, value in found if value is not None)
@@ -192,10 +200,7 @@ def _state_families(topology: Topology) -> Iterator[Family]:
                 if name in device.counts
             ),
         )
-
-
-def _error_family(topology: Topology) -> Family:
-    return _gauge(
+    yield _gauge(
         "stackmap_device_errors",
         "Errors of device that the kernel counted: see stackmap-tree(8).",
         (
@@ -204,6 +209,12 @@ def _error_family(topology: Topology) -> Family:
             for key, number in errors(device.counts).items()
         ),
     )
+
+
+def lasting_state(device: Device) -> str:
+    """Return the words of its state, without how far it is."""
+    words = (device.state or "").split()
+    return " ".join(word for word in words if word != "%" and not word[0].isdigit())
 
 
 def _device(device: Device) -> dict[str, str]:
@@ -305,12 +316,11 @@ def _topology_families(topology: Topology) -> Iterator[Family]:
 def _facts(device: Device) -> dict[str, str]:
     """Return the facts from which a topology is made again: no serial number, and no figure that changes often."""
     shape = device.layout
-    words = (device.state or "").split()
     facts = {
         **_device(device),
         "kind": str(device.kind),
         "target": device.target,
-        "state": " ".join(word for word in words if word != "%" and not word[0].isdigit()),
+        "state": lasting_state(device),
         "merges": "1" if device.merges else "",
         "iostats": "" if device.queue.iostats is None else str(int(device.queue.iostats)),
         "rotational": "" if device.rotational is None else str(int(device.rotational)),
@@ -325,27 +335,6 @@ def _facts(device: Device) -> dict[str, str]:
             "chunk": "" if shape.chunk is None else str(shape.chunk),
         }
     return {key: value for key, value in facts.items() if value}
-
-
-def _left_out(host: Exported) -> list[str]:
-    """Return the devices of the stacks that node_exporter leaves out by default."""
-    used = {name for stack in host.stacks for name in host.topology.with_all_below(stack.top.name)}
-    return sorted(name for name in used & host.counters.keys() if not exported.is_exported(name))
-
-
-def _counter_families(names: list[str], counters: Mapping[str, Counters]) -> Iterator[Family]:
-    for each in exported.COUNTERS:
-        values = {name: getattr(counters[name], each.field) for name in names}
-        yield Family(
-            exported.OWN + each.name,
-            "counter",
-            f"{each.help} As node_exporter's, for devices that it leaves out.",
-            tuple(({"device": n}, value / each.unit) for n, value in values.items() if value is not None),
-        )  # fmt: skip
-    yield _gauge(
-        exported.OWN + exported.IN_FLIGHT, "Requests in flight.",
-        (({"device": name}, counters[name].in_flight) for name in names),
-    )  # fmt: skip
 
 
 def textfile(families: Iterable[Family]) -> Iterator[str]:

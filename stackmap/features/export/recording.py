@@ -16,20 +16,29 @@ from urllib.parse import quote
 
 from stackmap.document.rule_words import filled, words_of
 from stackmap.errors import InputError
-from stackmap.features.export.families import BROKEN, ideal_write, trouble_of
-from stackmap.features.export.parquet import Row, RowWriter, Table, writing_rows
-from stackmap.features.export.tables import (
+from stackmap.features.export.families import (
+    BROKEN,
+    RAID_FIGURES,
+    ideal_write,
+    lasting_state,
+    trouble_of,
+)
+from stackmap.features.export.parquet import (
     SCHEMA_FILE,
     TABLES,
     VIEWS_FILE,
+    Row,
+    RowWriter,
+    Table,
     schema_json,
     views_sql,
+    writing_rows,
 )
+from stackmap.features.export.time_series import NO_TIME
 from stackmap.features.export.weights import Stack, lasting_uuid, stacks
 from stackmap.host.directory import OutputFile, open_directory
 from stackmap.ledger.amplification import StackFigures, one_by_one
 from stackmap.ledger.corrections import corrected
-from stackmap.ledger.device_state import is_degraded, is_working
 from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.interval import Interval
@@ -80,7 +89,7 @@ def write_recording(
     with ExitStack() as open_day:
         for topology, part, interval in reports:
             if interval.time is None or interval.seconds is None:
-                raise InputError("the input has reports without date and time; use iostat -t")
+                raise InputError(NO_TIME)
             if origin is None:
                 origin = Origin(topology.machine.host, machine, interval.time)
                 _describe(directory)
@@ -244,24 +253,22 @@ def _devices(topology: Topology) -> Iterator[Row]:
             if shape
             else ("", None, None, None)
         )
-        words = (device.state or "").split()
-        state = " ".join(word for word in words if word != "%" and not word[0].isdigit())
         yield (
             machine.boot, machine.kernel, device.name, device.title, str(device.kind), device.target, device.uuid,
-            device.model, device.serial, device.size, device.rotational, *raid, state,
+            device.model, device.serial, device.size, device.rotational, *raid, lasting_state(device),
             trouble_of(topology, device.name) if device.name in broken else "", list(device.mounts),
         )  # fmt: skip
 
 
 def _stack(topology: Topology, stack: Stack) -> Row:
-    raid = stack.raid
-    shape = raid.layout if raid else None
-    stateful = raid if raid and raid.state is not None else None
+    raid, shape = stack.raid, stack.shape
+    members, parity, chunk, syncing, degraded = (
+        figure(raid, shape) if raid and shape else None for _, _, figure in RAID_FIGURES
+    )
     return (
         stack.top.name, stack.top.title, lasting_uuid(stack.top), str(stack.top.kind), shape.level if shape else "",
         stack.shared, stack.plain, raid.name if raid else "",
-        shape.members if shape else None, shape.parity if shape else None, shape.chunk or None if shape else None,
-        ideal_write(topology, stack), is_working(stateful) if stateful else None, is_degraded(stateful) if stateful else None,
+        members, parity, chunk, ideal_write(topology, stack), syncing, degraded,
     )  # fmt: skip
 
 

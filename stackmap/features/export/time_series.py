@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import IO
 
+from stackmap.errors import InputError
 from stackmap.features.export.parquet import NUMBER, TEXT, TIME, Column, Table, writing_rows
 from stackmap.model.interval import Interval
 from stackmap.model.load import METRICS, Load, Metric
@@ -31,6 +32,7 @@ UNITS = {
     "share": ("ratio", 1.0),
 }
 END = "# EOF\n"
+NO_TIME = "the input has reports without date and time; use iostat -t"
 SIZE = 8  # bytes per figure
 HELD = 2_000_000  # figures in memory before they are stored: 16 MB
 TEXTS = ("host", "device", "name", "kind")
@@ -97,10 +99,14 @@ def time_series(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) 
 def _loads(
     reports: Iterable[tuple[Topology, Interval]],
 ) -> Iterator[tuple[float, float | None, tuple[str, ...], Load]]:
-    """Yield the load of each device over each interval: its end, its seconds, and the texts of ``TEXTS``."""
+    """
+    Yield the load of each device over each interval: its end, its seconds, and the texts of ``TEXTS``.
+
+    ``InputError`` for an interval without time.
+    """
     for topology, interval in reports:
         if interval.time is None:
-            continue
+            raise InputError(NO_TIME)
         host = topology.machine.host
         for device in topology:
             if (load := interval.loads.get(device.name)) is not None:

@@ -18,6 +18,7 @@ from stackmap.ledger.parity import parity_device
 from stackmap.ledger.sent import divides, targets_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import passes_on
+from stackmap.model.raid import Layout
 from stackmap.model.topology import Edge, Topology, computed_once
 
 VOLUME, RAID, MEMBERS, DISKS = "volume", "raid", "members", "disks"
@@ -55,6 +56,11 @@ class Stack(NamedTuple):
     disks: tuple[tuple[str, str], ...] = ()
     shared: bool = False
     plain: bool = False
+
+    @property
+    def shape(self) -> Layout | None:
+        """The layout of its RAID; None without one."""
+        return self.raid.layout if self.raid else None
 
 
 def lasting_uuid(device: Device) -> str:

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from stackmap.cli import stackmap
+from stackmap.features.export.parquet import TABLES
 from stackmap.features.export.recording import write_recording
-from stackmap.features.export.tables import TABLES
 from stackmap.host.capture import CapturedHost
 from stackmap.model.exported import RECORDINGS
 from stackmap.model.interval import Interval
