@@ -99,7 +99,10 @@ def command(
         if openmetrics:
             _openmetrics(stream, folder, reports)
         else:
-            _parquet(stream, file.path, reports)
+            from stackmap.features.export.time_series import write_parquet
+
+            rows = write_parquet(stream, reports)
+            click.echo(f"{click.format_filename(file.path)}: {rows} rows", err=True)
 
 
 def _textfile(
@@ -122,13 +125,6 @@ def _openmetrics(stream: BinaryIO, folder: str | None, reports: Iterator[Topolog
     with SpooledTemporaryFile(HELD, dir=folder) as store:
         series = time_series(reports, store)
         stream.writelines(line.encode() for line in openmetrics(series, store))
-
-
-def _parquet(stream: BinaryIO, path: str, reports: Iterator[TopologyInterval]) -> None:
-    from stackmap.features.export.time_series import write_parquet
-
-    rows = write_parquet(stream, reports)
-    click.echo(f"{click.format_filename(path)}: {rows} rows", err=True)
 
 
 def _recording(session: Session, options: MeasuringOptions, out: str, *, force: bool) -> None:

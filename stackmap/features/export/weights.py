@@ -76,7 +76,7 @@ def stacks(topology: Topology, names: Iterable[str] = ()) -> Iterator[Stack]:
     A plain disk or partition is no volume: it has no weights, so no figures.
     """
     wanted = list(names) or [top.name for top in topology.tops]
-    tops = [name for name in wanted if _is_storage(topology, topology[name])]
+    tops = [name for name in wanted if topology.below(name) or not _is_empty(topology[name])]
     todo, seen = list(tops), set(tops)
     while todo:
         senders = Senders(topology, todo.pop(0))
@@ -155,10 +155,9 @@ def _members(topology: Topology, raid: Device | None) -> tuple[str, ...]:
     return tuple(edge.below for edge in topology.below(raid.name) if edge.role is Role.DATA)
 
 
-def _is_storage(topology: Topology, device: Device) -> bool:
-    """Whether *device* is more than an empty drive or a device in memory."""
-    lone = device.removable or device.kind in UNBACKED or device.size == 0
-    return bool(topology.below(device.name)) or not lone
+def _is_empty(device: Device) -> bool:
+    """Whether *device*, with nothing below it, is an empty drive or a device in memory."""
+    return device.removable or device.kind in UNBACKED or device.size == 0
 
 
 def _is_plain(topology: Topology, device: Device) -> bool:
@@ -219,7 +218,13 @@ class Senders:
     @property
     def shared(self) -> list[str]:
         """Devices with known traffic. Below them several stacks share traffic, and no counter divides it."""
-        unknown = (name for name in self.stack if name != self.top and not self._attributable(name))
+        unknown = (
+            name
+            for name in self.stack
+            if name != self.top
+            and not self._alone(name)
+            and not all(passes_on(self.topology, edge) for edge in self.topology.above(name))
+        )
         above = (edge.above for name in unknown for edge in self._above.get(name, ()))
         known = (n for n in above if self.of(n) or is_pool(self.topology[n]))
         return [name for name in dict.fromkeys(known) if name != self.top]
@@ -227,10 +232,6 @@ class Senders:
     def factor(self, name: str) -> float:
         """Return the factor for the counters of *name*."""
         return 0.5 if counted_twice(self.topology, self.topology[name]) else 1.0
-
-    def _attributable(self, name: str) -> bool:
-        passed = all(passes_on(self.topology, edge) for edge in self.topology.above(name))
-        return passed or self._alone(name)
 
     def _is_data(self, name: str, edge: Edge) -> bool:
         return edge.above in self.data or name not in self.data or joins(self.topology, name)

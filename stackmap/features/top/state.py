@@ -124,7 +124,10 @@ def pressed(state: State, key: str, screen: Screen, suggestion: str = "") -> Cha
         typed = suggestion if key == "W" else ""
         return replace(state, asked=key, typed=typed), None
     if key in ("t", "T", ".") and screen.recorded:
-        return _on_recording(state, key)
+        state = replace(state, paused=False)  # moving and playing end a pause
+        if key == ".":
+            return replace(state, playing=not state.playing), None
+        return replace(state, playing=False), Request("step", "1" if key == "t" else "-1")
     action = ACTIONS.get(key)
     return (state if action is None else action(state, key, screen)), None
 
@@ -149,14 +152,6 @@ def _typed(state: State, key: str) -> Change:
 
 def _is_text(key: str) -> bool:
     return len(key) == 1 and key.isprintable()
-
-
-def _on_recording(state: State, key: str) -> Change:
-    """Move or play; this ends a pause."""
-    state = replace(state, paused=False)
-    if key == ".":
-        return replace(state, playing=not state.playing), None
-    return replace(state, playing=False), Request("step", "1" if key == "t" else "-1")
 
 
 MOVES: dict[str, Callable[[int, int, int], int]] = {  # index, page, count → index

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.output import coloured
+from stackmap.host import signals
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -108,7 +109,9 @@ class Terminal:
                 signal.set_wakeup_fd,
                 signal.set_wakeup_fd(self._signalled, warn_on_full_buffer=False),
             )
-            handlers = {getattr(signal, name): _exit for name in FATAL if hasattr(signal, name)}
+            handlers = {
+                getattr(signal, name): signals.end for name in FATAL if hasattr(signal, name)
+            }
             for number, handler in {
                 **handlers,
                 signal.SIGTSTP: self._suspend,
@@ -193,8 +196,3 @@ class Terminal:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
         with contextlib.suppress(curses.error):
             curses.resizeterm(lines, columns)
-
-
-def _exit(number: int, _: FrameType | None) -> None:
-    """End the program as on SIGTERM."""
-    sys.exit(128 + number)

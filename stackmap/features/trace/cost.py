@@ -31,7 +31,8 @@ class Overhead:
 
     def __init__(self, host: LiveTracingHost) -> None:
         self._clock = host.clock
-        self.cpus = _online_cpus(host)
+        online = (part.split("-") for part in host.read(CPUS).strip().split(","))  # "0-3,6"
+        self.cpus = sum(int(part[-1]) - int(part[0]) + 1 for part in online)
         self._start = self._since = self._now = host.clock()
         self._before = 0.0
         self.taken = 0.0
@@ -68,12 +69,6 @@ class Overhead:
         if self.seconds >= LONGEST + TICK:
             return f"stopped after {self.seconds:.0f} s: a trace takes at most {LONGEST:g} s"
         return ""
-
-
-def _online_cpus(host: LiveTracingHost) -> int:
-    """Return how many CPUs are online: "0-3,6"."""
-    parts = (part.split("-") for part in host.read(CPUS).strip().split(","))
-    return sum(int(part[-1]) - int(part[0]) + 1 for part in parts)
 
 
 CALLS, ROUNDS = 1000, 4

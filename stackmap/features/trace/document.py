@@ -199,7 +199,10 @@ def _row_sentences(stack: TracedStack) -> Iterator[str]:
     )
     yield f"row updates{of}: {', '.join(kinds)}; by data pages per row: {_pages(rows)}"
     yield f"full-stripe writes: {percent(rows.full_share)} of bytes written{_range(stack)}"
-    yield _self_check(rows)
+    if rows.self_check is None:
+        yield f"self-check: not possible: {rows.doubt or 'no sizes of requests'}"
+    else:
+        yield f"self-check: the rows hold {rows.self_check:.4f} of the bytes written"
 
 
 def _pages(rows: RowUpdates) -> str:
@@ -215,12 +218,6 @@ def _range(stack: TracedStack) -> str:
         f" (the counters give {percent(parity.full_stripe_low)} to "
         f"{percent(parity.full_stripe_high)})"
     )
-
-
-def _self_check(rows: RowUpdates) -> str:
-    if rows.self_check is None:
-        return f"self-check: not possible: {rows.doubt or 'no sizes of requests'}"
-    return f"self-check: the rows hold {rows.self_check:.4f} of the bytes written"
 
 
 def _limits(trace: Trace) -> Iterator[Block]:

@@ -81,8 +81,12 @@ class Instruments:
             self.notes.append(str(error))
         else:
             refusal = self._try_triggers(tracing)
-        if not self.has_probes and self._add_dm_stats(stack):
-            self.sources.append("dm-stats")
+        if not self.has_probes:
+            stack.enter_context(self._stats)
+            for device in filter(_is_dm, self._devices):
+                with suppress(SourceError):  # no right, or a kernel without histograms
+                    self._stats.add(device.number)
+            self.sources += ["dm-stats"] * bool(self._stats.ids)
         if refusal is not None and not self.sources:
             raise refusal
 
@@ -220,13 +224,6 @@ class Instruments:
             offsets |= self._host.offsets("dm_mod", probes.DM_MOD)
             probes.require(offsets, (*probes.DM_RAID, *probes.DM_MOD))
         return probes.of_rows(offsets, symbols[probes.MEMBER_END], has_dm=has_dm)
-
-    def _add_dm_stats(self, stack: ExitStack) -> bool:
-        stack.enter_context(self._stats)
-        for device in filter(_is_dm, self._devices):
-            with suppress(SourceError):  # no right, or a kernel without histograms
-                self._stats.add(device.number)
-        return bool(self._stats.ids)
 
 
 def _is_dm(device: Device) -> bool:

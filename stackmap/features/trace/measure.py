@@ -90,8 +90,10 @@ class Tracer:
     def run(self, options: TraceOptions) -> TraceRecord:
         """Trace until the time limit, or until the probes cost too much; return what was read."""
         with self.running():
-            interval, count, per_slice = _rhythm(options)
-            ticks = self._host.ticks(interval, count)
+            slices = options.slices or 1
+            per_slice = max(1, round(options.seconds / slices / TICK))  # looks at the overhead
+            count = slices * per_slice
+            ticks = self._host.ticks(options.seconds / count, count + 1)
             next(ticks)
             before: frozenset[str] = frozenset()
             for place, _ in enumerate(ticks, 1):
@@ -191,11 +193,3 @@ def clean(host: LiveTracingHost) -> list[str]:
     if refusal is not None and not removed:
         raise refusal
     return removed
-
-
-def _rhythm(options: TraceOptions) -> tuple[float, int, int]:
-    """Return the seconds between two looks at the overhead, the number of ticks, and the looks per slice."""
-    slices = options.slices or 1
-    per_slice = max(1, round(options.seconds / slices / TICK))
-    count = slices * per_slice
-    return options.seconds / count, count + 1, per_slice

@@ -188,7 +188,11 @@ def parse(record: TraceRecord) -> Trace:
         dispatched=_sizes(histograms.get(probes.ISSUE_EVENT, ())),
         sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
         rows=None if rows is None else _rows(rows, record.dm_major),
-        member_bytes=_member_bytes(histograms.get(probes.SUBMIT_EVENT, ())),
+        member_bytes={
+            number_of(each.number("dev")): each.sums["size"]
+            for each in entries_of(histograms.get(probes.SUBMIT_EVENT, ()))
+            if "size" in each.sums
+        },
         dropped=sum(each.dropped for group in histograms.values() for each in group),
         full=frozenset(e for e, group in histograms.items() if any(h.dropped for h in group)),
         slices=tuple(_latency(trace_text.parse_histograms(text)) for text in record.slices),
@@ -262,14 +266,6 @@ def _rows(histograms: Iterable[Histogram], dm_major: int) -> Mapping[str, Rows]:
             number = f"{dm_major}:{entry.number('dm')}"
         rows[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
     return rows
-
-
-def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:
-    return {
-        number_of(entry.number("dev")): entry.sums["size"]
-        for entry in entries_of(histograms)
-        if "size" in entry.sums
-    }
 
 
 def entries_of(histograms: Iterable[Histogram]) -> Iterable[Entry]:

@@ -274,18 +274,15 @@ class Tracing:
     def install(self, probe_set: ProbeSet) -> None:
         """Define the probes and synthetic events, and add the triggers."""
         for probe in probe_set.probes:
-            self._define(probe)
+            if probe.in_interrupts:
+                with suppress(SourceError):  # a kernel without fprobes
+                    self._host.write(DYNAMIC, f"f{probe.line.removeprefix('p')}")
+                    continue
+            self._host.write(PROBES, probe.line)
         for event in probe_set.synthetic:
             self._host.write(SYNTHETIC, f"{event.name} {event.fields}")
         for trigger in probe_set.triggers:
             self.trigger(trigger)
-
-    def _define(self, probe: Probe) -> None:
-        if probe.in_interrupts:
-            with suppress(SourceError):  # a kernel without fprobes
-                self._host.write(DYNAMIC, f"f{probe.line.removeprefix('p')}")
-                return
-        self._host.write(PROBES, probe.line)
 
     def trigger(self, trigger: Trigger) -> None:
         """Add *trigger* to its event of the instance, or change the state of the one that is there."""

@@ -59,7 +59,11 @@ class Follower:
             now = event.time
             if event.flags != FLUSH_SEQUENCE:
                 self._handlers[event.step](event)
-        ready = [r for r in self._waiting.values() if _ready(r, now)]
+        ready = [
+            request
+            for request in self._waiting.values()
+            if request.settled() or (request.done is not None and now - request.done > PATIENCE)
+        ]
         excess = len(self._waiting) - len(ready) - MAX_WAITING
         if excess > 0:
             chosen = set(ready)
@@ -165,10 +169,13 @@ class Follower:
         name, key = self._name(event.number), (event.number, event.sector)
         if event.operation == "flush" or _again(self._issued.get(key), event):
             return
-        bios = self._unissued(name, event)
+        candidates = self._flying[name].over(event.sector, event.sectors)
+        bios = [r for r in candidates if r.operation == event.operation and r.unissued > 0]
         if not bios and event.operation == "other":
             return  # a command to the device itself
-        bios = bios or [self._unqueued(name, event)]
+        if not bios:  # not seen to be queued: remapped by a driver, or older than the trace
+            link = self._links.pop(_key(event), None) or Link(how=UNKNOWN)
+            bios = [self._new(name, event, link)]
         self._count += 1
         request = Request(
             self._count, name, event.operation, event.flags, event.sector, event.sectors,
@@ -182,15 +189,6 @@ class Follower:
         if len(self._issued) > MAX_WAITING:
             del self._issued[next(iter(self._issued))]
         self._dispatched.append(request)
-
-    def _unissued(self, name: str, event: BlockEvent) -> list[Request]:
-        candidates = self._flying[name].over(event.sector, event.sectors)
-        return [r for r in candidates if r.operation == event.operation and r.unissued > 0]
-
-    def _unqueued(self, name: str, event: BlockEvent) -> Request:
-        """Return a request that was not seen to be queued: remapped by a driver, or older than the trace."""
-        link = self._links.pop(_key(event), None) or Link(how=UNKNOWN)
-        return self._new(name, event, link)
 
     def _complete(self, event: BlockEvent) -> None:
         if not event.sectors:
@@ -229,8 +227,3 @@ def _key(event: BlockEvent) -> Key:
 def _again(issued: Request | None, event: BlockEvent) -> bool:
     """Whether *event* dispatches *issued* once more, after the device was busy."""
     return issued is not None and issued.done is None and issued.sectors == event.sectors
-
-
-def _ready(request: Request, now: float) -> bool:
-    late = request.done is not None and now - request.done > PATIENCE
-    return request.settled() or late

@@ -130,7 +130,9 @@ def derived(
         start = event.sector - (edge.start or 0) // SECTOR
         if edge.role in (Role.METADATA, Role.JOURNAL):
             return Link(role=METADATA)
-        if edge.role is not Role.DATA or not _makes_requests(array) or array.layout is None:
+        # It creates requests of its own, for which the kernel reports no complete remap.
+        own = array.target in RAID_TARGETS if array.target else array.kind is Kind.ARRAY
+        if edge.role is not Role.DATA or not own or array.layout is None:
             continue
         above = flying.get(array.name, InFlight())
         if not event.sectors:
@@ -164,21 +166,16 @@ def _causes(above: InFlight, held: Iterable[Place], operation: str) -> Iterator[
         if operation == "discard":
             choices.append((place.row, "discard"))
         for spans, wanted in choices:
-            matching = set(_over(above, spans, wanted))
+            matching = {
+                request
+                for start, end in spans
+                for request in above.over(start, end - start)
+                if request.operation == wanted
+            }
             if matching:
                 yield from sorted(matching - seen, key=lambda each: each.id)
                 seen |= matching
                 break
-
-
-def _over(above: InFlight, spans: Iterable[Span], operation: str) -> Iterator[Request]:
-    for start, end in spans:
-        yield from (r for r in above.over(start, end - start) if r.operation == operation)
-
-
-def _makes_requests(array: Device) -> bool:
-    """Whether *array* creates requests of its own, for which the kernel reports no complete remap."""
-    return array.target in RAID_TARGETS if array.target else array.kind is Kind.ARRAY
 
 
 def _layout(array: Device, layout: Layout) -> Layout:
