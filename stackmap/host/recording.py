@@ -100,7 +100,7 @@ class RecordingHost(InterceptingHost):
         elif self._segment is not None and not failed:
             self._segment.end()
             self._require_directory()
-        elif kind is None and self._earlier is None:
+        elif kind is None and not self._is_first_written:
             self._finish_first()
         self._directory.close()
 
@@ -119,11 +119,15 @@ class RecordingHost(InterceptingHost):
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Ask in the background, and record the answers in the frame in which all have arrived."""
-        kept: list[RecordedAnswer] = []
-        answer = self._host.in_background(lambda host: ask(InterceptingHost(host, kept.append)))
-        aside = RecordedBackgroundAnswer(answer, kept, self._record_background)
+        aside = RecordedBackgroundAnswer(*self._asked_aside(ask), self._record_background)
         self._background.add(aside)
         return aside
+
+    def _asked_aside(self, ask: Callable[[Host], T]) -> tuple[Answer[T], list[RecordedAnswer]]:
+        """Return the answer to come, and the list that takes the answers that it is made of."""
+        kept: list[RecordedAnswer] = []
+        answer = self._host.in_background(lambda host: ask(InterceptingHost(host, kept.append)))
+        return answer, kept
 
     def ask_beside(self, what: str, ask: Callable[[Host], object]) -> bool:
         """
@@ -137,9 +141,7 @@ class RecordingHost(InterceptingHost):
             return True
         if what in self._beside:
             return False
-        kept: list[RecordedAnswer] = []
-        answer = self._host.in_background(lambda host: ask(InterceptingHost(host, kept.append)))
-        self._beside[what] = answer, kept
+        self._beside[what] = self._asked_aside(ask)
         return True
 
     def take_beside(self, seconds: float) -> None:
@@ -149,26 +151,22 @@ class RecordingHost(InterceptingHost):
             if not answer.ready(max(0.0, end - monotonic())):
                 if (
                     not self._first.is_closed
-                ):  # of those asked again later, the first answer is known
+                ):  # else it is asked again, and the first answer is known
                     self._late.setdefault(what, None)
                 continue
             del self._beside[what]
             with suppress(SourceError, ParseError):  # refusals and odd answers are recorded, too
                 answer.result()
             for each in kept:
-                if (
-                    self._earlier is None
-                    and not self._first.is_closed
-                    and self._is_unknown(each[0])
-                ):
-                    self._first.add(each)
-                else:
+                is_known = each[0] in self._later or each[0] in self._first
+                if self._first.is_closed or is_known:
                     self._record(each)
+                else:
+                    self._first.add(each)
             if not self._first.is_closed and self._late.get(what, 0.0) is None:
                 self._late[what] = (self._time or 0.0) - (self._begun or 0.0)
                 self._is_first_written = False
-        if not self._beside and self._is_first_written:
-            self._first.close()
+        self._first.is_closed |= self._is_first_written and not self._beside
 
     def late(self) -> Iterator[str]:
         """Yield a sentence on each question whose first answer came late, or not yet."""
@@ -176,9 +174,6 @@ class RecordingHost(InterceptingHost):
         for what, seconds in self._late.items():
             if (spent if seconds is None else seconds) >= LATE:
                 yield late_answer(what, seconds)
-
-    def _is_unknown(self, question: str) -> bool:
-        return question not in self._later and self._first.get(question) is None
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events, and record them in this frame."""
@@ -217,12 +212,12 @@ class RecordingHost(InterceptingHost):
         question, _, answer = kept
         if self._background:
             self._asked_meanwhile.add(question)
-        if self._time is None and self._earlier is None:
+        if self._time is None and not self._first.is_closed:
             self._first.add(kept)
             return
         before = self._later.get(question)
         now = answer if isinstance(answer, Refusal) else answer.split("\n")
-        if now == before or (before is None and self._first.get(question) == answer):
+        if now == before or (before is None and self._first.has(kept)):
             return
         self._later[question] = now
         self._entries.append(log.encode_entry(question, now, before))
@@ -259,6 +254,7 @@ class RecordingHost(InterceptingHost):
     def _continue(self, directory: Directory) -> None:
         """Continue the log: what happened since its last frame is unknown."""
         self._earlier = self._marks = complete_last_segment(directory)
+        self._is_first_written = self._first.is_closed = True
         self.mark()
         self._entries.append(log.encode_transient("uevents", SKIPPED))
 
@@ -271,13 +267,12 @@ class RecordingHost(InterceptingHost):
             self._directory.rename(new, FIRST_ANSWERS)
             self._directory.rename(UNFINISHED, MANIFEST)
         self._is_first_written = True
-        if not self._beside:
-            self._first.close()
+        self._first.is_closed = not self._beside
 
     def _write_frame(self) -> None:
         """Write the frame that ends; at the end of a segment start another, which repeats all answers."""
         self._require_directory()
-        if not self._is_first_written and self._earlier is None:
+        if not self._is_first_written:
             self._finish_first()
         time = self._time or 0.0
         state = PENDING if self._background else OUTDATED if self._is_outdated else ""
@@ -345,31 +340,30 @@ class FirstAnswers:
 
     def __init__(self) -> None:
         self.is_closed = False
-        self._answers: dict[str, str | Refusal] = {}
-        self._files: dict[str, bytes] = {}
+        self._answers: dict[str, RecordedAnswer] = {}
+
+    def __contains__(self, question: str) -> bool:
+        return question in self._answers
+
+    def has(self, kept: RecordedAnswer) -> bool:
+        """Whether this answer came to this question."""
+        return self._answers.get(kept[0]) == kept
 
     def add(self, kept: RecordedAnswer) -> None:
-        """Keep an answer; an answer with a path becomes a file of the archive."""
-        question, path, answer = kept
-        if isinstance(answer, str) and path is not None:
-            self._files[path] = encoded(answer)
-        self._answers[question] = answer
-
-    def get(self, question: str) -> str | Refusal | None:
-        """Return the answer to *question*; None if it was not asked."""
-        return self._answers.get(question)
+        """Keep an answer."""
+        self._answers[kept[0]] = kept
 
     def manifest(self, late: Mapping[str, float | None]) -> bytes:
         """Return the manifest as JSON: the format, the refused questions, where links lead, what came *late*."""
         refusals = {
             question: [answer.kind, answer.message]
-            for question, answer in self._answers.items()
+            for question, _, answer in self._answers.values()
             if isinstance(answer, Refusal)
         }
         # Links are listed: /sys/block/sda is both a link and a directory of files here.
         links = {
             question.removeprefix(LINK): answer
-            for question, answer in self._answers.items()
+            for question, _, answer in self._answers.values()
             if question.startswith(LINK) and isinstance(answer, str)
         }
         manifest = {"format": FORMAT, "refused": refusals, "links": links}
@@ -377,7 +371,7 @@ class FirstAnswers:
 
     def archive(self) -> bytes:
         """
-        Return a compressed tar of the files, named by their absolute paths.
+        Return a compressed tar of the answers that have a path, as files of that name.
 
         A host with 1,000 devices gives some 22,000 first answers; as files they took seconds to
         write and 4 KiB each.
@@ -389,14 +383,12 @@ class FirstAnswers:
             gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
         ):
-            for path, content in self._files.items():
+            for _, path, answer in self._answers.values():
+                if path is None or isinstance(answer, Refusal):
+                    continue
+                content = encoded(answer)
                 member = tarfile.TarInfo(path.lstrip("/"))
                 member.size = len(content)
                 member.mode = 0o600
                 archive.addfile(member, io.BytesIO(content))
         return buffer.getvalue()
-
-    def close(self) -> None:
-        """Forget the contents of the files, which are written."""
-        self.is_closed = True
-        self._files.clear()
