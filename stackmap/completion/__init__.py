@@ -14,7 +14,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
 
 VARIABLE = "_STACKMAP_COMPLETE"  # in the environment: the name of the shell that asks
 FILES, WORDS = "files", "words"
@@ -174,11 +177,66 @@ def complete(before: list[str], current: str) -> tuple[str, Candidates]:
     if expected == FILES:
         return FILES, []
     if expected == NAMES:
-        from stackmap.completion.names import names
-
         return WORDS, _matching(((name, "") for name in names(line.capture)), current)
     return WORDS, _matching(((word, "") for word in values(expected, current)), current)
 
 
 def _matching(candidates: Iterable[tuple[str, str]], current: str) -> Candidates:
     return [each for each in candidates if each[0].startswith(current)]
+
+
+DISKSTATS = "/proc/diskstats"
+UNUSED = ("loop", "ram", "zram", "nbd")  # many of these exist, and most have never done I/O
+PATHS = "/dev/"  # where the source of a mount is a device
+
+
+def names(capture: str) -> list[str]:
+    """
+    Return what a NAME may be on this machine or in *capture*, each once; [] if it cannot be read.
+
+    These are VGs, LVs, other device-mapper devices, disks, partitions and mount points.
+    """
+    from stackmap.errors import StackmapError  # only names pay for the machine
+
+    try:
+        return list(dict.fromkeys(_names(_host(capture))))
+    except StackmapError:
+        return []
+
+
+def _host(capture: str) -> Host:
+    if capture:
+        from stackmap.host.capture import CapturedHost
+
+        return CapturedHost(capture)
+    from stackmap.host.live import LiveHost
+
+    return LiveHost()
+
+
+def _names(host: Host) -> Iterator[str]:
+    """Yield VGs before LVs, and kernel names last."""
+    from stackmap.sources import lvm_names, mountinfo
+    from stackmap.sources.sysfs import ROOT, attribute
+
+    counters = [line.split() for line in attribute(host, DISKSTATS).splitlines()]
+    kernel = [words[2] for words in counters if len(words) > 3 and not _is_unused(words)]
+    lvs = []
+    for name in kernel:
+        if not name.startswith("dm-"):
+            continue
+        called = lvm_names.unmangle(attribute(host, f"{ROOT}/{name}/dm/name"))
+        lv = lvm_names.parse(called, attribute(host, f"{ROOT}/{name}/dm/uuid"))
+        if lv is None:
+            yield called
+        elif not lv.ending:
+            lvs.append(lv)
+    yield from (lv.vg for lv in lvs)
+    yield from (f"{lv.vg}/{lv.lv}" for lv in lvs)
+    yield from (lv.lv for lv in lvs)
+    yield from (each.point for each in mountinfo.read(host) if each.source.startswith(PATHS))
+    yield from kernel
+
+
+def _is_unused(words: list[str]) -> bool:
+    return words[2].startswith(UNUSED) and not any(word != "0" for word in words[3:])
