@@ -15,7 +15,7 @@ from stackmap.errors import SourceError
 from stackmap.ledger.averages import average
 from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.source import SECONDS, Source
-from stackmap.sampling.snapshots import counted_on, downsample, interval_between
+from stackmap.sampling.snapshots import downsample, interval_between, stretches
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 
@@ -148,32 +148,17 @@ def coarse_intervals(
     """
     Yield the intervals from one snapshot to the next; those that come with 0 are only examined.
 
-    While counters only go up, the difference of the ends is the sum. A device that was replaced or
-    whose counters went back in between has no figures. *devices*: only these; None: all.
+    A device that was replaced or whose counters went back in between has no figures. *devices*: only these;
+    None: all.
     """
-    start: Snapshot | None = None
-    begin: Snapshot | None = None  # of the stretch in which counters only went up
-    last: Snapshot | None = None
+    topology: Topology | None = None
     parts: list[Interval] = []
-    for snapshot, passed in snapshots:
-        alone = passed and last is start  # then the interval itself shows what happened
-        if (
-            begin is not None
-            and last is not None
-            and not alone
-            and not counted_on(last, snapshot, devices)
-        ):
-            if begin is not last:
-                parts.append(interval_between(begin, last, devices))
-            parts.append(interval_between(last, snapshot, devices))
-            begin = snapshot
-        if passed:
-            if start is not None and begin is not None:
-                if begin is not snapshot:
-                    parts.append(interval_between(begin, snapshot, devices))
-                yield start.topology, _joined(parts)
-            start, begin, parts = snapshot, snapshot, []
-        last = snapshot
+    for begin, end, count in stretches(snapshots, devices, steps=True):
+        topology = topology or begin.topology
+        parts.append(interval_between(begin, end, devices))
+        if count:
+            yield topology, _joined(parts)
+            topology, parts = None, []
 
 
 def _joined(parts: list[Interval]) -> Interval:

@@ -196,31 +196,52 @@ def counted_on(earlier: Snapshot, later: Snapshot, devices: Container[str] | Non
     )
 
 
-def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyInterval]:
+def stretches(
+    snapshots: Iterable[tuple[Snapshot, int]],
+    devices: Container[str] | None = None,
+    *,
+    steps: bool = False,
+) -> Iterator[tuple[Snapshot, Snapshot, int]]:
     """
-    Yield fewer intervals with the same averages; each snapshot comes with the number of intervals that it ends.
+    Yield the ends of consecutive stretches, with the number of intervals in each.
 
-    While all counters only go up, the difference between the first and the last sample is the sum
-    of the intervals between, in counts, bytes and milliseconds: these become one interval. Figures
-    of a single interval are lost: extremes, and requests in flight. Where more happened, also
-    snapshots with 0, which a window leaves out, are ends.
+    Each snapshot comes with the number of intervals that it ends, 0 if it is only examined. While all
+    counters of *devices* only go up, the difference of the first and the last sample is the sum of the intervals
+    between. What lies across anything else is a stretch of its own. *steps*: none is longer than from one
+    snapshot that is not only examined to the next.
     """
     begin: Snapshot | None = None
-    end: Snapshot | None = None
-    due: Snapshot | None = None  # the newest that the window does not leave out, since begin
+    last: Snapshot | None = None
+    due: Snapshot | None = None  # the newest since begin that is not only examined
     count = 0
     for moment, passed in snapshots:
-        if end is not None and counted_on(end, moment):
-            count += passed
-        elif end is not None:
-            yield from _between(begin, end, count)
-            yield from _between(end, moment, passed)
-            begin, due, count = moment, None, 0
-        else:
+        if begin is None or last is None:
             begin = moment
-        end = moment
-        due = moment if passed else due
-    yield from _between(begin, due, count)
+        # One interval itself shows what happened in it.
+        elif (steps and passed and begin is last) or counted_on(last, moment, devices):
+            count += passed
+            due = moment if passed else due
+            if steps and passed:
+                yield begin, moment, count
+                begin, due, count = moment, None, 0
+        else:
+            if begin is not last:
+                yield begin, last, count
+            yield last, moment, passed
+            begin, due, count = moment, None, 0
+        last = moment
+    if begin is not None and due is not None:
+        yield begin, due, count
+
+
+def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyInterval]:
+    """
+    Yield fewer intervals with the same averages: one per stretch.
+
+    Figures of a single interval are lost: extremes, and requests in flight.
+    """
+    for begin, end, count in stretches(snapshots):
+        yield begin.topology, replace(interval_between(begin, end), count=count)
 
 
 def only_same_devices(
@@ -251,13 +272,6 @@ def with_first_topology(
     if first is None:
         raise InputError("no interval was measured")
     return first[0], only_same_devices(first[0], chain([first], given))
-
-
-def _between(
-    begin: Snapshot | None, end: Snapshot | None, count: int
-) -> Iterator[TopologyInterval]:
-    if begin is not None and end is not None and begin is not end:
-        yield begin.topology, replace(interval_between(begin, end), count=count)
 
 
 def _unidentified(
