@@ -218,8 +218,7 @@ STATUSES = {
 @pytest.mark.parametrize("words", STATUSES)
 def test_state_of_a_status(words):
     """The fault or the running action, else "active"."""
-    line = segment(words)
-    assert STATUSES[words] == parser(line.target).status(line).state
+    assert STATUSES[words] == status_of(segment(words)).state
 
 
 def test_paths_have_states_of_their_own():

@@ -14,6 +14,15 @@ from stackmap.sources.dm_targets import own_requests, passthrough
 from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, sectors_to_bytes
 
 ACTIVE = DmStatus("active")
+# First words of a status without figures.
+BROKEN = {
+    "Fail": "failed",
+    "Error": "failed",
+    "Invalid": "invalid",
+    "Merge": "merge failed",
+    "Overflow": "overflow",
+    "Unknown": "unknown",
+}
 DAMAGE = (ValueError, IndexError, KeyError, ArithmeticError)  # words that a reader does not expect
 
 
@@ -41,9 +50,8 @@ def _fact(name: str, place: int) -> Callable[[Segment], Mapping[str, str]]:
     return lambda segment: {name: segment.words[place]}
 
 
-def _block_at(place: int) -> Callable[[Segment], Mapping[str, str]]:
-    """Return a reader of a block size in sectors."""
-    return lambda segment: {"block": str(sectors_to_bytes(segment.words[place]))}
+def _chunk(segment: Segment) -> Mapping[str, str]:
+    return {"block": str(sectors_to_bytes(segment.words[3]))}
 
 
 class Parser(NamedTuple):
@@ -79,8 +87,8 @@ PARSERS = {
         # CACHE ORIGIN options …
         Parser("pcache", _places((1, Role.ORIGIN), (0, Role.CACHE))),
         # ORIGIN COW P chunk
-        Parser("snapshot", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=own_requests.snapshot_status),
-        Parser("snapshot-merge", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=own_requests.snapshot_status),
+        Parser("snapshot", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_chunk, status=own_requests.snapshot_status),
+        Parser("snapshot-merge", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_chunk, status=own_requests.snapshot_status),
         Parser("snapshot-origin", passthrough.every_device),
         Parser("integrity", passthrough.integrity, facts=passthrough.integrity_facts, status=passthrough.integrity_status),
         Parser("verity", passthrough.verity, facts=_fact("hash", 7), status=passthrough.verity_status),
@@ -96,7 +104,8 @@ PARSERS = {
         Parser("switch", passthrough.switch),
         Parser("log-writes", passthrough.log_writes),
         Parser("zoned", passthrough.every_device),
-        Parser("vdo", passthrough.vdo, status=passthrough.vdo_status),
+        # V4 DEV physical_blocks …: the device follows the version in every version; LVM gives its path
+        Parser("vdo", _places((1, Role.DATA)), status=passthrough.vdo_status),
         Parser("zero"),
         Parser("error", passthrough.every_device, status=lambda _: DmStatus("failed")),
     )
@@ -117,6 +126,8 @@ def parser(name: str) -> Parser:
 
 def status_of(line: Segment) -> DmStatus:
     """Return the content of a status *line*, nothing known if its words are unexpected."""
+    if line.words and line.words[0] in BROKEN:
+        return DmStatus(BROKEN[line.words[0]])
     try:
         return parser(line.target).status(line)
     except DAMAGE:

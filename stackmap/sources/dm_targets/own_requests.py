@@ -126,24 +126,10 @@ def _word_after(words: tuple[str, ...], key: str) -> str | None:
 
 
 _MODES = {"rw": "active", "ro": "read-only", "out_of_data_space": "out of data space"}
-_BROKEN = {
-    "Fail": "failed",
-    "Error": "failed",
-    "Invalid": "invalid",
-    "Merge": "merge failed",
-    "Overflow": "overflow",
-    "Unknown": "unknown",
-}
 # Words 4 to 10 of a cache's status (cache.rst); demotions precede promotions.
 CACHE_COUNTERS = (
     "read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions", "dirty",
 )  # fmt: skip
-
-
-def failure(status: Segment) -> DmStatus | None:
-    """Return the state of a one-word status, None for a status with figures."""
-    word = status.words[0] if status.words else ""
-    return DmStatus(_BROKEN[word]) if word in _BROKEN else None
 
 
 def thin_pool_facts(segment: Segment) -> dict[str, str]:
@@ -155,8 +141,6 @@ def thin_pool_facts(segment: Segment) -> dict[str, str]:
 
 def thin_pool_status(status: Segment) -> DmStatus:
     """``transaction used/total used/total root mode …``: metadata first, then data."""
-    if told := failure(status):
-        return told
     words = status.words
     counts = {**_used("metadata_", words[1]), **_used("data_", words[2])}
     facts = {
@@ -178,16 +162,12 @@ def thin(segment: Segment) -> list[Below]:
 
 def thin_status(status: Segment) -> DmStatus:
     """``mapped highest``, in sectors."""
-    if told := failure(status):
-        return told
     mapped = int(status.words[0])
     return DmStatus("active", facts={"mapped": percent(mapped * SECTOR, status.length)})
 
 
 def snapshot_status(status: Segment) -> DmStatus:
     """``allocated/total metadata``, in sectors."""
-    if told := failure(status):
-        return told
     state = "merging" if status.target == "snapshot-merge" else "active"
     facts = {"used": percent(*fraction(status.words[0]))}
     return DmStatus(state, facts=facts, counts=_used("", status.words[0]))
@@ -206,8 +186,6 @@ def cache_facts(segment: Segment) -> dict[str, str]:
 
 def cache_status(status: Segment) -> DmStatus:
     """``block used/total block used/total hits…``: metadata, cache, six counters, dirty blocks."""
-    if told := failure(status):
-        return told
     words = status.words
     used, total = fraction(words[3])
     facts = {
@@ -250,7 +228,5 @@ def writecache_status(status: Segment) -> DmStatus:
 
 def clone_status(status: Segment) -> DmStatus:
     """``block used/total region hydrated/total …``: regions copied so far."""
-    if told := failure(status):
-        return told
     done, total = fraction(status.words[3])
     return DmStatus("active" if done >= total else f"hydrate {percent(done, total)}")

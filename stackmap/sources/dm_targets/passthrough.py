@@ -128,11 +128,6 @@ def log_writes(segment: Segment) -> list[Below]:
     return [Below(segment.words[0], Role.DATA, 0), Below(segment.words[1], Role.JOURNAL)]
 
 
-def vdo(segment: Segment) -> list[Below]:
-    """``V4 DEV physical_blocks …``: the device follows the version in every version; LVM gives its path."""
-    return [Below(segment.words[1], Role.DATA, 0)]
-
-
 def vdo_status(status: Segment) -> DmStatus:
     """``DEV mode recovering index compression used total``."""
     mode, recovering = status.words[1:3]
