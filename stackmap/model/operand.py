@@ -8,7 +8,7 @@ mypy refuses plain text in it. A word that its type does not allow is refused wi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import ClassVar, Self
 
 from stackmap.errors import OperandRefused
@@ -26,11 +26,30 @@ MOUNT_TYPES = frozenset(
 CACHE_MODES = frozenset({"writethrough", "writeback", "passthrough"})
 
 
+# Whether a text fits, and what it is or has otherwise, as a predicate.
+Rule = tuple[Callable[[str], object], str]
+
+
+def _form(pattern: str, flaw: str) -> Rule:
+    return re.compile(pattern, re.DOTALL).fullmatch, flaw
+
+
+NOT_EMPTY: Rule = bool, "is empty"
+PRINTABLE: Rule = str.isprintable, "has unprintable characters"
+NO_OPTION = _form(r"(?!-).*", "begins with '-'")
+# A path has one spelling, and does not leave its root.
+PATH = (
+    _form(r"/|(?:/(?!\.{1,2}(?:/|\Z))[^/]+)+", "has an empty part, '.' or '..' in its path"),
+    (lambda text: len(text.encode()) <= MAX_PATH, f"is longer than {MAX_PATH} bytes"),
+)
+
+
 class Word(str):
-    """A word of a command; only its types are made, each from text that it allows."""
+    """A word of a command; only its types are made, each from text that fits its ``rules``, tried in order."""
 
     __slots__ = ()
     what: ClassVar[str] = "word"
+    rules: ClassVar[tuple[Rule, ...]] = (NOT_EMPTY, PRINTABLE, NO_OPTION)
 
     def __new__(cls, text: str) -> Self:
         """Check *text*; ``OperandRefused`` with the reason if it is none of this type."""
@@ -41,33 +60,15 @@ class Word(str):
     @classmethod
     def flaw(cls, text: str) -> str:
         """Return why *text* is none of this type, as a predicate; "" if it is one."""
-        if not text:
-            return "is empty"
-        if not text.isprintable():
-            return "has unprintable characters"
-        return "begins with '-'" if text.startswith("-") else ""
+        return next((flaw for fits, flaw in cls.rules if not fits(text)), "")
 
 
-class _Matching(Word):
-    """A word that matches ``allowed`` from its first character to its last; ``flaw_of_others``: why not."""
-
-    __slots__ = ()
-    allowed: ClassVar[re.Pattern[str]]
-    flaw_of_others: ClassVar[str]
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse any other form."""
-        return "" if cls.allowed.fullmatch(text) else cls.flaw_of_others
-
-
-class Fixed(_Matching):
+class Fixed(Word):
     """A word that stackmap's code has in it: a program, an option, a value of no other type."""
 
     __slots__ = ()
     what = "fixed word"
-    allowed = re.compile(r"[A-Za-z0-9_+%=,./:-]+")
-    flaw_of_others = "has other characters than options have"
+    rules = (_form(r"[A-Za-z0-9_+%=,./:-]+", "has other characters than options have"),)
 
 
 class Pattern(Fixed):
@@ -75,19 +76,15 @@ class Pattern(Fixed):
 
     __slots__ = ()
     what = "pattern"
-    allowed = re.compile(r"[A-Za-z0-9_ +*?:|()\[\]$-]+")
+    rules = (_form(r"[A-Za-z0-9_ +*?:|()\[\]$-]+", "has other characters than such patterns have"),)
 
 
 class Script(Word):
-    """The text of ``sh -c``, which has no names in it."""
+    """The text of ``sh -c`` on one line, which has no names in it."""
 
     __slots__ = ()
     what = "script"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Allow one line."""
-        return "" if text.isprintable() else "has unprintable characters"
+    rules = (PRINTABLE,)
 
 
 class ShellText(Word):
@@ -95,11 +92,11 @@ class ShellText(Word):
 
     __slots__ = ()
     what = "text for a shell"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Allow lines."""
-        return super().flaw(text.replace("\n", " "))
+    rules = (
+        NOT_EMPTY,
+        (lambda text: text.replace("\n", " ").isprintable(), PRINTABLE[1]),
+        NO_OPTION,
+    )
 
 
 class AbsolutePath(Word):
@@ -107,19 +104,7 @@ class AbsolutePath(Word):
 
     __slots__ = ()
     what = "path"
-    root: ClassVar[str] = "/"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse what leaves the root, or has two spellings."""
-        if flaw := super().flaw(text):
-            return flaw
-        if not text.startswith(cls.root):
-            return f"does not begin with {cls.root}"
-        parts = text[len(cls.root) :].split("/")
-        if {"", ".", ".."} & {*parts} and text != "/":
-            return "has an empty part, '.' or '..' in its path"
-        return f"is longer than {MAX_PATH} bytes" if len(text.encode()) > MAX_PATH else ""
+    rules = (*Word.rules, _form("/.*", "does not begin with /"), *PATH)
 
 
 class MountPoint(AbsolutePath):
@@ -133,12 +118,7 @@ class FilePath(Word):
     """The path of a file or directory, as the user gave it: also a relative one."""
 
     __slots__ = ()
-    what: ClassVar[str] = "path"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse what a program would take for an option."""
-        return super().flaw(text) or ("begins with -" if text.startswith("-") else "")
+    what = "path"
 
 
 class BlockDevicePath(AbsolutePath):
@@ -146,35 +126,26 @@ class BlockDevicePath(AbsolutePath):
 
     __slots__ = ()
     what = "device path"
-    root = "/dev/"
+    rules = (*Word.rules, _form("/dev/.*", "does not begin with /dev/"), *PATH)
 
 
 class PvPath(BlockDevicePath):
-    """A PV, in LVM's words."""
+    """A PV, in LVM's words: ``/dev/sda:0-99`` would be a range of extents, ``@name`` a tag."""
 
     __slots__ = ()
     what = "PV"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse what LVM would take for a range of extents (``/dev/sda:0-99``) or a tag."""
-        marks = ":" in text or "@" in text
-        return super().flaw(text) or ("has ':' or '@', which LVM takes for more" if marks else "")
+    rules = (*BlockDevicePath.rules, _form("[^:@]*", "has ':' or '@', which LVM takes for more"))
 
 
 class _Name(Word):
     """One component of a path."""
 
     __slots__ = ()
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse what is no file name."""
-        if text in (".", "..") or "/" in text:
-            return "is not a file name"
-        if len(text) > MAX_NAME:
-            return f"has more than {MAX_NAME} characters"
-        return super().flaw(text)
+    rules = (
+        _form(r"(?!\.{1,2}\Z)[^/]*", "is not a file name"),
+        (lambda text: len(text) <= MAX_NAME, f"has more than {MAX_NAME} characters"),
+        *Word.rules,
+    )
 
 
 class LvmName(_Name):
@@ -182,12 +153,10 @@ class LvmName(_Name):
 
     __slots__ = ()
     what = "name of LVM"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse what LVM does not allow."""
-        valid = re.fullmatch(r"[A-Za-z0-9+_.-]+", text)
-        return super().flaw(text) or ("" if valid else "has characters that LVM does not allow")
+    rules = (
+        *_Name.rules,
+        _form(r"[A-Za-z0-9+_.-]+", "has characters that LVM does not allow"),
+    )
 
 
 class LvPath(Word):
@@ -254,12 +223,10 @@ class GuestName(_Name):
 
     __slots__ = ()
     what = "name of a VM"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse what virsh looks up first as an id or a UUID."""
-        other = text.isdecimal() or re.fullmatch(r"[0-9A-Fa-f-]{32,}", text)
-        return super().flaw(text) or ("is a number or a UUID for virsh" if other else "")
+    rules = (
+        *_Name.rules,
+        _form(r"(?!\d+\Z|[0-9A-Fa-f-]{32,}\Z).*", "is a number or a UUID for virsh"),
+    )
 
 
 class DeviceTitle(Word):
@@ -267,40 +234,36 @@ class DeviceTitle(Word):
 
     __slots__ = ()
     what = "name"
-
-    @classmethod
-    def flaw(cls, text: str) -> str:
-        """Refuse what cannot be printed."""
-        return super().flaw(f"name {text}") if text else super().flaw(text)
+    rules = (NOT_EMPTY, PRINTABLE)
 
 
-class Uuid(_Matching):
+class Uuid(Word):
     """A UUID as LVM or md print it."""
 
     __slots__ = ()
     what = "UUID"
-    allowed = re.compile(
-        r"[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}|[0-9a-f]{8}(:[0-9a-f]{8}){3}"
+    rules = (
+        _form(
+            r"[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}|[0-9a-f]{8}(:[0-9a-f]{8}){3}",
+            "is not a UUID of LVM or md",
+        ),
     )
-    flaw_of_others = "is not a UUID of LVM or md"
 
 
-class Digest(_Matching):
+class Digest(Word):
     """A SHA-256 digest."""
 
     __slots__ = ()
     what = "digest"
-    allowed = re.compile(r"[0-9a-f]{64}")
-    flaw_of_others = "is not 64 hexadecimal digits"
+    rules = (_form(r"[0-9a-f]{64}", "is not 64 hexadecimal digits"),)
 
 
-class Number(_Matching):
+class Number(Word):
     """A whole number from 0 on."""
 
     __slots__ = ()
     what = "number"
-    allowed = re.compile(r"[0-9]+")
-    flaw_of_others = "is not a whole number"
+    rules = (_form(r"[0-9]+", "is not a whole number"),)
 
     def __new__(cls, value: int | str) -> Self:
         """Take a number, or the text of one."""
@@ -312,7 +275,7 @@ class Kibibytes(Number):
 
     __slots__ = ()
     what = "size"
-    allowed = re.compile(r"[0-9]+k")
+    rules = (_form(r"[0-9]+k", "is not a whole number"),)
 
     def __new__(cls, value: int | str) -> Self:
         """Take a number of KiB."""
@@ -324,18 +287,14 @@ class Keyword(Fixed):
 
     __slots__ = ()
     what = "keyword"
-    allowed = re.compile(r"[a-z][a-z0-9_]*")
+    rules = (_form(r"[a-z][a-z0-9_]*", "has other characters than options have"),)
 
 
 class Composed(Word):
     """Words joined to one, as in ``if=PATH``: its parts were checked."""
 
     __slots__ = ()
-
-    @classmethod
-    def flaw(cls, text: str) -> str:  # noqa: ARG003 - its parts were checked
-        """Refuse nothing."""
-        return ""
+    rules = ()
 
 
 def keyword(text: str, among: Collection[str], what: str) -> Keyword:
