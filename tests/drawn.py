@@ -8,9 +8,8 @@ from stackmap.ledger.amplification import StackFigures, figures_of
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Flow, Load
-from stackmap.model.machine import Machine
 from stackmap.model.raid import layout
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Machine, Topology
 
 DISKS = ("sda", "sdb", "sdc", "sdd")
 

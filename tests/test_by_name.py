@@ -4,7 +4,7 @@ import pytest
 
 from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.model.device import Kind, Role
-from stackmap.model.machine import Machine
+from stackmap.model.topology import Machine
 
 LAB = Machine("lab", "6.1.0")
 

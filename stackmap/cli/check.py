@@ -69,7 +69,7 @@ def command(
     if text is not None:
         session.take(text)
         if not session.tells:
-            from stackmap.measurement.ticket import NO_STACK
+            from stackmap.measurement.text import NO_STACK
 
             raise InputError(f"{text.name}: {NO_STACK}")
     topology = discover(session.host, geometry=True)

@@ -23,7 +23,7 @@ from stackmap.cli.progress import waiting
 from stackmap.document.findings import as_comment, explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval, UsageError
-from stackmap.ledger.interval_series import IntervalSeries
+from stackmap.ledger.time_series import IntervalSeries
 from stackmap.measurement.capture_part import Resolution
 from stackmap.measurement.capture_part import instant as instant_of
 from stackmap.model.topology import NO_TOPOLOGY

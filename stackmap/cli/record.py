@@ -28,7 +28,7 @@ from stackmap.host.segments import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen
-from stackmap.model.machine import another_machine
+from stackmap.model.differences import another_machine
 from stackmap.model.units import parse_size
 from stackmap.render.text import safe
 from stackmap.sampling.snapshots import Snapshot, counted_on

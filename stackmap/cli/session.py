@@ -50,7 +50,7 @@ class Session:
         Return the text, which can be read again. ``tells`` is then whether there is one.
         """
         from stackmap.host.sar_file import readable
-        from stackmap.measurement.ticket import told_machine
+        from stackmap.measurement.text import told_machine
 
         text = readable(text, rewindable=True)
         told = told_machine(text, tell)

@@ -204,7 +204,7 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
     from stackmap.discover import discover
     from stackmap.discover.find import find_existing
     from stackmap.host.capture import CapturedHost
-    from stackmap.model.machine import differences
+    from stackmap.model.differences import differences
     from stackmap.render.json import differences_json
     from stackmap.render.tree import render_differences
 

@@ -14,8 +14,7 @@ from stackmap.discover.scan import Discovered, Scan, scan_host
 from stackmap.discover.uses import device_uses
 from stackmap.host import Host
 from stackmap.model.device import NO_COUNTS, Counts, Device, Use
-from stackmap.model.machine import Machine
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Machine, Topology
 from stackmap.sources import error_counts
 from stackmap.sources.sysfs import Block, attribute, attributes
 

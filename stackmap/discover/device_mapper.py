@@ -17,7 +17,7 @@ from typing import NamedTuple
 from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
-from stackmap.model.error_counts import PATH_FAILURES
+from stackmap.model.health import PATH_FAILURES
 from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs

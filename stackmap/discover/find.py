@@ -19,8 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import POOL
-from stackmap.model.machine import Machine
-from stackmap.model.topology import NO_TOPOLOGY, Edge, Topology
+from stackmap.model.topology import NO_TOPOLOGY, Edge, Machine, Topology
 from stackmap.sources import dm, lvm_names
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.lvm_names import split_name, unmangle

@@ -16,7 +16,7 @@ from stackmap.document.wording import size
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import target_of
-from stackmap.model.error_counts import error_words, errors
+from stackmap.model.health import error_words, errors
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology, natural_key
 

@@ -10,8 +10,8 @@ from stackmap.document.blame import source_name, users
 from stackmap.document.rule_words import filled, shown, title, words_of
 from stackmap.document.wording import REQUESTS, listed, percent, plural, rate, short, size
 from stackmap.ledger.episodes import Change, Episode, Pair
-from stackmap.ledger.interval_series import IntervalSeries
-from stackmap.ledger.unusual_spans import LEAST, Clock
+from stackmap.ledger.time_series import Clock, IntervalSeries
+from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.load import total_of
 from stackmap.model.topology import Topology
 from stackmap.rules.decision import JudgedEpisode, Times

@@ -24,8 +24,7 @@ from stackmap.document.rule_words import (
     words_of,
 )
 from stackmap.document.wording import percent, plural, sentence
-from stackmap.model.machine import of_another
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, of_another
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Finding, Rule, Severity
 

@@ -22,7 +22,7 @@ from stackmap.model.device import (
     StatusReading,
     TargetStatus,
 )
-from stackmap.model.error_counts import ERROR_COUNTS
+from stackmap.model.health import ERROR_COUNTS
 from stackmap.model.load import plus
 from stackmap.model.reason import Reason, StateChange
 from stackmap.model.topology import Topology

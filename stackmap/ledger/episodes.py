@@ -13,7 +13,7 @@ from math import isnan, log
 from statistics import median
 from typing import NamedTuple
 
-from stackmap.ledger.interval_series import Columns, IntervalSeries, Span
+from stackmap.ledger.time_series import Columns, IntervalSeries, Span
 from stackmap.ledger.unusual import Figures, Run, risen, unusual
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.topology import NO_TOPOLOGY, Topology

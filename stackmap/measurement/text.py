@@ -24,7 +24,7 @@ from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.load import Load, PrintedLoads
-from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
+from stackmap.model.topology import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.text.device_names import Names, resolved
 from stackmap.text.text_lines import run_of
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from stackmap.model.device import StatusReading
 from stackmap.model.load import NONE, ZERO, Flow, Load
-from stackmap.model.machine import UNKNOWN_MACHINE, Machine
+from stackmap.model.topology import UNKNOWN_MACHINE, Machine
 
 # The kernel keeps milliseconds in 32 bits: they wrap after 49.7 days of waiting.
 MILLISECONDS_WRAP = 1 << 32

@@ -1,4 +1,4 @@
-"""The devices of a machine and the edges between them."""
+"""A machine: its devices and the edges between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, TypeVarTuple
 
 from stackmap.model.device import Device, Role
-from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -63,6 +62,31 @@ NO_TOPOLOGY = "no topology for this text; devices are shown by their own names"
 INFERRED = "inferred from the figures"  # how the sentence begins that says which stacks are
 
 _DIGITS = re.compile(r"([0-9]{1,18})")
+
+
+class Machine(NamedTuple):
+    """Host name, kernel release and boot id, each "" if unknown."""
+
+    host: str = ""
+    kernel: str = ""
+    boot: str = ""
+
+
+UNKNOWN_MACHINE = Machine()
+
+
+def of_another(ours: Machine, theirs: Machine) -> str:
+    """Return how *theirs* shows that a text is from another machine or kernel; "" if it does not."""
+    told = []
+    if ours.host and theirs.host and _short(ours.host) != _short(theirs.host):
+        told.append(f"host {theirs.host}, not {ours.host}")
+    if ours.kernel and theirs.kernel and ours.kernel != theirs.kernel:
+        told.append(f"kernel {theirs.kernel}, not {ours.kernel}")
+    return "; ".join(told)
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0].lower()
 
 
 class Edge(NamedTuple):

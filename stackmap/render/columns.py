@@ -13,7 +13,7 @@ from stackmap.document import describe
 from stackmap.document.describe import WRITE_MOSTLY, Row, kernel, listed
 from stackmap.document.wording import UNKNOWN, size
 from stackmap.model.device import Device, Role
-from stackmap.model.error_counts import ERROR_COUNTS, errors
+from stackmap.model.health import ERROR_COUNTS, errors
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 

@@ -9,7 +9,7 @@ from stackmap.document.describe import WRITE_MOSTLY
 from stackmap.document.interval import end_time
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
-from stackmap.model.error_counts import errors
+from stackmap.model.health import errors
 from stackmap.model.load import METRICS, Load
 from stackmap.model.raid import Layout
 from stackmap.model.reason import code_of
@@ -18,8 +18,8 @@ from stackmap.model.topology import Topology
 if TYPE_CHECKING:
     from stackmap.ledger.amounts import Traffic
     from stackmap.ledger.layers import Total
+    from stackmap.model.differences import Differences
     from stackmap.model.interval import Interval
-    from stackmap.model.machine import Differences
 
 SCHEMA = "stackmap.tree/1"
 

@@ -12,7 +12,7 @@ from stackmap.render.columns import Column, choose
 from stackmap.render.text import DIM, RED, RESET, all_padded, cut, safe, widest
 
 if TYPE_CHECKING:
-    from stackmap.model.machine import Change, Differences
+    from stackmap.model.differences import Change, Differences
 
 # ASCII replacements.
 _PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-", "→": "->"})

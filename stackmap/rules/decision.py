@@ -15,7 +15,7 @@ from stackmap.errors import InputError
 from stackmap.ledger.averages import average
 from stackmap.ledger.blame import Loader, blame
 from stackmap.ledger.episodes import Episode, episodes, outside
-from stackmap.ledger.interval_series import IntervalSeries
+from stackmap.ledger.time_series import IntervalSeries
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.interval import Interval

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from stackmap.errors import InputError
 from stackmap.model.device import Device, StatusReading
-from stackmap.model.error_counts import grown_errors
+from stackmap.model.health import grown_errors
 from stackmap.model.interval import Interval
 from stackmap.model.reason import StateChange
 from stackmap.model.topology import Edge, Topology

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from stackmap.host import Host
 from stackmap.model.device import Counts, Device, Kind, RaidThread, StatusReading, TargetStatus
 from stackmap.model.dm_targets import DM_TARGETS
-from stackmap.model.error_counts import PATH_FAILURES
+from stackmap.model.health import PATH_FAILURES
 from stackmap.model.raid import raid_state
 from stackmap.model.topology import Topology
 from stackmap.sources import dm, error_counts, mountinfo, pressure

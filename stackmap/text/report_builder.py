@@ -15,7 +15,7 @@ from math import isfinite
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load, PrintedLoads
-from stackmap.model.machine import UNKNOWN_MACHINE, Machine
+from stackmap.model.topology import UNKNOWN_MACHINE, Machine
 from stackmap.model.units import MIB
 from stackmap.text.columns import MAX_RATE, is_rounded
 from stackmap.text.headings import MAX_DEVICES, QUOTE_MARKS, Heading

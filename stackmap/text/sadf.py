@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import unescape
 
 from stackmap.model.interval import Interval
-from stackmap.model.machine import Machine
+from stackmap.model.topology import Machine
 from stackmap.text.columns import COLUMNS, parse_numbers
 from stackmap.text.printed_time import PrintedClock
 from stackmap.text.report_builder import TextReport

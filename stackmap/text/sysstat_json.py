@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from math import inf, log2
 
 from stackmap.model.interval import Interval
-from stackmap.model.machine import UNKNOWN_MACHINE
+from stackmap.model.topology import UNKNOWN_MACHINE
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COMBINED, DISCARD, READ, WRITE
 from stackmap.text.printed_time import PrintedClock

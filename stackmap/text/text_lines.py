@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
-from stackmap.model.machine import Machine
+from stackmap.model.topology import Machine
 from stackmap.text.columns import is_number
 
 MAX_LINE = 1 << 20  # longer lines are cut: no table has one

@@ -11,9 +11,8 @@ from stackmap.ledger.rows import Cause
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load
-from stackmap.model.machine import Machine
 from stackmap.model.raid import layout
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Machine, Topology
 from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, stack_figures, topology
 from tests.ledger.test_ledger import raid5_of_three
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from stackmap.ledger.episodes import Change, episodes, outside
-from stackmap.ledger.interval_series import HELD, IntervalSeries
+from stackmap.ledger.time_series import HELD, IntervalSeries
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load

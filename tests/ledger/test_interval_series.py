@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.ledger import interval_series
-from stackmap.ledger.interval_series import IntervalSeries
+from stackmap.ledger.time_series import IntervalSeries
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load
 

@@ -1,7 +1,7 @@
 """What is different between two topologies."""
 
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.machine import Change, differences
+from stackmap.model.differences import Change, differences
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.json import differences_json

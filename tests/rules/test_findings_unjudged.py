@@ -8,8 +8,7 @@ from stackmap.discover.find import topology_from_names
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load
-from stackmap.model.machine import UNKNOWN_MACHINE
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import UNKNOWN_MACHINE, Edge, Topology
 from stackmap.rules.context import Context
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import DISKS, LAYOUT, LOAD, OVERLOAD, is_judged, unjudged

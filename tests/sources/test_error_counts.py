@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.document.describe import states
-from stackmap.model.error_counts import ERROR_COUNTS, error_words, errors, grown_errors
+from stackmap.model.health import ERROR_COUNTS, error_words, errors, grown_errors
 from stackmap.sources.polled_state import polled_devices
 from tests.machine import DrawnHost
 from tests.paths import ROOT

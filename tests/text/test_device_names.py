@@ -5,8 +5,7 @@ import pytest
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
-from stackmap.model.machine import Machine, of_another
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Machine, Topology, of_another
 from stackmap.text.device_names import Names, aliases, kernel_name
 
 ROOT = Device("dm-2", Kind.VOLUME, "253:2", label="vg-a/café", dm_name="vg--a-café", uuid="LVM-abc")

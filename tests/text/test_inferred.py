@@ -15,7 +15,7 @@ from stackmap.discover.inferred import inferred
 from stackmap.features.plan.plan import PlanRefused
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load
-from stackmap.model.machine import UNKNOWN_MACHINE
+from stackmap.model.topology import UNKNOWN_MACHINE
 from stackmap.text import intervals
 
 # Rows of iostat from recorded kernels (Linux 6.12 and 7.3, in virtual time), below the stacks that made them.

@@ -9,7 +9,7 @@ import pytest
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
-from stackmap.model.machine import Machine
+from stackmap.model.topology import Machine
 from stackmap.text import FORMATS, diskstats_copies, intervals, sadf, sysstat_json
 from tests.text import test_sadf
 

@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
-from stackmap.model.machine import Machine
+from stackmap.model.topology import Machine
 from stackmap.text import intervals, sadf
 
 LAB = Machine(host="lab")

@@ -8,7 +8,7 @@ import pytest
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
-from stackmap.model.machine import Machine
+from stackmap.model.topology import Machine
 from stackmap.text import intervals
 from stackmap.text.report_builder import SINCE_BOOT
 

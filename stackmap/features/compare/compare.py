@@ -29,8 +29,7 @@ from stackmap.features.compare.estimate import MIN_INTERVALS, significant
 from stackmap.features.compare.recording import LAST, TOP, Recording, StackRecord, record_of
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
-from stackmap.model.machine import of_another
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, of_another
 
 Pairs = list[tuple[str, str]]
 FigureComparer = Callable[[Figure, StackRecord, StackRecord, str, str], "FigureComparison | None"]

@@ -25,8 +25,7 @@ from stackmap.ledger.time_series import TimeSeries, start_of
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import plus, ratio
-from stackmap.model.machine import Machine
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Machine, Topology
 
 MAX_BATCHES = 120
 

@@ -17,7 +17,7 @@ from stackmap.ledger.layers import layers
 from stackmap.ledger.sent import divides
 from stackmap.model import exported
 from stackmap.model.device import Device, Kind
-from stackmap.model.error_counts import errors
+from stackmap.model.health import errors
 from stackmap.model.interval import Counters
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology

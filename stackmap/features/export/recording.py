@@ -39,8 +39,8 @@ from stackmap.features.export.weights import Stack, lasting_uuid, stacks
 from stackmap.host.directory import OutputFile, open_directory
 from stackmap.ledger.amplification import StackFigures, one_by_one
 from stackmap.ledger.corrections import corrected
-from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.time_series import IntervalSeries
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology

@@ -359,7 +359,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.document.layers import layers_document
     from stackmap.ledger.amplification import LayerReport
     from stackmap.ledger.averages import average
-    from stackmap.ledger.interval_series import IntervalSeries
+    from stackmap.ledger.time_series import IntervalSeries
     from stackmap.measurement.source import IntervalSelection
     from stackmap.render.figures_json import explain_json, layers_json
     from stackmap.rules.decision import judge_over_time

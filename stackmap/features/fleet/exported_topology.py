@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from stackmap.discover import sound_edges
 from stackmap.model.device import Device, Kind, Queue, Role
-from stackmap.model.machine import Machine
 from stackmap.model.raid import Layout, layout
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Machine, Topology
 
 Labels = Mapping[str, str]
 

@@ -15,9 +15,8 @@ from stackmap.features.report.profiles import Hours, SizeClasses
 from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.episodes import Episode, episodes
-from stackmap.ledger.interval_series import IntervalSeries
 from stackmap.ledger.layers import counted_tops
-from stackmap.ledger.time_series import Stretch, TimeSeries, start_of
+from stackmap.ledger.time_series import IntervalSeries, Stretch, TimeSeries, start_of
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval

@@ -13,8 +13,7 @@ from stackmap.features.compare.json import compare_json
 from stackmap.features.compare.recording import MAX_BATCHES, recording_of
 from stackmap.model.device import Queue
 from stackmap.model.interval import Interval
-from stackmap.model.machine import Machine
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Machine, Topology
 from stackmap.render.terminal import render_text
 from tests.drawn import DISKS, did, moved, raid_volume, topology
 

@@ -16,9 +16,8 @@ from stackmap.features.plan.plan import Origin, path_of
 from stackmap.features.plan.strategies import STRATEGIES, outcomes
 from stackmap.host.live import LiveHost
 from stackmap.model.command_line import words
-from stackmap.model.machine import Machine
 from stackmap.model.operand import LvmName
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Machine, Topology
 from tests.features.plan.plans import (
     ARRAY_UUID,
     EXTENT,

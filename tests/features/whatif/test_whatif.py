@@ -17,9 +17,8 @@ from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
 from stackmap.model.load import Flow
-from stackmap.model.machine import Machine
 from stackmap.model.raid import layout
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge, Machine, Topology
 from tests.drawn import DISKS, did, disk, moved, raid_volume, topology
 
 KIB = 1024

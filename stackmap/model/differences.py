@@ -1,5 +1,5 @@
 """
-The machine that something was measured on: whether two topologies are of one machine, and their differences.
+Two topologies beside each other: whether they are of one machine, and what differs.
 
 Devices are matched by uuid, else by serial, else by name: kernel numbers change from boot to boot.
 """
@@ -8,37 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from stackmap.model.device import Device
-    from stackmap.model.topology import Topology
-
-
-class Machine(NamedTuple):
-    """Host name, kernel release and boot id, each "" if unknown."""
-
-    host: str = ""
-    kernel: str = ""
-    boot: str = ""
-
-
-UNKNOWN_MACHINE = Machine()
-
-
-def of_another(ours: Machine, theirs: Machine) -> str:
-    """Return how *theirs* shows that a text is from another machine or kernel; "" if it does not."""
-    told = []
-    if ours.host and theirs.host and _short(ours.host) != _short(theirs.host):
-        told.append(f"host {theirs.host}, not {ours.host}")
-    if ours.kernel and theirs.kernel and ours.kernel != theirs.kernel:
-        told.append(f"kernel {theirs.kernel}, not {ours.kernel}")
-    return "; ".join(told)
-
-
-def _short(host: str) -> str:
-    return host.partition(".")[0].lower()
-
+from stackmap.model.device import Device
+from stackmap.model.topology import Machine, Topology, of_another
 
 # How world-wide names begin. Hypervisors give other ids to several disks.
 UNIQUE = ("0x", "eui.", "nvme.", "uuid.")
