@@ -7,6 +7,7 @@ there, then ``sent`` (what a device sent down), ``ownership`` (which part belong
 ``amplification`` (per layer), ``disk_cost`` and ``parity`` (per byte written) and ``blame`` (per disk).
 
 ``corrections`` comes before all of it: counters that the kernel gets wrong. ``member_writes`` and
-``device_state`` have what members and states show; ``averages`` and ``time_series`` join intervals.
+``device_state`` have what members and states show; ``averages`` and ``time_series`` join intervals, ``episodes`` finds
+when something was unusual in them.
 It needs ``model`` only.
 """

@@ -1,20 +1,28 @@
 """
-The load over time, in memory that does not grow with the length of the measurement.
+A measurement over time, in memory that hardly grows with its length.
 
-A day of one-second intervals is 86,400; a chart shows some hundred points. So
-equally many intervals are averaged into one stretch, and when there are too
-many stretches, every two become one. The minimum and maximum of the single
-intervals are kept beside each average.
+``TimeSeries`` is what a chart shows: a day of one-second intervals is 86,400, so equally many are averaged into
+one stretch, and when there are too many stretches, every two become one. The minimum and maximum of the
+single intervals are kept beside each average.
+
+``IntervalSeries`` is what an incident needs: the figures of each device in every interval, and any part as
+intervals. A year of sar has 52,560, of minutes 525,600. Up to ``HELD`` of them are kept as they are, of many
+devices fewer. Of more, each figure is kept in an array, and parts of more than ``EXAMINED`` are stretches.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain
+from math import isnan, nan
+from statistics import median
+from typing import NamedTuple
 
 from stackmap.ledger.averages import Average, average
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, Load, plus, ratio
+from stackmap.model.load import IDLE, Flow, Load, PrintedLoads, plus, ratio
 
 MAX_LOADS = 40_000  # held at once, some 40 MB
 MIN_STRETCHES, MAX_STRETCHES = 24, 480  # enough to see a trend; no more than a chart shows
@@ -169,3 +177,262 @@ def extremes_of(stretches: Iterable[Stretch], key: Key) -> tuple[float, float] |
     """Return the minimum and maximum over *stretches*; None if never known."""
     found = [stretch.extremes[key] for stretch in stretches if key in stretch.extremes]
     return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+
+# Every interval
+
+Span = tuple[int, int]  # the first and the last interval
+HELD = 7200  # intervals, as many as explain holds of a recording
+HELD_LOADS = 1_000_000  # in these, idle devices included: some 100 MB
+EXAMINED = 1800
+CHUNK = 4096  # reports of a text that are turned into columns together
+MAX_NEWEST = 2_000_000  # loads of all devices that are kept before they are turned into columns
+FLOWS = ("read", "write", "discard", "flush", "whole")
+
+ColumnKey = tuple[str, str]  # a flow and its figure, or "" and a figure of the load
+KEYS: Sequence[ColumnKey] = [
+    *((f, g) for f in FLOWS for g in Flow._fields),
+    ("", "aqu"),
+    ("", "busy"),
+]
+IDLE_KEYS = frozenset(key for key in KEYS if key[0] != "whole")
+
+
+class Clock(NamedTuple):
+    """``ends``: when the intervals end, in seconds; () if unknown. ``pace``: their usual length, 0.0 if unknown."""
+
+    ends: Sequence[float] = ()
+    pace: float = 0.0
+
+    def gap(self, before: int, after: int) -> bool:
+        """Whether more time is missing between two intervals than a run may bridge."""
+        if not self.ends or not self.pace:
+            return False
+        return not 0 <= self.ends[after] - self.ends[before] <= (after - before + 3) * self.pace
+
+
+class Columns:
+    """The loads of one device: an array per figure that is known, NaN where it is not; none while it is 0."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first  # the interval of the first value
+        self._count = 0
+        self._newest: list[Load | None] = []
+        self._columns: dict[ColumnKey, array[float]] = {}
+        self._zeros: frozenset[ColumnKey] = (
+            frozenset()
+        )  # figures that were 0 in all intervals so far
+
+    def add(self, load: Load | None) -> None:
+        """Add the load of the next interval; None where the device is absent."""
+        self._newest.append(load)
+
+    def pad(self, count: int) -> None:
+        """Add as many intervals without the device as *count* is more than it has."""
+        for _ in range(count - self.first - self._count - len(self._newest)):
+            self.add(None)
+
+    def extend(self, columns: Sequence[Sequence[float | None] | None], count: int) -> None:
+        """Add the loads of *count* intervals: the columns of a ``PrintedLoads``, None for one that is unknown."""
+        self.flush()
+        for key, values in zip(KEYS, columns, strict=True):
+            self._append(key, [None] * count if values is None else values)
+        self._count += count
+
+    def figure(self, flow: str, figure: str) -> Sequence[float]:
+        """Return the values of a figure, NaN where unknown; () if it is never known."""
+        self.flush()
+        if (flow, figure) in self._zeros:
+            return array("d", bytes(8 * self._count))
+        return self._columns.get((flow, figure), ())
+
+    def load(self, place: int) -> Load | None:
+        """Return the load of the interval *place*; None if the device was absent or has no figures."""
+        self.flush()
+        known = {
+            key: value
+            for key, column in self._columns.items()
+            if 0 <= place - self.first < len(column)
+            and not isnan(value := column[place - self.first])
+        }
+        if 0 <= place - self.first < self._count:
+            known |= dict.fromkeys(self._zeros, 0.0)
+        if not known:
+            return None
+        flows = {
+            flow: Flow(*(known.get((flow, figure)) for figure in Flow._fields))
+            for flow in dict.fromkeys(flow for flow, _ in known if flow)
+        }
+        return Load(**flows, aqu=known.get(("", "aqu")), busy=known.get(("", "busy")))  # type: ignore[arg-type]  # flows has only flows
+
+    def flush(self) -> None:
+        """Put the newest loads into the columns."""
+        if not self._newest:
+            return
+        is_idle = not self._columns and (self._zeros == IDLE_KEYS or not self._count)
+        if is_idle and self._newest.count(IDLE) == len(self._newest):
+            self._zeros = IDLE_KEYS  # one set for all devices
+            self._count += len(self._newest)
+            self._newest = []
+            return
+        loads = [Load() if load is None else load for load in self._newest]
+        self._newest = []
+        *flows, aqu, busy, _ = zip(*loads, strict=True)
+        for name, of_flow in zip(FLOWS, flows, strict=True):
+            known = [Flow() if flow is None else flow for flow in of_flow]
+            for figure, values in zip(Flow._fields, zip(*known, strict=True), strict=True):
+                self._append((name, figure), values)
+        self._append(("", "aqu"), aqu)
+        self._append(("", "busy"), busy)
+        self._count += len(loads)
+
+    def _append(self, key: ColumnKey, values: Sequence[float | None]) -> None:
+        column = self._columns.get(key)
+        if column is None:
+            if values.count(0.0) == len(values) and (key in self._zeros or not self._count):
+                self._zeros |= {key}
+                return
+            if key in self._zeros:
+                self._zeros -= {key}
+                column = array("d", bytes(8 * self._count))
+            elif values.count(None) == len(values):
+                return
+            else:
+                column = array("d", [nan]) * self._count
+            self._columns[key] = column
+        if None in values:
+            column.extend([nan if value is None else value for value in values])
+        else:
+            column.extend(values)  # type: ignore[arg-type]  # none is None
+
+
+class IntervalSeries:
+    """The intervals that were added, in order; a text's own averages are left out once there are others."""
+
+    def __init__(self, intervals: Iterable[Interval] = ()) -> None:
+        self.count = 0
+        self._held: list[Interval] | None = []
+        self._held_loads = 0
+        self._stretches = TimeSeries()
+        self._devices: dict[str, Columns] = {}
+        self._newest = 0  # loads that are not in columns yet
+        self._tables: list[
+            PrintedLoads
+        ] = []  # the newest loads, all with the same rows and columns
+        self._ends = array("d")
+        self._lengths = array("d")
+        self.stamps: list[str] = []
+        self._last: Interval | None = None
+        for interval in intervals:
+            self.add(interval)
+
+    def add(self, interval: Interval) -> None:
+        """Add the next interval."""
+        loads = interval.loads
+        if self._tables and not (
+            isinstance(loads, PrintedLoads)
+            and len(self._tables) < CHUNK
+            and self._tables[0].is_like(loads)
+        ):
+            self._flush()
+        if isinstance(loads, PrintedLoads) and len({*loads.names}) == len(loads):
+            self._tables.append(loads)
+        else:
+            for name, load in loads.items():
+                self._columns_of(name, self.count).add(load)
+            self._newest += len(loads)
+            if self._newest >= MAX_NEWEST:
+                for columns in self._devices.values():
+                    columns.flush()
+                self._newest = 0
+        end = interval.clock if interval.time is None else interval.time
+        self._ends.append(nan if end is None else end)
+        self._lengths.append(nan if interval.seconds is None else interval.seconds)
+        self.stamps.append(interval.stamp)
+        self._last = interval
+        self.count += 1
+        if self._held is not None:
+            self._held.append(interval)
+            self._held_loads += len(loads)
+            if self.count > HELD or self._held_loads > HELD_LOADS:
+                for each in self._held:
+                    self._stretches.add(each, {})
+                self._held = None
+        else:
+            self._stretches.add(interval, {})
+
+    def _columns_of(self, name: str, place: int) -> Columns:
+        """Return the columns of a device up to the interval *place*."""
+        columns = self._devices.get(name)
+        if columns is None:
+            columns = self._devices[name] = Columns(place)
+        columns.pad(place)
+        return columns
+
+    def _flush(self) -> None:
+        """Put the newest loads of a text into the columns, without a ``Load`` for each."""
+        if not self._tables:
+            return
+        first, count = self._tables[0], len(self._tables)
+        columns = first.convert([*chain.from_iterable(table.printed for table in self._tables)])
+        for row, name in enumerate(first.names):
+            own = [column and column[row :: len(first)] for column in columns]
+            self._columns_of(name, self.count - count).extend(own, count)
+        self._tables = []
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether the times are seconds since the epoch, not those that a text printed."""
+        return self._last is not None and self._last.time is not None
+
+    @property
+    def devices(self) -> Mapping[str, Columns]:
+        """The columns of each device."""
+        self._flush()
+        for columns in self._devices.values():
+            columns.pad(self.count)
+        return self._devices
+
+    def clock(self) -> Clock:
+        """Return when the intervals end, never decreasing; without times only how long they are."""
+        lengths = [x for x in self._lengths if not isnan(x)]
+        pace = median(lengths) if lengths else 0.0
+        if any(map(isnan, self._ends)):
+            return Clock((), pace)
+        steps = [b - a for a, b in zip(self._ends, self._ends[1:], strict=False) if b > a]
+        ends = [*accumulate(self._ends, max)]  # clocks are set back
+        return Clock(ends, pace or (median(steps) if steps else 0.0))
+
+    def intervals(self, spans: Iterable[Span]) -> list[Interval]:
+        """Return the intervals of *spans*; of very many, averages of some."""
+        wanted = [place for first, last in spans for place in range(first, last + 1)]
+        if self._held is not None:
+            return [self._held[place] for place in wanted]
+        if len(wanted) <= EXAMINED:
+            return [*map(self._interval, wanted)]
+        kept = set(wanted)
+        found, begin = [], 0
+        for stretch in self._stretches.stretches:
+            if kept.issuperset(range(begin, begin + stretch.count)):
+                found.append(stretch.interval)
+            begin += stretch.count
+        return found or [*map(self._interval, wanted[:: len(wanted) // EXAMINED + 1])]
+
+    def _interval(self, place: int) -> Interval:
+        """Return one interval, from the columns."""
+        loads = {
+            name: load
+            for name, columns in self.devices.items()
+            if (load := columns.load(place)) is not None
+        }
+        length = self._lengths[place]
+        assert self._last is not None  # noqa: S101 - there is an interval at this place
+        return replace(
+            self._last,
+            loads=loads,
+            stamp=self.stamps[place],
+            seconds=None if isnan(length) else length,
+            time=None if self._last.time is None else self._ends[place],
+            events=(),
+            readings=(),
+        )

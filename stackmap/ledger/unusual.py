@@ -15,13 +15,12 @@ from math import exp, log
 from statistics import median
 from typing import NamedTuple
 
+from stackmap.ledger.time_series import Clock, Span
 from stackmap.ledger.unusual_spans import (
     FACTOR,
     LEAST,
-    Clock,
     Level,
     Logs,
-    Span,
     find_drift,
     find_spans,
     joined,

@@ -13,6 +13,8 @@ from math import ceil, exp, inf, log, log1p, sqrt
 from statistics import median
 from typing import NamedTuple
 
+from stackmap.ledger.time_series import Clock, Span
+
 LEAST = 20  # values of a baseline
 FACTOR, GRADUAL = log(1.8), log(3.0)  # the least excess, with a sharp edge and without one
 WARM = 1.5  # spreads above usual, of an interval that may belong to a span
@@ -31,20 +33,6 @@ PLACES = 32  # that are compared at a time to find where a slow rise begins
 VALUES = 4096  # are enough for a quantile
 
 Logs = Sequence[float | None]
-Span = tuple[int, int]  # the first and the last interval
-
-
-class Clock(NamedTuple):
-    """``ends``: when the intervals end, in seconds; () if unknown. ``pace``: their usual length, 0.0 if unknown."""
-
-    ends: Sequence[float] = ()
-    pace: float = 0.0
-
-    def gap(self, before: int, after: int) -> bool:
-        """Whether more time is missing between two intervals than a run may bridge."""
-        if not self.ends or not self.pace:
-            return False
-        return not 0 <= self.ends[after] - self.ends[before] <= (after - before + 3) * self.pace
 
 
 class Level(NamedTuple):

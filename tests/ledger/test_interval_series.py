@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.ledger import interval_series
+from stackmap.ledger import time_series
 from stackmap.ledger.time_series import IntervalSeries
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load
@@ -44,16 +44,16 @@ def figures(load: Load) -> Load:
 @pytest.fixture
 def few(monkeypatch):
     """Nothing is held, and loads become columns after a few."""
-    monkeypatch.setattr(interval_series, "HELD_LOADS", 3)
-    monkeypatch.setattr(interval_series, "MAX_NEWEST", 4)
+    monkeypatch.setattr(time_series, "HELD_LOADS", 3)
+    monkeypatch.setattr(time_series, "MAX_NEWEST", 4)
 
 
 @given(series)
 def test_each_interval_comes_back(loads):
     """Figures that were 0 for long, and devices that come and go, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interval_series, "HELD_LOADS", 3)
-        patch.setattr(interval_series, "MAX_NEWEST", 4)
+        patch.setattr(time_series, "HELD_LOADS", 3)
+        patch.setattr(time_series, "MAX_NEWEST", 4)
         whole = IntervalSeries(given_intervals(loads))
         again = whole.intervals([(n, n) for n in range(len(loads))])
 
