@@ -180,31 +180,27 @@ def read_display(lines: list[str]) -> Iterator[Fact]:
         if match := _FIELD.fullmatch(line):
             key, value = match[1], match[2].strip()
             if key == "Physical volume":
-                below.append(of_path(value))
+                below.append(value)
             fields.setdefault(key, value)
     group = fields.get("VG Name", "")
     if "PV Name" in fields and "LV Name" not in fields and "LV Path" not in fields:
-        if fields["PV Name"].startswith("/dev/"):
-            yield Fact(of_path(fields["PV Name"]), "udev:ID_FS_TYPE", "LVM2_member")
-            yield Fact(of_path(fields["PV Name"]), "pv of", group)
+        yield from report([{"PV": fields["PV Name"], "VG": group, "Fmt": "lvm2"}])
         return
     name = (fields.get("LV Name") or fields.get("LV Path", "")).rpartition("/")[2]
     if not name or not group or "LV Size" not in fields:
         return
-    ref = volume(group, name)
-    size = size_of(fields["LV Size"])
-    yield Fact(ref, "dm/uuid", "LVM-")
-    yield Fact(ref, "lv of", group)
-    if size:
-        yield Fact(ref, "size", f"~{size.removeprefix('~')}")
-    if NUMBER.fullmatch(fields.get("Block device", "")):
-        yield Fact(ref, "is", fields["Block device"])
-    if SEGTYPE.fullmatch(fields.get("Type", "")):
-        yield Fact(ref, "lv/segtype", fields["Type"])
-    for key, name in (("Stripes", "lv/stripes"), ("Stripe size", "lv/stripe_size")):
-        if value := size_of(fields.get(key, "")).removeprefix("~"):
-            yield Fact(ref, name, value)
-    if "LV Pool name" in fields:
-        yield Fact(ref, "thin in", volume(group, fields["LV Pool name"]) + POOL)
-    for each in below:
-        yield Fact(ref, "on", each)
+    kind, pool = fields.get("Type", ""), fields.get("LV Pool name", "")
+    number = fields.get("Block device", "")
+    major, _, minor = (number if NUMBER.fullmatch(number) else "").partition(":")
+    row = {
+        "Attr": "V" if pool else "-",
+        "LSize": fields["LV Size"],
+        "KMaj": major,
+        "KMin": minor,
+        "Type": kind if SEGTYPE.fullmatch(kind) else "",
+        "#Str": fields.get("Stripes", ""),
+        "Stripe": fields.get("Stripe size", ""),
+        "Pool": pool,
+        "Devices": ",".join(f"{path}(0)" for path in below),
+    }
+    yield from _volume(volume(group, name), group, row)
