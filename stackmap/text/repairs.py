@@ -1,12 +1,13 @@
 """
-Repairs of pasted tables: rows over several lines, and rows without their heading.
+Repairs of what a paste or an old sysstat damaged, but for rounding, which ``table_layout`` repairs as it converts.
 
-A row may be a name on a line of its own, or a wrapped or cut line. A possible beginning of a row is held
-until a line completes it or shows that none will.
+Rows over several lines: a row may be a name on a line of its own, or a wrapped or cut line. A possible beginning
+of a row is held until a line completes it or shows that none will.
 
-Without a heading, figures identify their columns: bytes are requests times their mean size. A heading is
-accepted if this product holds in every row and no other heading fits; if several fit, only figures on
-which they agree are used. (Queue = requests × wait does not hold on every kernel.)
+What the figures themselves show rests on one relation: bytes are requests times their mean size
+(``TableLayout.products``). Sizes in another unit than their names say are corrected. Rows without their heading
+get the one in which the relation holds in every row; if several fit, only figures on which they agree are
+used. (Queue = requests × wait does not hold on every kernel.)
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from math import inf, log2
 from typing import Any
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
+from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COLUMNS, is_number, parse_numbers, parse_plain_numbers
 from stackmap.text.headings import MAX_PREFIX_WORDS, Heading, Row, may_name
 from stackmap.text.report_builder import ReportBuilder
-from stackmap.text.table_layout import FlowColumns, TableLayout
+from stackmap.text.table_layout import Row as Figures
+from stackmap.text.table_layout import TableLayout
 
 BY_FLOW = " ".join(f"{x}/s {x}*/s {x}rqm/s %{x}rqm {x}_await {x}areq-sz" for x in "rwd")
 
@@ -44,7 +48,6 @@ SAR = (
 UNITS = ("sec", "kB", "MB", "GB")
 
 ROWS = 1000  # read at most this many
-ROUNDING = 0.006  # a little more than half of the last decimal
 
 INFERRED = "no heading: the columns were inferred from the figures"
 NO_SIZES = "the input has no heading, and several column layouts fit; only figures that they share are used"
@@ -96,45 +99,16 @@ def _read(lines: Iterable[str], heading: Heading) -> list[Interval]:
     return reports.take_done()
 
 
-def _fits(lines: Iterable[str], heading: Heading) -> bool:
-    """Whether the product holds in every row of this width, and is not zero in all of them."""
+def _fits(lines: Sequence[str], heading: Heading) -> bool:
+    """Whether each product holds in every row of this width, and is not zero in all of them."""
     proved = False
     for line in lines:
         row = heading.row(line.split()[-heading.layout.width - MAX_PREFIX_WORDS :])
-        if row is None:
-            continue
-        for holds, is_proof in _products(heading.layout, row.values):
-            if not holds:
+        for product in () if row is None else heading.layout.products(row.values):
+            if abs(product.bytes - product.true_bytes) > product.error:
                 return False
-            proved = proved or is_proof
+            proved = proved or product.bytes > 10 * product.error
     return proved
-
-
-def _products(layout: TableLayout, row: Sequence[float | None]) -> Iterator[tuple[bool, bool]]:
-    """Yield for each product in the row whether it holds and whether it is evidence."""
-    figures = [0.0 if figure is None else figure for figure in row]
-    spots = layout.spots
-    read, write, whole = (spots.get(flow, FlowColumns()) for flow in ("read", "write", "whole"))
-    for flow in (read, write, spots.get("discard", FlowColumns())):
-        yield from _size_product(figures, [flow], [flow], flow)
-    sent = [whole] if whole.ios is not None else [read, write]
-    size = [whole] if whole.bytes is not None else [read, write]
-    size += [spots["discard"]] if whole.size is not None and "discard" in spots else []
-    yield from _size_product(figures, sent, size, whole)
-
-
-def _size_product(
-    row: Sequence[float], ios: list[FlowColumns], sizes: list[FlowColumns], mean: FlowColumns
-) -> Iterator[tuple[bool, bool]]:
-    """Check that bytes are requests times their mean size."""
-    counts = [row[spot.ios] for spot in ios if spot.ios is not None]
-    shown = [row[spot.bytes] * spot.unit for spot in sizes if spot.bytes is not None]
-    if mean.size is None or not counts or not shown:
-        return
-    unit = max(spot.unit for spot in sizes)
-    size = row[mean.size] * mean.size_unit
-    error = ROUNDING * (len(shown) * unit + len(counts) * size + sum(counts) * mean.size_unit)
-    yield abs(sum(shown) - sum(counts) * size) <= error, sum(shown) > 10 * error
 
 
 def _common_loads(reports: Sequence[Interval]) -> dict[str, Load]:
@@ -239,3 +213,40 @@ def _figures_at_end(words: list[str]) -> list[str]:
     while count < len(words) and is_number(words[-1 - count]):
         count += 1
     return words[len(words) - count :]
+
+
+# Sizes in another unit
+
+MISLABELLED = {
+    SECTOR: "corrected: sizes were in sectors, whatever the keys say (sysstat 12.1.2 to 12.2.0)",
+    KIB: "corrected: sizes were in kB, whatever the keys say",
+    MIB: "corrected: sizes were in MB, whatever the keys say (sysstat 11.5.1 to 11.5.6)",
+    GIB: "corrected: sizes were in GB, whatever the keys say",
+}  # fmt: skip
+PERHAPS_SECTORS = (
+    "sizes are twice too large if sysstat 12.1.2 to 12.2.0 wrote this; only -x can show it"
+)
+
+# Figures have two decimals: smaller ones are too coarse as evidence.
+MIN_IOS, MIN_SIZE = 0.2, 0.1
+TOLERANCE = 0.5  # log2; a wrong unit is off by 1 or more, rounding by 0.1
+
+
+def find_unit(rows: Iterable[tuple[TableLayout, Figures]]) -> tuple[float, int] | None:
+    """Return the unit of sizes that their names say, and the true one; None without evidence."""
+    evidence = [
+        product
+        for layout, row in rows
+        for product in layout.products(row)
+        if product.requests >= MIN_IOS and product.bytes >= MIN_SIZE * product.unit
+    ]
+    shown = sum(product.bytes / product.unit for product in evidence)
+    meant = sum(product.true_bytes for product in evidence)
+    unit = min(MISLABELLED, key=lambda unit: _doublings(shown * unit, meant))
+    return (evidence[-1].unit, unit) if _doublings(shown * unit, meant) < TOLERANCE else None
+
+
+def _doublings(one: float, other: float) -> float:
+    """Return how many doublings are between the two; ``inf`` if one is 0."""
+    ratio = one / other if other else 0.0
+    return abs(log2(ratio)) if 0 < ratio < inf else inf

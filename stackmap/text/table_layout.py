@@ -8,16 +8,16 @@ prints 0.00 MB/s for one request of 3 KiB per second, beside a mean of 3.14 KiB.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count as count_up
 from itertools import repeat
 from math import inf, isclose, isfinite
 from operator import add, mul
-from typing import Any
+from typing import Any, NamedTuple
 
-from stackmap.model.load import Flow, Load, PrintedLoads, plus
+from stackmap.model.load import Flow, PrintedLoads, plus, total_of
 from stackmap.model.units import SECTOR
 from stackmap.text.columns import COLUMNS, EARLY_KEYS, FLOWS, IGNORED, KEYS, Column
 
@@ -31,9 +31,24 @@ DIRECTIONS = FLOWS[:4]  # those of one direction each
 # Half of the last digit: sysstat prints two decimals, with --dec fewer.
 HALVES = {1: 0.5, 10: 0.05}
 HALF = 0.005
+ROUNDING = 0.006  # a little more than half of the last decimal
 # What rounding leaves of a figure with one decimal, times ten: less than one, or more than the other.
 CENTS, NO_CENTS = 1e-8, 1 - 1e-8
 PRECISE = 2.5  # figures above it with two decimals are within 0.2 %
+
+
+class Product(NamedTuple):
+    """
+    Requests per second and their bytes twice: as shown in ``unit``, and ``true_bytes`` by their mean size.
+
+    ``error``: how far rounding may set the two apart, in bytes.
+    """
+
+    requests: float
+    bytes: float
+    unit: float
+    true_bytes: float
+    error: float
 
 
 class TableLayout:
@@ -73,13 +88,28 @@ class TableLayout:
             notes.append("bytes written include discards: the text has one column for both")
         return tuple(notes)
 
-    def load(self, row: Row) -> Load:
-        """Return the load in *row*; None in it is a figure that was cut off."""
-        return self.table([""], row)[""]
-
     def table(self, names: Sequence[str], figures: Sequence[float | None]) -> PrintedLoads:
         """Return the loads of *names*; *figures*: those of the first one's row, then of the second one's, …"""
         return PrintedLoads(names, figures, self._convert)
+
+    def products(self, row: Row) -> Iterator[Product]:
+        """Yield what must be equal in a whole *row*: requests times their mean size, and bytes; of each direction and of all."""
+        read, write, discard, whole = (
+            self.spots.get(flow, FlowColumns()) for flow in ("read", "write", "discard", "whole")
+        )
+        sent = [whole] if whole.ios is not None else [read, write]
+        sizes = [whole] if whole.bytes is not None else [read, write]
+        checks = [([flow], [flow], flow) for flow in (read, write, discard)]
+        for requests, moved, mean in (*checks, (sent, [*sizes, discard], whole)):
+            counts = [row[spot.ios] for spot in requests if spot.ios is not None]
+            shown = [row[spot.bytes] for spot in moved if spot.bytes is not None]
+            count, size = total_of(counts), total_of(shown)
+            each = None if mean.size is None else row[mean.size]
+            if each is None or count is None or size is None or not (counts and shown):
+                continue
+            unit, true_size = max(spot.unit for spot in moved), each * mean.size_unit
+            error = len(shown) * unit + len(counts) * true_size + count * mean.size_unit
+            yield Product(count, size * unit, unit, count * true_size, ROUNDING * error)
 
     def _convert(self, printed: Sequence[float | None]) -> list[Figures | None]:
         """Return the columns of rows of *printed* figures as ``PrintedLoads`` wants them."""

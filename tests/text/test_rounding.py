@@ -12,7 +12,7 @@ UNITS = {"rMB/s": 1 << 20, "rkB/s": 1 << 10, "rsec/s": 512}
 
 
 def read(row, name="rMB/s"):
-    return TableLayout(["r/s", name, "r_await", "rareq-sz"]).load(row).read
+    return TableLayout(["r/s", name, "r_await", "rareq-sz"]).table(["sda"], row)["sda"].read
 
 
 def test_a_mean_beside_no_bytes_is_the_mean():
@@ -65,7 +65,7 @@ def test_the_mean_is_the_kernels(name, count, seconds, pages):
 def test_a_mean_of_reads_and_writes_together():
     """``iostat -xm`` before 12.1: avgrq-sz in sectors is all that says how small the requests were."""
     names = ["r/s", "w/s", "rMB/s", "wMB/s", "avgrq-sz"]
-    load = TableLayout(names).load([0.2, 0.2, 0.0, 0.0, 8.0])
+    load = TableLayout(names).table(["sda"], [0.2, 0.2, 0.0, 0.0, 8.0])["sda"]
     assert 4096 == pytest.approx(load.total.size)
 
 
