@@ -14,7 +14,7 @@ bounds meet where the devices below have no other user. The estimates sum to the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
@@ -34,17 +34,6 @@ class Part(NamedTuple):
     high: float | None = None
 
 
-UNKNOWN_PART = Part()
-NO_PART = Part(0.0, 0.0, 0.0)  # of nothing
-
-
-class Parts(NamedTuple):
-    """What of all that a device sent went to one device below."""
-
-    arrivals: Part
-    bytes: Part
-
-
 class Division(NamedTuple):
     """
     How a total is divided: the sums that the part of each device depends on.
@@ -58,13 +47,13 @@ class Division(NamedTuple):
     left: float
     free: float
 
-    def part(self, length: float, limit: float | None) -> Part:
-        """Return the part of a device with this share of the *length*, which received *limit* at most."""
+    def part(self, length: float, limit: float | None) -> tuple[float, float, float]:
+        """Return the part of a device with this share of the *length*, which received *limit* at most, and its bounds."""
         least, most = _bounds(self.total, self.everywhere, _most(self.total, limit))
         value = min(max(self.total * length, least), most)
         slack = _slack(value, self.left, least, most)
         value += self.left * (slack / self.free if self.free > 0 else length)
-        return Part(value, least, most)
+        return value, least, most
 
 
 class Fan(NamedTuple):
@@ -97,35 +86,6 @@ def divides(topology: Topology, edge: Edge) -> bool:
     return len(targets_of(topology, edge)) > 1
 
 
-def part_down(mine: Traffic, whole: Traffic, parts: Parts, segment: float) -> Traffic:
-    """
-    Return the part of *mine* that went down an edge, with its bounds where no counter tells.
-
-    *mine* is some or all of the *whole* that the device above sent, *parts* what of the whole went
-    to the device below, *segment* the share of the edge among several on the same device.
-    """
-    low, high = mine.bounds
-
-    def part(figure: str) -> Part:
-        """Return the part of the requests ("arrivals") or of the bytes."""
-        total, own = getattr(whole, figure), getattr(mine, figure)
-        if total is None or own is None:
-            return UNKNOWN_PART
-        bounds = getattr(low, figure), getattr(high, figure)
-        return _of_mine(getattr(parts, figure), total, own, bounds, segment)
-
-    requests, moved = part("arrivals"), part("bytes")
-    factor = ratio(requests.value, mine.arrivals) or 0.0
-    return Traffic(
-        requests.value,
-        None if mine.ios is None else mine.ios * factor,
-        moved.value,
-        None if mine.wait is None else mine.wait * factor,
-        low=Amount(requests.low, moved.low),
-        high=Amount(requests.high, moved.high),
-    )
-
-
 def division(
     total: float, lengths: Mapping[str, float], limits: Mapping[str, float | None]
 ) -> Division:
@@ -155,23 +115,6 @@ def _bounds(total: float, everywhere: float, high: float) -> tuple[float, float]
 def _slack(value: float, left: float, least: float, most: float) -> float:
     """Return how far *value* may move in the direction of what is *left*."""
     return most - value if left > 0 else value - least
-
-
-def _of_mine(
-    part: Part, total: float, mine: float, bounds: tuple[float | None, float | None], segment: float
-) -> Part:
-    """
-    Return the overlap of *mine*, some of *total*, with *part* of the total.
-
-    *bounds*: those of *mine*. *segment*: the share of this edge in its device.
-    """
-    least, most = (mine if bound is None else bound for bound in bounds)
-    value, low, high = (figure or 0.0 for figure in part)
-    return Part(
-        value * mine / total * segment if total else 0.0,
-        max(0.0, low - (total - least)) * segment,
-        min(most, high) * segment,
-    )
 
 
 def _fan(edges: list[Edge]) -> Fan:
@@ -325,18 +268,48 @@ class Sent:
         segment = segment_share(fan, edge)
         if len(fan.targets) == 1:
             return mine.times(segment)
-        whole = whole or mine
-        figures = (self._part_of(edge, direction, f, getattr(whole, f)) for f in Parts._fields)
-        return part_down(mine, whole, Parts(*figures), segment)
+        whole, (low, high) = whole or mine, mine.bounds
+        requests, moved = (
+            self._overlap(
+                edge, direction, f, getattr(whole, f), [getattr(x, f) for x in (mine, low, high)]
+            )
+            for f in Amount._fields
+        )
+        factor = ratio(requests.value, mine.arrivals) or 0.0
+        part = Traffic(
+            requests.value,
+            None if mine.ios is None else mine.ios * factor,
+            moved.value,
+            None if mine.wait is None else mine.wait * factor,
+            low=Amount(requests.low, moved.low),
+            high=Amount(requests.high, moved.high),
+        )
+        return part.times(segment)
 
-    def _part_of(self, edge: Edge, direction: str, figure: str, total: float | None) -> Part:
-        """Return the part of the *total*, which the device above *edge* sent, that went to the device below."""
+    def _overlap(
+        self,
+        edge: Edge,
+        direction: str,
+        figure: str,
+        total: float | None,
+        mine: Sequence[float | None],
+    ) -> Part:
+        """
+        Return what of *mine* went down *edge*, with its bounds where no counter tells.
+
+        *mine*: some of the *total* that the device above sent, and its bounds.
+        """
+        own, *bounds = mine
+        if total is None or own is None:
+            return Part()
         if not total:
-            return UNKNOWN_PART if total is None else NO_PART
+            return Part(0.0, 0.0, 0.0)
         limit = getattr(self._limit(edge.below, direction), figure)
         length = fan_of(self.topology, edge.above, edge.role).lengths[edge.below]
         divided = self._division(edge.above, edge.role, direction, figure, total)
-        return divided.part(length, limit)
+        value, low, high = divided.part(length, limit)
+        least, most = (own if bound is None else bound for bound in bounds)
+        return Part(value * own / total, max(0.0, low - (total - least)), min(most, high))
 
     @computed_once
     def _division(
