@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.discover import discover, report_texts
+from stackmap.discover import discover, partial_tree
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources.device_lists import number_of
@@ -316,7 +316,7 @@ def test_a_json_that_was_cut_does_not_take_the_next_output(tmp_path):
 
 def test_outputs_have_a_limit(tmp_path, monkeypatch):
     """The first ones are used, and what was not read is said."""
-    monkeypatch.setattr(report_texts, "MAX_OUTPUTS", 2000)
+    monkeypatch.setattr(partial_tree, "MAX_OUTPUTS", 2000)
     write(tmp_path, "/sos_commands/block/lsblk", LSBLK_BCACHE)
     write(tmp_path, "/sos_commands/block/lsblk_-O", "x\n" * 2000)
     found = read(tmp_path)

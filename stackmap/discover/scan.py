@@ -112,10 +112,10 @@ def scan_host(
     partial = printed or _is_partial(listed)
     refused: list[str] = []
     if partial and not printed:
-        from stackmap.discover import partial_tree, report_texts  # few hosts are partial trees
+        from stackmap.discover import partial_tree  # few hosts are partial trees
 
         own = frozenset(block.name for block in listed if block.entries)
-        host, contradictions = report_texts.with_outputs(host)
+        host, contradictions = partial_tree.with_outputs(host)
         refused += contradictions
         listed = partial_tree.completed(host, sysfs.read(host, numbers), own)
     blocks = {

@@ -1,4 +1,8 @@
-"""Figures of a statistics text: iostat, sar, sadf or ``/proc/diskstats``; a baseline, which a capture may be too."""
+"""
+What a text tells: figures of iostat, sar, sadf or ``/proc/diskstats``, and in a ticket the machine, by what commands printed.
+
+``TextSource`` has the figures. ``told_machine`` makes a captured machine of all else. A baseline may be a capture too.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,9 @@ from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.load import Load, PrintedLoads
 from stackmap.model.topology import UNKNOWN_MACHINE, Machine, of_another
+from stackmap.sources.printed import Reader
 from stackmap.text.device_names import Names, resolved
-from stackmap.text.text_lines import run_of
+from stackmap.text.text_lines import Lines, run_of
 
 if TYPE_CHECKING:
     from stackmap.model.interval import Interval
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
     from stackmap.sampling.snapshots import TopologyInterval
 
 CHUNK = 1 << 20
+COUNTERS = {"/proc/diskstats"}  # it names devices, and says nothing of how they lie on each other
+NO_STACK = "no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of `lsblk -J -O; cat /proc/mdstat; dmsetup table`"
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
 MAX_INFERRED = 60  # reports by which stacks are inferred
@@ -202,6 +209,29 @@ class TextSource(Source):
             return read1(CHUNK)
         except OSError as error:
             raise InputError(error.strerror or str(error)) from error  # the reader adds the name
+
+
+def told_machine(text: BinaryIO, note: Note) -> CapturedHost | None:
+    """
+    Return the machine that commands in *text* tell of, None if they tell of no device; *text* is at its start again.
+
+    Contradictions between two commands are noted. Of several hosts the one with the figures counts, or the first.
+    """
+    reader = Reader()
+    host = ""
+    text.seek(0)
+    with suppress(InputError, OSError):  # raised again when the figures are read
+        for line in Lines(iter(lambda: text.read(CHUNK), b"")):
+            reader.take(line)
+            if not host and "Linux" in line and (run := run_of(line)):
+                host = run[0].host.partition(".")[0]
+    text.seek(0)
+    told = reader.merged(host)
+    if told.sources.keys() <= COUNTERS:
+        return None
+    for sentence in told.notes:
+        note(f"{text.name}: {sentence}")
+    return CapturedHost(text.name, note, told.files) if told.files else None
 
 
 def _printed(interval: Interval) -> float | None:

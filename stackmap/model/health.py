@@ -1,7 +1,13 @@
-"""What a disk says of its own wear, errors and heat."""
+"""
+What devices and the kernel report of errors and wear, beside I/O.
+
+``Health``: what a disk says of itself. ``ERROR_COUNTS``: the keys in ``Device.counts``, and what each counts. A line there
+adds one; ``sources/error_counts.py`` says where the kernel shows it, and a rule in ``rules/errors.py`` what to do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 
@@ -26,3 +32,71 @@ class Health(NamedTuple):
     power_on: int | None = None
     temperature: int | None = None
     unknown: str = ""
+
+
+PATH_FAILURES = "path_failures"
+
+
+class ErrorCount(NamedTuple):
+    """
+    ``one`` and ``many``: what is counted, in words. ``help``: what it counts, and since when.
+
+    ``usual``: healthy devices count it too, so a state does not show it.
+    """
+
+    key: str
+    one: str
+    many: str
+    help: str
+    usual: bool = False
+
+    def words(self, number: int) -> str:
+        """Return *number* with its noun."""
+        return f"{number} {self.one if number == 1 else self.many}"
+
+
+ERROR_COUNTS: Mapping[str, ErrorCount] = {
+    count.key: count
+    for count in (
+        ErrorCount("command_errors", "failed command", "failed commands",
+                   "SCSI commands that ended with an error since the disk was attached; refused ones too", usual=True),
+        ErrorCount("timeouts", "command timeout", "command timeouts",
+                   "SCSI commands that timed out since the disk was attached"),
+        ErrorCount("link_lowered", "lowered SATA link", "lowered SATA links",
+                   "1 while the kernel holds the SATA link below the speed of its port"),
+        ErrorCount("corrected_sectors", "corrected sector", "corrected sectors",
+                   "sectors of a member whose read errors md corrected, since the array was assembled"),
+        ErrorCount("bad_sectors", "bad sector", "bad sectors",
+                   "sectors of 512 bytes in md's bad block list of a member"),
+        ErrorCount("mismatched_sectors", "mismatched sector", "mismatched sectors",
+                   "sectors that differed between members in the last check or resync of an array"),
+        ErrorCount("checksum_errors", "checksum error", "checksum errors",
+                   "sectors whose checksum was wrong, since the dm-integrity device was activated"),
+        ErrorCount(PATH_FAILURES, "path failure", "path failures",
+                   "how often multipath stopped using this path, since its table was loaded"),
+        ErrorCount("btrfs_io_errors", "btrfs I/O error", "btrfs I/O errors",
+                   "read, write and flush errors of all devices of the btrfs; kept across mounts"),
+        ErrorCount("btrfs_corruptions", "btrfs corruption", "btrfs corruptions",
+                   "wrong checksums and generations on all devices of the btrfs; kept across mounts"),
+    )
+}  # fmt: skip
+
+
+def errors(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts of errors among *counts*; a key is absent where the kernel does not count it."""
+    return {key: counts[key] for key in ERROR_COUNTS if key in counts}
+
+
+def error_words(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield each count above 0 that healthy devices do not have, in words."""
+    for key, number in errors(counts).items():
+        if number > 0 and not ERROR_COUNTS[key].usual:
+            yield ERROR_COUNTS[key].words(number)
+
+
+def grown_errors(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
+    """Yield what was added between two readings of one device, in words; not what is new in the second."""
+    for key, number in errors(now).items():
+        more = number - before.get(key, number)
+        if more > 0:
+            yield f"{ERROR_COUNTS[key].words(more)} (now {number})"
