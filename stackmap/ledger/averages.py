@@ -162,15 +162,10 @@ def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
 def _times(load: Load, factor: float) -> Load:
     if load is IDLE:
         return load
-    scaled = load.scaled(factor)
-    return Load(
-        scaled.read,
-        scaled.write,
-        load.discard.scaled(factor),
-        load.flush.scaled(factor),
-        whole=scaled.whole,
-        aqu=None if load.aqu is None else load.aqu * factor,
-        busy=None if load.busy is None else load.busy * factor,
+    aqu, busy = (None if x is None else x * factor for x in (load.aqu, load.busy))
+    discard, flush = load.discard.scaled(factor), load.flush.scaled(factor)
+    return load.scaled(factor)._replace(
+        discard=discard, flush=flush, aqu=aqu, busy=busy, in_flight_at_ends=None
     )
 
 

@@ -102,10 +102,10 @@ def unusual(figures: Figures, clock: Clock) -> list[Run]:
     spans = spans or find_drift(logs, level)
     usual = exp(level.middle)
     found = [_run(figures, awaits, usual, span) for span in spans]
-    queues = [
-        log(q) if q and ms is not None else None
-        for q, ms in zip(figures.queues, awaits, strict=True)
-    ]
+    queues, rates = (
+        [log(x) if x and ms is not None else None for x, ms in zip(values, awaits, strict=True)]
+        for values in (figures.queues, figures.rates)
+    )
     longer = level_without(queues, spans)
     if longer is not None:
         found += [
@@ -122,10 +122,6 @@ def unusual(figures: Figures, clock: Clock) -> list[Run]:
         if run.excess >= least
         and not any(overlap(run[:2], other[:2]) for other in runs)
         and not _is_habit(run, found, len(logs))
-    ]
-    rates = [
-        log(r) if r and ms is not None else None
-        for r, ms in zip(figures.rates, awaits, strict=True)
     ]
     load = level_without(rates, [run[:2] for run in runs])
     return sorted(

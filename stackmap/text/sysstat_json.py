@@ -68,7 +68,8 @@ class JsonReader:
         self._machine = UNKNOWN_MACHINE
         self._clock = PrintedClock()
         self._report = TextReport()
-        self._devices: list[Device] = []
+        self._rows: list[tuple[str, TableLayout, Row]] = []
+        self._by_iostat = False  # not by sadf
         self._first = False
         self._unit: int | None = None  # bytes per unit of sizes, if the keys are wrong
 
@@ -104,7 +105,7 @@ class JsonReader:
                 self._machine = self._machine._replace(**{HOST[piece["key"]]: piece["said"]})
             if piece["object"] and DEVICE.search(piece["object"]):
                 self._take_device(*_loaded(piece["object"]))
-                if self._devices[1:] and not gap.strip():
+                if self._rows[1:] and not gap.strip():
                     self._report.note([NO_COMMA])
             elif piece["statistics"] is not None:
                 self._first = not piece["statistics"]  # -y causes a superfluous comma
@@ -120,8 +121,12 @@ class JsonReader:
         self._text, self._size = [text], len(text)
 
     def _take_device(self, device: Device, note: str = "") -> None:
-        if any(isinstance(device.get(name), str) for name in NAMES):
-            self._devices.append(device)
+        key = next((name for name in NAMES if isinstance(device.get(name), str)), "")
+        if key:
+            figures = {name: value for name, value in device.items() if name not in NAMES}
+            row = [value if isinstance(value, float) else None for value in figures.values()]
+            self._rows.append((str(device[key]), layout_of_keys(tuple(figures)), row))
+            self._by_iostat = key == NAMES[0]
         if note:
             self._report.note([note])
 
@@ -143,13 +148,12 @@ class JsonReader:
 
     def _close(self) -> Iterator[Interval]:
         """Yield the report, if it has devices."""
-        report, devices = self._report, self._devices
-        if not devices:
+        report, rows = self._report, self._rows
+        if not rows:
             return
-        self._report, self._devices = TextReport(), []
+        self._report, self._rows = TextReport(), []
         report.machine = self._machine
-        report.since_boot, self._first = self._first and NAMES[0] in devices[0], False
-        rows = [(_name(device), _layout(device), _row(device)) for device in devices]
+        report.since_boot, self._first = self._first and self._by_iostat, False
         self._check_unit(report, [(layout, row) for _, layout, row in rows])
         for name, layout, row in rows:
             said = layout if self._unit is None else layout.in_unit(self._unit)
@@ -167,22 +171,6 @@ class JsonReader:
             report.note([MISLABELLED[self._unit]])
         elif any("dscd/s" in name for name in rows[0][0].names):
             report.note([PERHAPS_SECTORS])
-
-
-def _layout(device: Device) -> TableLayout:
-    return layout_of_keys(tuple(key for key in device if key not in NAMES))
-
-
-def _name(device: Device) -> str:
-    return next(str(device[key]) for key in NAMES if key in device)
-
-
-def _row(device: Device) -> Row:
-    return [
-        value if isinstance(value, float) else None
-        for key, value in device.items()
-        if key not in NAMES
-    ]
 
 
 def _loaded(text: str) -> tuple[Device, str]:

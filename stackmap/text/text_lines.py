@@ -41,8 +41,8 @@ class Lines:
     """
 
     def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
-        unpacked = _without_mark(_no_tar(_unpacked(chunks, warn or (lambda _: None))))
-        self._texts = _texts(self._counted(unpacked))
+        opened = _opened(chunks, warn or (lambda _: None))
+        self._texts = _texts(self._counted(opened))
         self._lines: list[str] = []  # of the last text
         self._next = 0  # the index of the next one
         self._before = 0  # lines in the texts before it
@@ -89,19 +89,29 @@ class Lines:
             yield chunk
 
 
-def _unpacked(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield the chunks, decompressed if gzip; a truncated file is read up to its end."""
-    start = b""
-    chunks = iter(chunks)
-    for chunk in chunks:
+def _opened(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield the chunks of a text, decompressed and without its byte order mark; ``InputError`` if it is none."""
+    start, rest = _start_of(chunks)
+    if start.startswith(GZIP):
+        start, rest = _start_of(_gunzip(start, rest, warn))
+    place, magic = TAR
+    if is_sar_file(start):
+        raise InputError(f"a binary file of sar: give the output of {SADF}")
+    if start[place] == magic:
+        raise InputError("a tar, not a text: use --from if it is a capture")
+    mark = next(filter(start.startswith, BYTE_ORDER_MARKS), b"")
+    yield start.removeprefix(mark)
+    yield from rest
+
+
+def _start_of(chunks: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes, enough for any mark if there are as many, and the chunks after them."""
+    start, rest = b"", iter(chunks)
+    for chunk in rest:
         start += chunk
-        if len(start) >= len(GZIP):
+        if len(start) >= len(codecs.BOM_UTF8):
             break
-    if not start.startswith(GZIP):
-        yield start
-        yield from chunks
-        return
-    yield from _gunzip(start, chunks, warn)
+    return start, rest
 
 
 def _gunzip(start: bytes, chunks: Iterator[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
@@ -124,30 +134,6 @@ def _gunzip(start: bytes, chunks: Iterator[bytes], warn: Callable[[str], None]) 
         return
     if not unpacker.eof:
         warn("truncated gzip file: read up to its end")
-
-
-def _no_tar(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the chunks; ``InputError`` for a tar, whose files are not one text, and for a binary file of sar."""
-    place, magic = TAR
-    for number, chunk in enumerate(chunks):
-        if not number and is_sar_file(chunk):
-            raise InputError(f"a binary file of sar: give the output of {SADF}")
-        if not number and chunk[place] == magic:
-            raise InputError("a tar, not a text: use --from if it is a capture")
-        yield chunk
-
-
-def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the chunks without a byte order mark, which would be a part of the first word."""
-    start = b""
-    chunks = iter(chunks)
-    for chunk in chunks:
-        start += chunk
-        if len(start) >= len(codecs.BOM_UTF8):
-            break
-    mark = next(filter(start.startswith, BYTE_ORDER_MARKS), b"")
-    yield start.removeprefix(mark)
-    yield from chunks
 
 
 def _texts(chunks: Iterable[bytes]) -> Iterator[str]:
