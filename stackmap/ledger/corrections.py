@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from stackmap.ledger.member_writes import doubled, empty_flushes
+from stackmap.ledger.member_writes import doubled, flushes_sent
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, plus, sum_flows
@@ -156,7 +156,7 @@ def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> f
         return 0.0  # writes of background work look like flushes
     members = topology.used_by(device.name, Role.DATA)
     flows = [loads.get(name, UNKNOWN).write for name in members]
-    return empty_flushes(device.layout, loads[device.name].write, flows)
+    return flushes_sent(device.layout, loads[device.name].write, flows, times=2)
 
 
 def _flush_time(

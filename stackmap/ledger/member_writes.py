@@ -169,27 +169,14 @@ def _with_range(arrived: Traffic, most: float, size: int) -> Traffic:
 TOLERANCE = 0.1  # for requests in flight when the counters were read
 
 
-def empty_flushes(layout: Layout, volume: Flow, members: list[Flow]) -> float:
-    """Return the empty flushes per second among the writes of a *volume* that is counted twice; 0 if unknown."""
-    sent = [member.ios for member in members if member.ios is not None]
-    if volume.ios is None or not members or len(sent) < len(members):
-        return 0.0
-    if layout.parity:
-        flushes = _without_page(sent, members)
-    else:
-        flushes = (2 * sum(sent) - layout.copies * volume.ios) / (2 * len(sent) - layout.copies)
-    return min(volume.ios, max(0.0, flushes))
-
-
 def flushes_sent(
-    layout: Layout, volume: Flow, members: list[Flow], *, counted: bool = True
+    layout: Layout, volume: Flow, members: list[Flow], *, times: int = 1, counted: bool = True
 ) -> float:
     """
-    Return the empty flushes per second sent to a *volume* whose own counters are right.
+    Return the empty flushes per second among the writes of a *volume* that counts other writes so many *times*.
 
-    *counted*: whether they are among its writes, as a volume's are and md's own
-    are not. 0 where the counters do not tell: where every member is a copy, a
-    flush looks like a write.
+    *counted*: whether flushes are among its writes, as a volume's are, once, and md's own are not. 0 where the
+    counters do not tell: where every member is a copy, a flush looks like a write.
     """
     sent = [member.arrivals for member in members if member.arrivals is not None]
     if volume.ios is None or not members or len(sent) < len(members):
@@ -197,8 +184,8 @@ def flushes_sent(
     if layout.parity:
         flushes = _without_page(sent, members)
     else:
-        more = len(members) - (layout.copies if counted else 0)
-        flushes = (sum(sent) - layout.copies * volume.ios) / more if more else 0.0
+        more = times * len(members) - (layout.copies if counted else 0)
+        flushes = (times * sum(sent) - layout.copies * volume.ios) / more if more else 0.0
     return min(volume.ios if counted else flushes, max(0.0, flushes))
 
 

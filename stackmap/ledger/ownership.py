@@ -291,31 +291,20 @@ def _beyond(below: Flow, above: Flow) -> Amount:
 
 def _bounded(whole: Flow, asked: Flow, own: Traffic, copies: Copies) -> Traffic:
     """Return the part of *whole* in proportion to *own* of all that was *asked*, with its bounds."""
-    most, beyond, weight = copies
-    requests, low_requests, high_requests = _between(
-        whole.arrivals, asked.arrivals, own.arrivals, (most.arrivals, beyond.arrivals), weight
+    requests, moved = (
+        _between(
+            [getattr(x, figure) or 0.0 for x in (whole, asked, own, *copies[:2])], copies.weight
+        )
+        for figure in Amount._fields
     )
-    moved, low_moved, high_moved = _between(
-        whole.bytes, asked.bytes, own.bytes, (most.bytes, beyond.bytes), weight
-    )
-    completed = all_of(whole).times(ratio(requests, whole.arrivals) or 0.0)
-    return completed._replace(
-        arrivals=requests,
-        bytes=moved,
-        low=Amount(low_requests, low_moved),
-        high=Amount(high_requests, high_moved),
-    )
+    likely, low, high = map(Amount, requests, moved)
+    completed = all_of(whole).times(ratio(likely.arrivals, whole.arrivals) or 0.0)
+    return completed._replace(arrivals=likely.arrivals, bytes=likely.bytes, low=low, high=high)
 
 
-def _between(
-    whole: float | None,
-    asked: float | None,
-    own: float | None,
-    copied: tuple[float | None, float | None],
-    weight: float,
-) -> tuple[float, float, float]:
-    """Return the estimate and its bounds; *copied*: at most, and beyond what was *asked*."""
-    all_here, every, mine, most, beyond = (figure or 0.0 for figure in (whole, asked, own, *copied))
+def _between(figures: Sequence[float], weight: float) -> tuple[float, float, float]:
+    """Return the estimate and its bounds, by what came, was asked for by all and by one, and was copied at most and surely."""
+    all_here, every, mine, most, beyond = figures
     if not mine and not weight:
         return 0.0, 0.0, 0.0
     seen = min(most, beyond)
