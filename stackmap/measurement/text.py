@@ -30,7 +30,7 @@ from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.load import Load, PrintedLoads
 from stackmap.model.topology import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.sources.printed import Reader
-from stackmap.text.device_names import Names, resolved
+from stackmap.text.device_names import Names
 from stackmap.text.text_lines import Lines, run_of
 
 if TYPE_CHECKING:
@@ -365,4 +365,4 @@ def _of_text(topology: Topology, path: str, note: Note) -> Iterator[Interval]:
     with open_text(path) as text:
         chunks = iter(lambda: text.read(CHUNK), b"")
         for interval in average(statistics.intervals(chunks, path, note)):
-            yield resolved(topology, interval)[0]
+            yield Names(topology).resolved(interval)

@@ -121,9 +121,3 @@ class Names:
         names = [name or word for word, name in zip(words, means, strict=True)]
         strangers = [word for word, name in zip(words, means, strict=True) if name is None]
         return [] if names == [*words] else names, strangers
-
-
-def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:
-    """Return *interval* with its loads under kernel names, and the unknown names."""
-    names = Names(topology)
-    return names.resolved(interval), tuple(names.strangers)

@@ -112,9 +112,15 @@ class CaptureFiles:
         place, disk = _place(name), _disk_of(name)
         self._files[f"{place}/dev"] = number
         self._files[f"{place}/{PRINTED}"] = ""
-        properties = dict(self._properties(name, told))
-        for key, value in self._attributes(name, told):
-            self._files[f"{place}/{key}"] = value
+        properties: dict[str, str] = {}  # udev's
+        for key, by_text in told.items():
+            if key.startswith("udev:"):
+                prop = key.removeprefix("udev:")
+                properties[prop] = self._agreed(name, prop, by_text).replace("\n", " ")
+            elif key == "size":
+                self._files[f"{place}/size"] = str(self._size(name, by_text) // SECTOR)
+            elif "/" in key.partition(" ")[0] or key in ATTRIBUTES:
+                self._files[f"{place}/{key}"] = self._agreed(name, key, by_text)
         if disk:
             self._origins[f"{name} {disk}"] = "its name"
             self._files[f"{place}/partition"] = "1"
@@ -152,25 +158,6 @@ class CaptureFiles:
                 point, kind, options = key.removeprefix("mount ").split("\t")
                 words = source % (_octal(point), signature if kind == "-" else kind)
                 yield f"1 0 {words} {options.replace(' ', '')}\n"
-
-    def _properties(
-        self, name: str, told: Mapping[str, dict[str, str]]
-    ) -> Iterator[tuple[str, str]]:
-        """Yield udev's properties."""
-        for key, by_text in told.items():
-            if key.startswith("udev:"):
-                prop = key.removeprefix("udev:")
-                yield prop, self._agreed(name, prop, by_text).replace("\n", " ")
-
-    def _attributes(
-        self, name: str, told: Mapping[str, dict[str, str]]
-    ) -> Iterator[tuple[str, str]]:
-        """Yield the files in the device's directory of sysfs."""
-        for key, by_text in told.items():
-            if key == "size":
-                yield key, str(self._size(name, by_text) // SECTOR)
-            elif "/" in key.partition(" ")[0] or key in ATTRIBUTES:
-                yield key, self._agreed(name, key, by_text)
 
     def _agreed(self, name: str, key: str, by_text: Mapping[str, str]) -> str:
         """Return the value of the most exact text, and note where another one differs."""
