@@ -138,7 +138,7 @@ def test_fixed_words_are_in_the_code():
     assert len(calls) > 80
     outside = [f"{name}:{node.lineno}" for name, node in calls if not _is_fixed(node.args[0])]
     # `top` has a table of subcommands; the classes and the prefix themselves check each.
-    assert [] == [place for place in outside if not place.startswith("top/rows.py:")]
+    assert [] == [place for place in outside if not place.startswith("top/state.py:")]
 
 
 def test_nothing_else_makes_a_word_without_a_check():
