@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import stackmap
 from stackmap.errors import OperandRefused
 from stackmap.features.plan.plan import path_of
-from stackmap.features.plan.strategies import outcomes
+from stackmap.features.plan.strategies import outcomes, require_finished
 from stackmap.model import operand
 from stackmap.model.command_line import quoted, words
 from stackmap.model.device import Device, Kind, Use
@@ -29,6 +30,7 @@ from stackmap.model.operand import (
     Uuid,
     mount_options,
 )
+from stackmap.model.raid import layout
 from tests.features.plan.plans import lv_context, mount
 
 SOURCES = sorted(Path(stackmap.__file__).parent.rglob("*.py"))
@@ -147,6 +149,51 @@ def test_nothing_else_makes_a_word_without_a_check():
         for name, node, function in _calls()
         if function in ("Word", "Composed")
     ]
+
+
+def _in_backticks(text):
+    """Yield the values that a formatted string has inside backticks."""
+    before = ""
+    for part in text.values:
+        if isinstance(part, ast.Constant):
+            before += part.value
+        elif before.count("`") % 2:
+            yield part.value
+
+
+def test_a_command_in_a_sentence_has_no_plain_text():
+    """What stands between backticks is pasted as well: it is quoted words, or text of the code."""
+    found = [
+        (f"{'/'.join(source.parts[-2:])}:{text.lineno}", ast.unparse(value))
+        for source in SOURCES
+        for text in ast.walk(ast.parse(source.read_text()))
+        if isinstance(text, ast.JoinedStr)
+        for value in _in_backticks(text)
+        if not (isinstance(value, ast.Name) and value.id.isupper())
+    ]
+    assert {value for _, value in found} <= {
+        "quoted(repair)", "removal",  # plan
+        "row.command",  # top, which quotes it
+        "_request(projection)",  # whatif: a level and numbers
+        "part.replace(' ', UNBROKEN)", "part", "_bars(line, most)",  # the writers
+        "error.ctx.command_path", "command", "ctx.command_path", "AFTER[name]", "word",  # the user's own words
+    }, found  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        Device("md0", Kind.ARRAY, "9:0", state="degraded", layout=layout("raid5", 3, 65536),
+               facts={"alias": "../mapper/data"}),
+        Device("../sda", Kind.ARRAY, "9:0", state="degraded", layout=layout("raid5", 3, 65536)),
+        Device("dm-9", Kind.VOLUME, "254:9", state="degraded", layout=layout("raid5", 3, 65536),
+               label="--config=log{}/lv"),
+    ],
+)  # fmt: skip
+def test_no_repair_is_advised_of_a_name_that_is_not_valid(device):
+    context = replace(lv_context("raid5", 4, "raid6"), target=device)
+    with pytest.raises(OperandRefused):
+        require_finished(context)
 
 
 def test_the_path_of_a_device_stays_in_dev():

@@ -14,7 +14,9 @@ from stackmap.features.plan.lab_results import with_lab_results
 from stackmap.features.plan.lvm_steps import require_no_snapshots
 from stackmap.features.plan.plan import WITH_LAYOUT, Plan, PlanContext, Step, disks, path_of
 from stackmap.ledger.device_state import is_degraded, work_of
+from stackmap.model.command_line import quoted, words
 from stackmap.model.device import Device, Kind
+from stackmap.model.operand import LvPath
 
 # Target layouts that no strategy supports, and why.
 UNSUPPORTED = {
@@ -93,9 +95,10 @@ def require_finished(context: PlanContext) -> None:
     """Refuse a target that is not healthy, or whose last conversion left LVs; a state may be unknown."""
     title, state = context.target.title, context.target.state
     if left := _extracted(context):
+        removal = quoted(words("lvremove --", *map(LvPath, left)))
         raise PlanRefused(
             f"{title} is {state or 'in an unknown state'}, and a conversion of it was interrupted: it left "
-            f"{', '.join(left)}. If no lvconvert runs, run `lvremove {' '.join(left)}`, then plan again"
+            f"{', '.join(left)}. If no lvconvert runs, run `{removal}`, then plan again"
         )
     if state not in HEALTHY:
         raise PlanRefused(f"{title} is {state}; {_next_step(context.target)}")
@@ -118,8 +121,10 @@ def _next_step(device: Device) -> str:
     if not is_degraded(device) or not device.layout:
         return "wait until it ends, or repair it"
     if device.kind is Kind.ARRAY:
-        return f"repair it first: `mdadm /dev/{device.name} --add NEW`"
-    return f"repair it first: `lvconvert --repair {device.label}`"
+        repair = words("mdadm", path_of(device), *words("--add NEW"))
+    else:
+        repair = words("lvconvert --repair --", LvPath(device.label))
+    return f"repair it first: `{quoted(repair)}`"
 
 
 def require_healthy(context: PlanContext) -> None:

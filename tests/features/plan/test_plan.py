@@ -782,7 +782,7 @@ def test_linear_is_there_already():
 
 @pytest.mark.parametrize(
     ("state", "command"),
-    [("degraded", "lvconvert --repair vg/lv"), ("recover 3.0 %", "wait until it ends")],
+    [("degraded", "lvconvert --repair -- vg/lv"), ("recover 3.0 %", "wait until it ends")],
 )
 def test_a_present_layout_that_is_not_healthy(state, command):
     """It has the layout, and still something to do."""
@@ -801,7 +801,7 @@ def test_a_conversion_that_was_interrupted():
 
     volumes["lv_rimage_4_extracted"] = replace(image, name="lv_rimage_4_extracted")
     with pytest.raises(
-        PlanRefused, match=r"degraded.* left vg/lv_rimage_4_extracted.*lvremove vg/lv_rim"
+        PlanRefused, match=r"degraded.* left vg/lv_rimage_4_extracted.*lvremove -- vg/lv_rim"
     ):
         require_finished(context)
 
