@@ -32,7 +32,9 @@ ROUNDED = 32.0  # bytes/s: half of the last digit of "0.06 kB/s", of few figures
 FOLLOWS = 0.8  # of the variation of a rate that the explanation must share
 WRITTEN = 0.02  # of all bytes: reads alone do not tell a stripe from a mirror
 LEAST_SHARE = 0.2  # of an equal part: a member that gets less is none
-MAX_STEPS = 100_000  # of all searches in one text; of what is left untried nothing is said
+# Of all searches in one text; of what is left untried nothing is said.
+MAX_STEPS = 100_000
+MAX_COMPARED = 20_000_000  # rates, which takes some 4 s; 1,000 volumes on 1,000 disks in 20 reports
 EXAMINED = 16  # intervals that choose what is tried; all decide
 MAX_ALIKE = 12  # devices that write as much as each other
 MOST = (
@@ -244,9 +246,12 @@ class Search:
     def __init__(self, series: Mapping[str, Series]) -> None:
         self._series = series
         self._left = MAX_STEPS
+        self._to_compare = MAX_COMPARED
 
-    def near(self, own: Series, names: Iterable[str]) -> list[str]:
+    def near(self, own: Series, names: Sequence[str]) -> list[str]:
         """Return those of *names* that may be below a volume with the figures *own*, the busiest first."""
+        if not self._may_compare(own, names):
+            return []
         most = [MOST * (w + r) + 2 * own.slack + ROUNDED for w, r in own.pairs]
         found = [
             name
@@ -262,7 +267,9 @@ class Search:
     ) -> Iterator[tuple[str, ...]]:
         """Yield the sets of *names* that may be the members of a volume with the figures *own* and *shape*."""
         series = self._series
-        if shape.members == 1:
+        if not self._may_compare(own, names):
+            yield ()  # not all are tried: perhaps there is another one
+        elif shape.members == 1:
             yield from ((name,) for name in names if _fits(shape, own, [series[name]], DOUBTFUL))
         elif shape.each:
             part = [shape.writes / shape.members * rate for rate in own.writes]
@@ -275,6 +282,11 @@ class Search:
                     yield chosen
         else:
             yield from self._sums(own, shape, names)
+
+    def _may_compare(self, own: Series, names: Sequence[str]) -> bool:
+        """Whether the rates of *own* may be compared with those of all *names*."""
+        self._to_compare -= len(names) * len(own.writes)
+        return self._to_compare >= 0
 
     def _sums(self, own: Series, shape: Shape, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
         wanted = [w + r for w, r in zip(*_wanted(shape, own), strict=True)][:EXAMINED]

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.discover import inferred as inference
 from stackmap.discover.find import topology_from_names
 from stackmap.discover.inferred import inferred
 from stackmap.features.plan.plan import PlanRefused
@@ -179,3 +180,48 @@ def test_commands_say_that_it_is_inferred():
     assert {each["source"] for each in device["below"]} == {"figures"}
     refused = run(["plan", *text, "md126", "--to", "raid5"]).exception
     assert isinstance(refused, PlanRefused)
+
+
+def _alike(count: int) -> str:
+    """Reports of iostat in which each device has the figures of every other."""
+    heading = "Device r/s w/s rkB/s wkB/s await aqu-sz"
+    rows = ((name, 10 + n, 10 * n) for n in range(5) for name in ("", *_names(count)))
+    return "\n".join(
+        f"{name} {r} {w} {r * 4} {w * 4} 1.0 0.1" if name else f"\n{heading}" for name, r, w in rows
+    )
+
+
+def _names(count: int) -> list[str]:
+    return [f"{kind}{n}" for n in range(count) for kind in ("dm-", "sda")]
+
+
+def test_devices_that_all_look_alike_take_bounded_time(monkeypatch):
+    """Each could lie on each other one: 175,000 rates would be compared, and still nothing inferred."""
+    compared = []
+    may_compare = inference.Search._may_compare
+
+    def counted(self, own, names):
+        may = may_compare(self, own, names)
+        compared.append(may * len(names) * len(own.writes))
+        return may
+
+    monkeypatch.setattr(inference.Search, "_may_compare", counted)
+    monkeypatch.setattr(inference, "MAX_COMPARED", 20_000)
+    reports = [*intervals(iter([_alike(50).encode()]), "alike")]
+    names = dict.fromkeys(name for report in reports for name in report.loads)
+    topology = topology_from_names(names, UNKNOWN_MACHINE)
+
+    assert inferred(topology, reports) is topology
+    assert 10_000 < sum(compared) <= 20_000
+
+
+@pytest.mark.parametrize(("most", "found"), [(20_000_000, True), (10, False)])
+def test_nothing_is_said_of_what_was_not_compared(most, found, monkeypatch):
+    """A recorded text whose stack is certain, with room for all comparisons, and for few."""
+    monkeypatch.setattr(inference, "MAX_COMPARED", most)
+    path = next(path for path in RECORDED if path.stem not in REFUSED | BELOW_A_LEVEL)
+    reports = [*intervals(iter([path.read_bytes()]), path.name)]
+    names = dict.fromkeys(name for report in reports for name in report.loads)
+    topology = topology_from_names(names, UNKNOWN_MACHINE)
+
+    assert found == (inferred(topology, reports) is not topology)
