@@ -52,20 +52,9 @@ class Column(NamedTuple):
 
 def _flow(metric: str, divisor: float = 1) -> Fill:
     def fill(moment: Moment, state: State, row: Row) -> str:
-        return rate(ratio(_value(moment, state, row, metric), divisor))
+        return rate(ratio(row_figure(moment, state, row, metric), divisor))
 
     return fill
-
-
-def _value(moment: Moment, state: State, row: Row, metric: str) -> float | None:
-    """Return a figure of what *row* is about: a layer's share of its stack, as in ``iostat -l``."""
-    if row.layer is not None:
-        layer = moment.stack(row.stack).layers[row.layer]
-        if metric == "await":
-            return layer.own[state.direction].await_ms
-        part = layer.share.part(state.direction)
-        return part.ios if metric == "iops" else part.bytes
-    return row_figure(moment, state, row, metric)
 
 
 def _queue(moment: Moment, _: State, row: Row) -> str:

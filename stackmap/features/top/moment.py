@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -65,6 +66,7 @@ UNKNOWN = float("nan")
 NOTHING = bytes(4 * 2 * len(METRICS))
 
 
+@dataclass(slots=True)
 class _Column:
     """
     Requests, bytes and milliseconds of the devices that did something, read and then written.
@@ -72,11 +74,10 @@ class _Column:
     Over ``seconds``; of the devices ``names``, which had counters, the others were idle.
     """
 
-    def __init__(self, number: int, names: AbstractSet[str]) -> None:
-        self.number = number
-        self.names = names
-        self.seconds = 0.0
-        self.sums: dict[str, array[float]] = {}
+    number: int
+    names: AbstractSet[str]
+    seconds: float = 0.0
+    sums: dict[str, array[float]] = field(default_factory=dict)
 
     def add(self, interval: Interval, seconds: float) -> None:
         self.seconds += seconds
@@ -215,11 +216,8 @@ class Moment:
     def totals(self) -> tuple[tuple[float | None, float | None], tuple[float | None, float | None]]:
         """Requests and bytes per second at the tops, then at the disks."""
         busy = [(name, load) for name, load in self.interval.loads.items() if load is not IDLE]
-        return _total(busy, self.scope.summed_tops), _total(busy, self.scope.summed_disks)
-
-
-def _total(
-    busy: Sequence[tuple[str, Load]], names: Container[str]
-) -> tuple[float | None, float | None]:
-    flow = sum_flows(load.total for name, load in busy if name in names)
-    return flow.ios, flow.bytes
+        tops, disks = (
+            sum_flows(load.total for name, load in busy if name in names)
+            for names in (self.scope.summed_tops, self.scope.summed_disks)
+        )
+        return (tops.ios, tops.bytes), (disks.ios, disks.bytes)

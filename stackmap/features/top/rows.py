@@ -117,10 +117,20 @@ def _user_row(topology: Topology, who: tuple[str, str, str], about: Use | GroupL
 
 
 def row_figure(moment: Moment, state: State, row: Row, metric: str) -> float | None:
-    """Return "iops", "bytes" or "await" of a device, a user or a control group; a group has no await."""
+    """
+    Return "iops", "bytes" or "await" of what *row* is about; a control group has no await.
+
+    A layer has its share of the stack, as in ``iostat -l``, and the await of its own devices.
+    """
     if isinstance(row.about, GroupLoad):
         return {"iops": row.about.ios, "bytes": row.about.bytes}.get(metric)
-    return figure(moment.load(row.device), metric, state.direction)
+    if row.layer is None:
+        return figure(moment.load(row.device), metric, state.direction)
+    layer = moment.stack(row.stack).layers[row.layer]
+    if metric == "await":
+        return layer.own[state.direction].await_ms
+    part = layer.share.part(state.direction)
+    return part.ios if metric == "iops" else part.bytes
 
 
 def _findings(moment: Moment, state: State) -> list[Row]:

@@ -250,19 +250,12 @@ def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
             line += [Span(text, tone), Span(" ")]
         lines.append(line)
     if not rows:
-        lines.append([Span(_nothing(moment, state))])
+        view = VIEWS[state.view]
+        why = moment.verdict if view == "findings" else NOTHING[view]
+        lines.append([Span(f"nothing matches {state.filter!r}" if state.filter else why)])
         return [look.fitted(line) for line in lines]
     # Below the smallest size, the columns that cannot be left out do not fit.
     return lines if look.width >= SMALLEST[0] else [look.fitted(line) for line in lines]
-
-
-def _nothing(moment: Moment, state: State) -> str:
-    """Return why there is no row."""
-    if state.filter:
-        return f"nothing matches {state.filter!r}"
-    if VIEWS[state.view] == "findings":
-        return moment.verdict
-    return NOTHING[VIEWS[state.view]]
 
 
 NOTHING = {

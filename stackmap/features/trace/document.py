@@ -112,7 +112,7 @@ def _rows(layer: TracedLayer, direction: str) -> Iterator[Row]:
     for words, part in ((QUEUED, whole.queued), (SERVED, whole.served)):
         if part.count:
             label = Label(words, (role, words.strip(), ""))
-            yield (label, Value(part.count, _count), *_times(part), *NO_SIZES)
+            yield (label, Value(part.count, divided(1, 0)), *_times(part), *NO_SIZES)
     if len(layer.devices) > 1:
         for name, requests in layer.devices.items():
             if direction in requests:
@@ -125,15 +125,11 @@ def _rows(layer: TracedLayer, direction: str) -> Iterator[Row]:
 def _cells(requests: Requests) -> Row:
     sizes = requests.size
     return (
-        Value(requests.arrived, _count),
+        Value(requests.arrived, divided(1, 0)),
         *_times(requests.latency),
         *(Value(size and size.low, kib) for size in (sizes.percentile(0.5), sizes.max)),
         Value(requests.sequential, divided(0.01, 0)),
     )
-
-
-def _count(count: float | None) -> str:
-    return UNKNOWN if count is None else str(count)
 
 
 def _times(distribution: Distribution) -> Iterator[Cell]:
