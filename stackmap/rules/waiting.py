@@ -139,7 +139,7 @@ def neighbour(context: Context, limits: Limits) -> Found:
         if wait <= expected_ms(disk, size) or contradicts(load, impossible.limits):
             continue
         for place, sources in _sources(context, disk.name, limits["share"]):
-            for victim in sources:
+            for victim in (source for source in sources if len(source.tops) == 1):
                 observed = _behind(context, place, sources, victim, disk, limits)
                 if observed:
                     found.setdefault(observed.device, observed)
@@ -180,17 +180,19 @@ def _behind(
     limits: Limits,
 ) -> Observation | None:
     """Return that *victim*, one of the *sources* at *place*, waits at *disk* behind another one; None if it does not."""
-    load = context.load(disk.name)
-    heaviest = _heaviest(sources, victim)
-    if heaviest is None or len(victim.tops) != 1:
+    load, top = context.load(disk.name), context.load(victim.tops[0])
+    shares = [
+        (theirs, own, what, other)
+        for other in sources
+        if other is not victim
+        for what in ("requests", "bytes")
+        if (theirs := getattr(other, what)) is not None
+        and (own := getattr(victim, what)) is not None
+    ]
+    if not shares or not context.enough(top.total.ios, limits["requests"]):
         return None
-    other, share, own, what = heaviest
-    top = context.load(victim.tops[0])
-    if share < limits["share"] or own > limits["own"]:
-        return None
-    if not context.enough(top.total.ios, limits["requests"]):
-        return None
-    if (top.aqu or 0.0) > (load.aqu or 0.0) / 2:
+    share, own, what, other = max(shares, key=lambda each: each[0])
+    if share < limits["share"] or own > limits["own"] or (top.aqu or 0.0) > (load.aqu or 0.0) / 2:
         return None
     slow, size = top.total.await_ms, top.total.size or load.total.size or 0.0
     wait = load.total.await_ms or 0.0
@@ -212,22 +214,6 @@ def _behind(
         "what": what,
     }
     return observe(victim.tops[0], figures, words, weight=share)
-
-
-def _heaviest(sources: list[Source], victim: Source) -> tuple[Source, float, float, str] | None:
-    """Return the other source with the largest share, both shares, and what they are of; None if none is known."""
-    shares = [
-        (theirs, own, what, other)
-        for other in sources
-        if other is not victim
-        for what in ("requests", "bytes")
-        if (theirs := getattr(other, what)) is not None
-        and (own := getattr(victim, what)) is not None
-    ]
-    if not shares:
-        return None
-    theirs, own, what, other = max(shares, key=lambda each: each[0])
-    return other, theirs, own, what
 
 
 @Rule(
