@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 
 from stackmap.ledger.amplification import StackFigures
@@ -22,12 +23,13 @@ from stackmap.rules.rule import (
 )
 from stackmap.rules.saturation import same_kind
 
+_rule = partial(Rule, outcome=Outcome.OVERLOADED, joins_peers=True)
 
-@Rule(
+
+@_rule(
     "SM402",
     Severity.INFO,
     title="{device} is busy, which proves no overload",
-    outcome=Outcome.OVERLOADED,
     sentence="{device} was busy {busy} of the time, which does not prove saturation: await is "
     "{await} at queue depth {queue} ({rate}), no longer than one request alone may take.",
     caveat="A single spinning disk serves one request at a time: busy all the time, it is nearly saturated.",
@@ -36,7 +38,6 @@ from stackmap.rules.saturation import same_kind
     source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",
     thresholds={"busy": (0.9, "share")},
     superseded_by=("SM201", "SM202", "SM204", "SM401", "SM803"),
-    joins_peers=True,
 )
 def busy_is_not_full(context: Context, limits: Limits) -> Found:
     """Yield devices that are busy nearly all the time, with an await that one request may need alone."""
@@ -59,11 +60,10 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
         yield observe(name, figures, weight=load.aqu)
 
 
-@Rule(
+@_rule(
     "SM405",
     Severity.INFO,
     title="{queue} requests wait at {device}: {await}",
-    outcome=Outcome.OVERLOADED,
     sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
     "at most {usual} on {medium}, so requests wait in the queue.",
     caveat="Writeback fills a queue too, and programs do not wait for it.",
@@ -72,7 +72,6 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
     thresholds={"queue": (4.0, "requests"), "requests": (50, "count")},
     superseded_by=("SM201", "SM202", "SM401", "SM406"),
-    joins_peers=True,
 )
 def long_queue(context: Context, limits: Limits) -> Found:
     """Yield disks where requests wait longer in the queue than one request needs."""
@@ -97,11 +96,10 @@ def _queueing(device: Device, load: Load, usual: float, *, weight: float) -> Obs
     return observe(device.name, figures, {"medium": medium(device).name}, weight=weight)
 
 
-@Rule(
+@_rule(
     "SM403",
     Severity.INFO,
     title="{device} gains nothing beyond queue depth {knee}",
-    outcome=Outcome.OVERLOADED,
     sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} "
     "at queue depth {deepest}. More requests only wait.",
     caveat="Only intervals with similar requests are compared; where they are on the disk may differ.",
@@ -121,7 +119,6 @@ def _queueing(device: Device, load: Load, usual: float, *, weight: float) -> Obs
         "trickle": (0.5, "share", "rate there {} of the knee's"),
         "busy": (0.9, "share"),
     },
-    joins_peers=True,
 )
 def knee(context: Context, limits: Limits) -> Found:
     """Yield disks whose throughput stops growing at some queue depth of one or more."""
@@ -170,11 +167,10 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     return sorted((aqu, rate, 1.0 if load.busy is None else load.busy) for aqu, rate, load in alike)
 
 
-@Rule(
+@_rule(
     "SM406",
     Severity.WARNING,
     title="{device} is overloaded",
-    outcome=Outcome.OVERLOADED,
     sentence="{device} is overloaded: {queue} requests are in flight and await is {await}. One {size} request "
     "needs at most {usual} on {medium}.",
     caveat="Writeback fills a queue too, and programs do not wait for it.",
@@ -194,7 +190,6 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
         "requests": (50, "count"),
     },
     superseded_by=("SM201", "SM202", "SM206", "SM401", "SM702"),
-    joins_peers=True,
 )
 def evident_overload(context: Context, limits: Limits) -> Found:
     """

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stackmap.model.device import Kind
 from stackmap.model.units import KIB
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
+_hint = partial(Rule, severity=Severity.INFO)
 
-@Rule(
+
+@_hint(
     "SM601",
-    Severity.INFO,
     title="The stripe cache of {device} is small",
     sentence="{device} has a stripe cache of {rows} rows (md's default or fewer) and reads {extra_read} "
     "bytes per byte written.",
@@ -36,9 +39,8 @@ def stripe_cache(context: Context, limits: Limits) -> Found:
             )
 
 
-@Rule(
+@_hint(
     "SM602",
-    Severity.INFO,
     title="{device} has no I/O scheduler",
     sentence="Spinning disk {device} has {queue} requests in flight and no I/O scheduler.",
     caveat="A RAID controller or the host of a virtual machine may sort them.",
@@ -56,9 +58,8 @@ def no_scheduler(context: Context, limits: Limits) -> Found:
             yield observe(device.name, {"queue": (queue, "requests")})
 
 
-@Rule(
+@_hint(
     "SM603",
-    Severity.INFO,
     title="The queue of {device} is nearly full",
     outcome=Outcome.OVERLOADED,
     sentence="The queue of {device} is nearly full: on average {queue} of {holds} requests are in "
@@ -79,9 +80,8 @@ def queue_full(context: Context, limits: Limits) -> Found:
             )
 
 
-@Rule(
+@_hint(
     "SM604",
-    Severity.INFO,
     title="Read-ahead of {device} is below a stripe",
     sentence="Reads of {device} are {size}, like its read-ahead of {ahead}. A stripe is {stripe}, so "
     "they do not use all disks.",
@@ -109,9 +109,8 @@ def read_ahead(context: Context, limits: Limits) -> Found:
             )
 
 
-@Rule(
+@_hint(
     "SM605",
-    Severity.INFO,
     title="The write cache of {device} is off",
     sentence="The write cache of {device} is off (write through), so writes wait for the medium: "
     "{writes}, await {took}.",
@@ -134,9 +133,8 @@ def write_through(context: Context, limits: Limits) -> Found:
             )
 
 
-@Rule(
+@_hint(
     "SM606",
-    Severity.INFO,
     title="{device} goes through the page cache",
     sentence="{device} reads and writes its file ({file}) through the page cache: {rate} of {size}. Its await is "
     "not a disk's, and memory holds the data twice.",

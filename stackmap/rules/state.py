@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 
 from stackmap.ledger.device_state import WORK, work_of
@@ -13,6 +14,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.hung import SUSPENDED
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
+_rule = partial(Rule, outcome=Outcome.STATE, is_state=True)
 READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
@@ -24,17 +26,15 @@ PASSING = (*BROKEN, SUSPENDED, READ_ONLY)
 PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs
 
 
-@Rule(
+@_rule(
     "SM301",
     Severity.CRITICAL,
     title="{device} is {state}",
-    outcome=Outcome.STATE,
     sentence="{device} is {state}; {cause}.[ At the start of the measurement it was {was}.]",
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
     advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
     "RAID4/5/6 reads all other members in place of the missing one.",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
-    is_state=True,
 )
 def broken(context: Context, _: Limits) -> Found:
     """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
@@ -83,17 +83,15 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     )
 
 
-@Rule(
+@_rule(
     "SM302",
     Severity.WARNING,
     title="{device} does background work ({state})",
-    outcome=Outcome.STATE,
     sentence="{device} does background work ({state}): {does}. Figures below it include this work.[ At the start "
     "of the measurement it was {was}.]",
     caveat="The counters do not separate it from the load.",
     advice="Measure again after it, or slow it down (`lvchange --maxrecoveryrate`, md/sync_speed_max).",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
-    is_state=True,
 )
 def background_work(context: Context, _: Limits) -> Found:
     """Yield devices whose state says that they copy, check or rebuild."""
@@ -198,11 +196,10 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
     return plus(read, caused)
 
 
-@Rule(
+@_rule(
     "SM304",
     Severity.WARNING,
     title="{device} was never synced",
-    outcome=Outcome.STATE,
     sentence="{device} was created with --nosync: its parity may be wrong. Read-modify-write, which "
     "this array uses, preserves wrong parity. If a disk fails, the array may return wrong data.",
     caveat="Parity is correct if the disks held only zeros, and in rows that were written whole.",
@@ -210,7 +207,6 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
     "`lvchange --syncaction check`.",
     source="stackmap-kernel(7), RAID write paths; Linux drivers/md/dm-raid.c, nosync",
     thresholds={"data_over_parity": (3, "count", "{} more data than parity members")},
-    is_state=True,
     slows=False,
 )
 def never_synced(context: Context, limits: Limits) -> Found:
@@ -226,16 +222,14 @@ def never_synced(context: Context, limits: Limits) -> Found:
             yield observe(device.name, {"data": (layout.data, "count")})
 
 
-@Rule(
+@_rule(
     "SM314",
     Severity.CRITICAL,
     title="The metadata of {device} is read-only",
-    outcome=Outcome.STATE,
     sentence="The metadata of {device} is read-only: its {target} accepts no new blocks.",
     caveat="A target that was activated read-only on purpose looks the same.",
     advice="See `dmesg` for the cause: an I/O error, or full metadata. Then run `lvconvert --repair`.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst and cache.rst, metadata mode",
-    is_state=True,
 )
 def metadata_read_only(context: Context, _: Limits) -> Found:
     """Yield thin pools and caches that the kernel switched to read-only."""

@@ -136,21 +136,6 @@ def test_overload_is_judged_by_ones_own_await(text, loud):
     assert names(explained("mysql-raid", text), *LOUD) == name
 
 
-HEALTHY = [
-    ("ceph-nvme", "iostat-one-run.txt"),
-    ("ceph-nvme", "iostat-two-runs.txt"),
-    ("laptop-luks-lvm", "iostat-faster.txt"),
-    ("mysql-raid", "iostat-1-thread.txt"),
-    ("mysql-raid", "iostat-4-threads.txt"),
-]
-
-
-@pytest.mark.parametrize(("sample", "text"), HEALTHY)
-def test_what_is_well_gives_no_alarm(sample, text):
-    """No finding above info."""
-    assert names(explained(sample, text), *LOUD) == []
-
-
 # Drawn.
 
 
