@@ -19,9 +19,12 @@ from stackmap.cli.output import print_blocks
 from stackmap.commands import additions
 from stackmap.document.rule_words import before_converting
 from stackmap.errors import StackmapError
+from stackmap.features.whatif.caching import ASSUMED, Cache
 from stackmap.features.whatif.document import MEANINGS, comparison, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
+from stackmap.features.whatif.serving import Service, busiest_disk, constant
+from stackmap.features.whatif.timing import Wanted
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
@@ -33,15 +36,13 @@ from stackmap.sources.limits import CapMeter
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.features.whatif.caching import Cache
-    from stackmap.features.whatif.serving import Service
-    from stackmap.features.whatif.timing import Wanted
 
 COUNT = 10  # intervals of a second on a live machine
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 MOST_GROWTH = 1000.0
 AT_ONCE = 32  # requests that a disk of --disks serves at once
 KINDS = {"ssd": AT_ONCE, "nvme": AT_ONCE, "hdd": 1}
+CACHES = {"writethrough": False, "writeback": True}
 
 
 def _growth(_: click.Context, __: click.Parameter, value: str | None) -> float:
@@ -57,40 +58,37 @@ def _seconds(text: str) -> float | None:
 
 
 def _limit(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    seconds = _seconds(value) if value is not None else None
-    if value is not None and seconds is None:
-        raise click.BadParameter(f"must be a time such as 20ms or 500us, not {value}")
-    return None if seconds is None else seconds * 1000
-
-
-def _disks(_: click.Context, __: click.Parameter, value: str | None) -> tuple[float, int] | None:
-    """Return the seconds of a request and the requests served at once: "ssd:100us"."""
+    """Return milliseconds."""
     if value is None:
         return None
-    kind, time = value.lower().split(":", 1) if ":" in value else (value, "")
+    seconds = _seconds(value)
+    if seconds is None:
+        raise click.BadParameter(f"must be a time such as 20ms or 500us, not {value}")
+    return seconds * 1000
+
+
+def _disks(_context: click.Context, _option: click.Parameter, value: str | None) -> Service | None:
+    """Return the disk of "ssd:100us"."""
+    if value is None:
+        return None
+    kind, _, time = value.lower().partition(":")
     seconds = _seconds(time)
     if kind not in KINDS or seconds is None:
         raise click.BadParameter(
             f"must be {', '.join(KINDS)} and a time, such as ssd:100us, not {value}"
         )
-    return seconds, KINDS[kind]
+    return constant(seconds, KINDS[kind])
 
 
-CACHES = {"writethrough": False, "writeback": True}
-
-
-def _cache(_: click.Context, __: click.Parameter, value: str | None) -> Cache | None:
+def _cache(context: click.Context, option: click.Parameter, value: str | None) -> Cache | None:
     """Return the cache of "10g", "10g:writeback", "10g:ssd:80us" or "10g:writeback:ssd:80us"."""
     if value is None:
         return None
-    from stackmap.features.whatif.caching import ASSUMED, Cache
-    from stackmap.features.whatif.serving import constant
-
     size, *words = value.lower().split(":")
     writeback = CACHES[words.pop(0)] if words and words[0] in CACHES else False
-    service = _disks(_, __, ":".join(words)) if words else None
+    service = _disks(context, option, ":".join(words)) if words else None
     try:
-        return Cache(parse_size(size), constant(*service or ASSUMED), writeback, service is None)
+        return Cache(parse_size(size), service or constant(*ASSUMED), writeback, service is None)
     except StackmapError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -141,7 +139,7 @@ def command(
     options: MeasuringOptions,
     layouts: tuple[str, ...],
     growth: float,
-    disks: tuple[float, int] | None,
+    disks: Service | None,
     capture: str | None,
     cache: Cache | None,
     limit: float | None,
@@ -165,7 +163,8 @@ def command(
     judged = judge(topology, tuple(caps.over(intervals())), caps.limits)
     has_trace = not session.live and options.text is None
     traces = [of(session.host) for of in additions("traced")] if has_trace else []
-    wanted = _wanted(growth, disks, capture, limit)._replace(cache=cache)
+    service = busiest_disk(capture) if capture else disks
+    wanted = Wanted(growth, service, limit, cache)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):
@@ -179,19 +178,3 @@ def command(
         first = before_converting(topology, judged.decide(name))
         blocks = document(found[0], first) if len(found) == 1 else comparison(found, first)
         print_blocks(blocks, heading=not no_heading, before=gap)
-
-
-def _wanted(
-    growth: float, disks: tuple[float, int] | None, capture: str | None, limit: float | None
-) -> Wanted:
-    from stackmap.features.whatif.serving import constant
-    from stackmap.features.whatif.timing import Wanted
-
-    service: Service | None = None
-    if disks:
-        service = constant(*disks)
-    elif capture:
-        from stackmap.features.whatif.serving import busiest_disk
-
-        service = busiest_disk(capture)
-    return Wanted(growth, service, limit)

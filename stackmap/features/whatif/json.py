@@ -149,23 +149,23 @@ def _stream(stream: Stream) -> Json:
 
 def _side(side: LayoutLoad, *, projected: bool) -> Json:
     data, every = side.members.data, side.disks.requests
-    moved = side.members.total_bytes
-    wide = moved if moved is not None and moved.high > moved.low else None
+    moved = _range(side.members.carried)
+    is_range = side.members.total is not None and moved
     return {
         "layout": layout_json(side.layout),
         "usable": side.usable,
         "members": {
             "iops": None if data is None else data.likely,
             **({"low": data.low, "high": data.high} if projected and data is not None else {}),
-            "bytes": None if wide else side.members.data_bytes,
-            **_range(wide or side.members.spread),
+            "bytes": None if is_range or not side.members.carried else side.members.carried.likely,
+            **moved,
             "per_disk": None if data is None else data.likely / max(1, side.members.count),
             **_at(side.members, banded=False),
         },
         "disks": {
             "iops": _band(every, banded=projected),
             "bytes": side.disks.bytes,
-            **_range(side.disks.moved if side.disks.spread else None),
+            **_range(side.disks.moved),
             "per_disk": _band(every, banded=projected, part=1 / max(1, side.disks.count)),
             **_at(side.disks, banded=projected),
         },

@@ -141,7 +141,6 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
     disk_flushes = ledger.flow(context.disks, "flush").ios
     below = members_of(ledger, context, disk_flushes)
     metadata = below.metadata.requests if below.metadata else 0.0
-    write_share = _share(ours.write, writes, metadata)
     extra = (below.extra or 0.0) if context.counts_flushes else 0.0
     no_writes = context.counts_flushes and not _sent(write)  # flushes would be among the writes
     return Measured(
@@ -150,12 +149,14 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
         flushes=0.0 if no_writes else below.flushes,
         members_read=below.read,
         members_write=below.write,
-        disks_read=_completed(ours.read, reads, 0.0, _share(ours.read, reads, 0.0)),
-        disks_write=_completed(ours.write, writes, metadata, write_share),
+        disks_read=_completed(ours.read, reads),
+        disks_write=_completed(ours.write, writes, metadata),
         metadata=below.metadata,
         depth=_in_flight(own, own.write.wait),
         queue=_in_flight(own, own.total.wait),
-        fua_writes=_fua_of(context, below, disk_flushes, per_page) if write_share == 1 else None,
+        fua_writes=_fua_of(context, below, disk_flushes, per_page)
+        if _share(ours.write, writes, metadata) == 1
+        else None,
         seconds=ledger.seconds,
         flushes_reason="" if no_writes else below.flushes_reason,
         per_page=per_page,
@@ -213,16 +214,17 @@ def _in_flight(own: Load, wait: float | None) -> float:
     return 1.0 if not own.busy or wait is None else max(1.0, wait / 1000 / own.busy)
 
 
-def _completed(part: Traffic, own: Flow, metadata: float, share: float | None) -> Stream | None:
+def _completed(part: Traffic, own: Flow, metadata: float = 0.0) -> Stream | None:
     """
     Return the volume's data requests that the disks completed.
 
     *part*: the volume's part of their load *own*, as in the layers' figures. Writes of the bitmap
     never merge, for they flush. So *metadata* of them are subtracted whole, and the
-    volume's *share* of arrivals divides the rest.
+    volume's share of arrivals divides the rest.
     """
     if not metadata and part.ios is not None and part.bytes is not None:
         return Stream(part.ios, part.bytes)
+    share = _share(part, own, metadata)
     if share is None or part.bytes is None or own.ios is None:
         return None
     return Stream(max(0.0, own.ios - metadata) * share, part.bytes)
@@ -262,12 +264,20 @@ def members_of(ledger: Ledger, context: VolumeContext, disk_flushes: float | Non
         why = f"{users} its members too"
         return Members(stream_of(part.read), stream_of(part.write), None, None, why, metadata)
     read, write = (_arrived(ledger, context.members, way) for way in ("read", "write"))
-    reason = _flushes_reason(context, write)
-    if reason:
-        return Members(read, write, None, None, reason, metadata)
-    extra = _extra(ledger, context)
+    layout = context.present
+    if layout is None:
+        return Members(read, write, None, None, ON_ONE_DEVICE, metadata)
+    # md's own writes hold no flushes, so on its copies all further requests are flushes.
+    if context.counts_flushes and not layout.parity and layout.copies >= layout.members:
+        return Members(read, write, None, None, ON_COPIES, metadata)
+    if write is None:
+        return Members(read, write, None, None, UNSEEN, metadata)
+    written = [ledger.load(name).write for name in context.members]
+    own = ledger.load(context.device.name).write
+    # Below 0 where the last writes had not reached the members when these were read.
+    extra = max(0.0, flushes_sent(layout, own, written, counted=context.counts_flushes))
     bitmap = context.bitmap
-    if not has_bitmap(context.device) or not bitmap or write is None:
+    if not has_bitmap(context.device) or not bitmap:
         return Members(read, write, extra, extra, "", metadata)
     most = max_bitmap_writes(ledger.topology, ledger.loads, context.device)
     flushes, metadata = _separated(context, bitmap, disk_flushes, extra, most)
@@ -304,26 +314,6 @@ def stream_of(sent: Flow | Traffic) -> Stream | None:
 
 def _arrived(ledger: Ledger, names: tuple[str, ...], direction: str) -> Stream | None:
     return stream_of(ledger.flow(names, direction)) if names else None
-
-
-def _flushes_reason(context: VolumeContext, write: Stream | None) -> str:
-    """Return the reason why flushes cannot be separated from writes; "" if the members show them."""
-    layout = context.present
-    if layout is None:
-        return ON_ONE_DEVICE
-    # md's own writes hold no flushes, so on its copies all further requests are flushes.
-    if context.counts_flushes and not layout.parity and layout.copies >= layout.members:
-        return ON_COPIES
-    return UNSEEN if write is None else ""
-
-
-def _extra(ledger: Ledger, context: VolumeContext) -> float:
-    if context.present is None:
-        return 0.0
-    own = ledger.load(context.device.name).write
-    members = [ledger.load(name).write for name in context.members]
-    # Below 0 where the last writes had not reached the members when these were read.
-    return max(0.0, flushes_sent(context.present, own, members, counted=context.counts_flushes))
 
 
 def _separated(

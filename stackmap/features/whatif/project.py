@@ -31,7 +31,6 @@ from stackmap.features.whatif.requests import (
     End,
     MemberRequests,
     Merging,
-    fragments,
     member_requests,
     parity_costs,
     split_ends,
@@ -58,7 +57,8 @@ from stackmap.sampling.snapshots import with_first_topology
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
     from stackmap.features.whatif.caching import Cache, Hits
-    from stackmap.features.whatif.timing import TimeProjection, Timing, Wanted
+    from stackmap.features.whatif.fitting import Fitting
+    from stackmap.features.whatif.timing import TimeProjection, Wanted
 
 ALL = 0.95  # of the bytes written
 
@@ -95,7 +95,7 @@ class Projector:
         require_whole_volume(topology, self.context)
         self._window = window_of(topology, intervals, self.context)
         self._trace = trace
-        self._timing: Timing | None = None
+        self._fitting: Fitting | None = None
 
     @property
     def present(self) -> LayoutRequest:
@@ -127,37 +127,34 @@ class Projector:
         ]
         model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
         average = window.average
-        projection = Projection(
+        projected = sides[0] if total is None else _range_of(layout, sides)
+        data = projected.disks.data or exact(0.0)
+        return Projection(
             device=context.device,
             read=likely.read,
             write=likely.write,
             flushes=likely.flushes,
             pattern=model.pattern,
             now=_now(likely, context) if total is None else _total_now(context, window.ledger),
-            projected=sides[0] if total is None else _range_of(layout, sides),
-            unmodelled=tuple(
-                unmodelled(likely, context, model.pattern, layout, timed=bool(wanted))
-            ),
-            total=total,
-            bytes_known=None not in (own.read.bytes, own.write.bytes),
+            projected=projected,
             seconds=average.seconds,
             intervals=window.intervals,
             need=members_needed(layout, context.size, context.member_bytes),
-            room=room_beside(self._topology, layout, context.size, pvs_of(self._topology, context)),
+            levels={} if total else _levels(window, model, growth, reads.likely),
+            regions=() if total else tuple(model.bitmap.regions(data.likely)),
+            unmodelled=tuple(
+                unmodelled(likely, context, model.pattern, layout, timed=bool(wanted))
+            ),
             corrections=average.corrections,
             events=average.events,
             notes=window.notes,
+            total=total,
+            bytes_known=None not in (own.read.bytes, own.write.bytes),
+            room=room_beside(self._topology, layout, context.size, pvs_of(self._topology, context)),
             growth=growth,
+            time=self._time(layout, wanted, model.pattern) if wanted else None,
             wanted=wanted,
         )
-        if wanted:
-            projection = projection._replace(time=self._time(layout, wanted, model.pattern))
-        if total is not None:
-            return projection
-        data = projection.projected.disks.data or exact(0.0)
-        regions = tuple(model.bitmap.regions(data.likely))
-        levels = _levels(window, model, growth, reads.likely)
-        return projection._replace(levels=levels, regions=regions)
 
     def _hits(self, cache: Cache) -> Hits | None:
         from stackmap.features.whatif.caching import hits_of
@@ -168,15 +165,14 @@ class Projector:
     def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
         # Only who asks for time pays for the simulator.
         from stackmap.features.whatif.fitting import Fitting
-        from stackmap.features.whatif.timing import MIXED, TimeProjection, Timing
+        from stackmap.features.whatif.timing import MIXED, TimeProjection, project_time
 
-        whole = self._window.whole
-        if whole is None:
+        window = self._window
+        if window.whole is None:
             return TimeProjection(reason=MIXED)
-        if self._timing is None:
-            fitting = Fitting(self._window, whole, self.context, pattern, self._trace)
-            self._timing = Timing(fitting)
-        return self._timing.project(layout, wanted)
+        if self._fitting is None:  # the present layout is simulated once for all projections
+            self._fitting = Fitting(window, window.whole, self.context, pattern, self._trace)
+        return project_time(self._fitting, layout, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +191,10 @@ class LayoutModel:
         """Return the model of *layout* for the load *whole*, the average of all intervals."""
         pattern = pattern_of(whole, context)
         costs = parity_costs(pattern, context, layout) if layout.parity else [None]
-        present = context.present or SINGLE_DEVICE
-        rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
-        merging: dict[End, Merging] = {}
-        for end in split_ends(layout, context):  # requests start at the same places on both layouts
-            sent = member_requests(present, whole, context, pattern, rows, end)
-            merging[end] = Merging(layout, context, whole, pattern, fragments(whole, sent, context))
+        merging = {  # requests start at the same places on both layouts
+            end: Merging.of(layout, context, whole, pattern, end)
+            for end in split_ends(layout, context)
+        }
         bitmap = BitmapModel(layout, context, whole, pattern.hypotheses, pattern.burst_rate)
         return cls(context, layout, pattern, costs, merging, bitmap)
 
@@ -214,10 +208,10 @@ class LayoutModel:
         sent = [requests for _, requests in cases]
         likely, count = sent[0], self.layout.members
         flushes = likely.flushes if self.context.flushes_counted else 0.0
-        carried = likely.read.bytes, likely.write.bytes
-        spread = spanning(
+        moved = likely.read.bytes, likely.write.bytes
+        carried = spanning(
             (each.read.bytes + each.write.bytes for each in (*sent, *self._whole(load))),
-            sum(carried),
+            sum(moved),
         )
         members, disks = self.bitmap.added(self.bitmap.default, load)
         return LayoutLoad(
@@ -226,18 +220,18 @@ class LayoutModel:
                 count,
                 spanning((requests.read.requests for requests in sent), likely.read.requests),
                 spanning((requests.written for requests in sent), likely.written),
-                *carried,
+                *moved,
                 members,
-                spread=spread,
+                carried=carried,
             ),
             disks=DeviceLoad(
                 count,
                 spanned([merging.read(requests) for merging, requests in cases]),
                 spanned([merging.written(requests) for merging, requests in cases])
                 + exact(flushes),
-                *carried,
+                *moved,
                 disks,
-                spread=spread,
+                carried=carried,
             ),
             usable=usable_bytes(self.layout, self.context.member_bytes),
         )
@@ -269,28 +263,25 @@ def _measured_load(
     if read is None or write is None:
         return DeviceLoad(count, metadata=added)
     return DeviceLoad(
-        count, exact(read.requests), exact(write.requests), read.bytes, write.bytes, added
+        count,
+        exact(read.requests),
+        exact(write.requests),
+        read.bytes,
+        write.bytes,
+        added,
+        carried=exact(read.bytes + write.bytes),
     )
 
 
 def _behind(model: LayoutModel, load: Measured, reads: Band) -> LayoutLoad:
     """Return the projection of *load* with the share *reads* of its reads; writes reach the volume in the end."""
-    likely, *ends = (
-        model.at(load.behind_a_cache(share))
-        for share in dict.fromkeys((reads.likely, reads.low, reads.high))
+    shares = dict.fromkeys((reads.likely, reads.low, reads.high))
+    sides = [model.at(load.behind_a_cache(share)) for share in shares]
+    members, disks = (
+        replace(loads[0], read=spanned([load.read for load in loads if load.read]))
+        for loads in zip(*((side.members, side.disks) for side in sides), strict=True)
     )
-    for side in ends:
-        likely = likely._replace(
-            members=_reading(likely.members, side.members), disks=_reading(likely.disks, side.disks)
-        )
-    return likely
-
-
-def _reading(likely: DeviceLoad, other: DeviceLoad) -> DeviceLoad:
-    """Return *likely* with a range of reads that *other* is in."""
-    if likely.read is None or other.read is None:
-        return likely
-    return replace(likely, read=spanned([likely.read, other.read]))
+    return sides[0]._replace(members=members, disks=disks)
 
 
 def _levels(
@@ -299,21 +290,22 @@ def _levels(
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
     for part in window.parts:
-        sides = {
-            "now": _now(part, model.context),
-            "projected": model.at(part.grown(growth).behind_a_cache(reads)),
+        now, then = _now(part, model.context), model.at(part.grown(growth).behind_a_cache(reads))
+        quantities = {
+            "volume": exact(part.requests),
+            "members_now": now.members.data,
+            "disks_now": now.disks.requests,
+            "members_projected": then.members.data,
+            "disks_projected": then.disks.requests,
         }
-        series.setdefault("volume", []).append(part.requests)
-        for when, side in sides.items():
-            for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):
-                if sent is not None:
-                    series.setdefault(f"{where}_{when}", []).append(sent.likely)
-    by_series = {
+        for key, sent in quantities.items():
+            if sent is not None:
+                series.setdefault(key, []).append(sent.likely)
+    return {
         key: levels(values, window.counts)
         for key, values in series.items()
         if len(values) == len(window.parts)
     }
-    return {key: ends for key, ends in by_series.items() if ends is not None}
 
 
 def _total_now(context: VolumeContext, ledger: Ledger) -> LayoutLoad:
@@ -325,7 +317,7 @@ def _total_now(context: VolumeContext, ledger: Ledger) -> LayoutLoad:
         read_bytes=members.read.bytes,
         write_bytes=members.write.bytes,
         total=_exactly(members.total.arrivals),
-        total_bytes=_exactly(members.total.bytes),
+        carried=_exactly(members.total.bytes),
     )
     at_disks = DeviceLoad(len(context.disks), total=_exactly(disks))
     return LayoutLoad(context.present, at_members, at_disks, context.size)
@@ -339,9 +331,6 @@ def _range_of(layout: Layout, sides: Sequence[LayoutLoad]) -> LayoutLoad:
     """Return the range of all *sides*, the first of which is likely: requests and bytes of reads and writes together."""
     members = [side.members for side in sides]
     requests = [load.data for load in members if load.data is not None]
-    spread = DeviceLoad(
-        layout.members,
-        total=spanned(requests),
-        total_bytes=spanned([exact(load.data_bytes or 0.0) for load in members]),
-    )
+    moved = [exact(load.carried.likely) for load in members if load.carried is not None]
+    spread = DeviceLoad(layout.members, total=spanned(requests), carried=spanned(moved))
     return LayoutLoad(layout, spread, DeviceLoad(layout.members), sides[0].usable)

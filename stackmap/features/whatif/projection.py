@@ -25,8 +25,8 @@ class DeviceLoad:
     The load of ``count`` devices together, per second; None where not known.
 
     ``read``, ``write``: without ``metadata``, what the bitmap adds, None if there is none or it is not known.
-    ``total``, ``total_bytes``: both together, where the input does not separate them. ``spread``: the range of
-    both together by what the load may be, None if it has only one value.
+    ``total``: both together, where the input does not separate them. ``carried``: bytes of both together, a range
+    where they depend on what the load may be.
     """
 
     count: int
@@ -36,8 +36,7 @@ class DeviceLoad:
     write_bytes: float | None = None
     metadata: Added | None = None
     total: Band | None = None
-    total_bytes: Band | None = None
-    spread: Band | None = None
+    carried: Band | None = None
 
     @property
     def data(self) -> Band | None:
@@ -47,27 +46,11 @@ class DeviceLoad:
         return None if self.read is None or self.write is None else self.read + self.write
 
     @property
-    def data_bytes(self) -> float | None:
-        """Bytes read and written without metadata."""
-        if self.total_bytes is not None:
-            return self.total_bytes.likely
-        if self.read_bytes is None or self.write_bytes is None:
-            return None
-        return self.read_bytes + self.write_bytes
-
-    @property
     def requests(self) -> Band | None:
         """All requests, with metadata where known."""
         if self.data is None or self.metadata is None:
             return self.data
         return self.data + self.metadata.requests
-
-    @property
-    def carried(self) -> Band | None:
-        """Bytes without metadata, and their range."""
-        if self.data_bytes is None:
-            return None
-        return self.total_bytes or self.spread or exact(self.data_bytes)
 
     @property
     def moved(self) -> Band | None:

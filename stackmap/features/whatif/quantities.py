@@ -90,10 +90,8 @@ class Levels(NamedTuple):
     peak: float
 
 
-def levels(values: Sequence[float], counts: Sequence[int]) -> Levels | None:
-    """Return the nearest-rank percentiles of *values*, each weighted by its count; None without values."""
-    if not values:
-        return None
+def levels(values: Sequence[float], counts: Sequence[int]) -> Levels:
+    """Return the nearest-rank percentiles of *values*, of which there is one, each weighted by its count."""
     ordered = sorted(zip(values, counts, strict=True))
     ranks = list(accumulate(count for _, count in ordered))
 

@@ -24,7 +24,7 @@ from stackmap.features.whatif.geometry import (
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import Pattern, is_one_size
 from stackmap.features.whatif.quantities import Band, Stream, exact
-from stackmap.features.whatif.volume_context import VolumeContext
+from stackmap.features.whatif.volume_context import SINGLE_DEVICE, VolumeContext
 from stackmap.ledger.parity import SKEW
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
@@ -176,50 +176,45 @@ def _stays_cached(share: float, chunk: float) -> bool:
     return pages <= max(ROWS, CHUNKS_IN_CACHE * pages) * share
 
 
-class Fragments(NamedTuple):
-    """Those of reads, of parity reads and of writes; 1 if not known."""
-
-    read: float
-    caused: float
-    write: float
-
-
-def fragments(measured: Measured, now: MemberRequests, context: VolumeContext) -> Fragments:
-    """
-    Return the fragments on the present layout.
-
-    Parity reads are next to the writes, so if there are none now, they will merge as writes do.
-    """
-    flushes = now.flushes if context.flushes_counted else 0.0
-    read = _fragments(measured.disks_read, now.read_whole + now.caused_whole, 0.0)
-    write = _fragments(measured.disks_write, now.write_whole, flushes)
-    return Fragments(read, read if now.caused_whole else write, write)
-
-
-def _fragments(done: Stream | None, whole: float, flushes: float) -> float:
-    completed = None if done is None else ratio(max(0.0, done.requests - flushes), whole)
-    return 1.0 if completed is None else completed
-
-
 class Merging(NamedTuple):
-    """How requests of the load ``whole`` merge at the disks of ``layout``, by the present ``fragments``."""
+    """
+    How requests of the load ``whole`` merge at the disks of ``layout``, by the fragments on the present one.
+
+    ``reads``, ``caused``, ``writes``: fragments of the volume's reads, of parity reads and of writes; 1 if not known.
+    """
 
     layout: Layout
     context: VolumeContext
     whole: Measured
     pattern: Pattern
-    fragments: Fragments
+    reads: float
+    caused: float
+    writes: float
+
+    @classmethod
+    def of(
+        cls, layout: Layout, context: VolumeContext, whole: Measured, pattern: Pattern, end: End
+    ) -> Merging:
+        """Return how requests merge on *layout* if the present ones are split as at *end*."""
+        rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
+        now = member_requests(context.present or SINGLE_DEVICE, whole, context, pattern, rows, end)
+        flushes = now.flushes if context.flushes_counted else 0.0
+        read = _fragments(whole.disks_read, now.read_whole + now.caused_whole, 0.0)
+        write = _fragments(whole.disks_write, now.write_whole, flushes)
+        # Parity reads are next to the writes, so if there are none now, they will merge as writes do.
+        caused = read if now.caused_whole else write
+        return cls(layout, context, whole, pattern, read, caused, write)
 
     def read(self, sent: MemberRequests) -> Band:
         """Return the reads that the disks complete; the volume's own are never in pages."""
-        now = self.fragments.read
+        now = self.reads
         low, high = (now * factor for factor in READS)
         own = Band(low, now, max(now, min(1.0, high))).scaled(sent.read_whole).widened(SKEW)
-        return own + self._made(sent.caused_whole, self.fragments.caused, sent)
+        return own + self._made(sent.caused_whole, self.caused, sent)
 
     def written(self, sent: MemberRequests) -> Band:
         """Return the writes that the disks complete."""
-        return self._made(sent.write_whole, self.fragments.write, sent)
+        return self._made(sent.write_whole, self.writes, sent)
 
     def _made(self, whole: float, now: float, sent: MemberRequests) -> Band:
         """Return the completed requests of *whole* ones that writes cause, by their fragments *now*."""
@@ -293,3 +288,8 @@ class Merging(NamedTuple):
         strays = max(STRAY * min(pages - 1, STRAYS), (pages - 1) * (1 - 1 / self.whole.queue))
         most = now / LEAST if now <= MET else max(now, min(pages, now * (1 + strays)))
         return Band(now * self._in_batches, now * likely, most)
+
+
+def _fragments(done: Stream | None, whole: float, flushes: float) -> float:
+    completed = None if done is None else ratio(max(0.0, done.requests - flushes), whole)
+    return 1.0 if completed is None else completed

@@ -81,108 +81,107 @@ class Wanted(NamedTuple):
         return exact(1.0) if hits is None else Band(1 - hits.high, 1 - hits.likely, 1 - hits.low)
 
 
-class Timing:
-    """The simulations of one volume; the present layout is simulated once for all projections."""
+def project_time(fitting: Fitting, layout: Layout, wanted: Wanted) -> TimeProjection:
+    """Return the time that requests take on *layout*."""
+    no_hits = NO_OFFSETS if wanted.cache and not wanted.hits else ""
+    if reason := fitting.reason or no_hits:
+        return TimeProjection(fitting.self_check(), reason=reason)
+    likely = fitting.fits[0]
+    factor = wanted.growth * fitting.drift
+    runs = []
+    for fit in fitting.different():
+        sent = grown(fit.load, factor).arrivals
+        stacks = _stacks(fitting, layout, fit.services, wanted)
+        runs += [(fit, Simulation(stack).run(sent)) for stack in stacks]
+    rate = fitting.rate * fitting.drift
+    now, rooms = _headrooms(fitting, layout, wanted, rate)
+    most = rooms[0].most
+    over = likely.load.kind == "open" and most < wanted.growth
+    # Beside a loop, requests that come whatever the latency are no case of what the layout cannot serve.
+    if not over and most < wanted.growth:
+        runs = [run for run in runs if run[0].load.kind == "closed"]
+    projected = {} if over else _bands(fitting, runs)
+    kinds = dict.fromkeys(fit.load.kind for fit in fitting.fits)
+    arrivals = "traced" if likely.load.traced else "both" if len(kinds) > 1 else likely.load.kind
+    error = _error(fitting, 0)
+    busy = [max(outcome.busy) for _, outcome in runs]
+    iops = [outcome.rate * fitting.rate / fit.outcome.rate for fit, outcome in runs]
+    return TimeProjection(
+        fitting.self_check(),
+        fitting.latencies(),
+        projected,
+        now.within_limit,
+        _band([room.within_limit for room in rooms], error),
+        max(likely.outcome.busy),
+        _band(busy, error),
+        rate,
+        _band(iops, error),
+        arrivals,
+        _overload(layout, most * rate, rate * wanted.growth) if over else "",
+        _unseen(likely.outcome),
+    )
 
-    def __init__(self, fitting: Fitting) -> None:
-        self._fitting = fitting
 
-    def project(self, layout: Layout, wanted: Wanted) -> TimeProjection:
-        """Return the time that requests take on *layout*."""
-        fitting = self._fitting
-        no_hits = NO_OFFSETS if wanted.cache and not wanted.hits else ""
-        if reason := fitting.reason or no_hits:
-            return TimeProjection(fitting.self_check(), reason=reason)
-        likely = fitting.fits[0]
-        factor = wanted.growth * fitting.drift
-        runs = []
-        for fit in fitting.different():
-            sent = grown(fit.load, factor).arrivals
-            stacks = self._stacks(layout, fit.services, wanted)
-            runs += [(fit, Simulation(stack).run(sent)) for stack in stacks]
-        rate = fitting.rate * fitting.drift
-        now, rooms = self._headrooms(layout, wanted, rate)
-        most = rooms[0].most
-        over = likely.load.kind == "open" and most < wanted.growth
-        # Beside a loop, requests that come whatever the latency are no case of what the layout cannot serve.
-        if not over and most < wanted.growth:
-            runs = [run for run in runs if run[0].load.kind == "closed"]
-        projected = {} if over else self._bands(runs)
-        kinds = dict.fromkeys(fit.load.kind for fit in fitting.fits)
-        arrivals = (
-            "traced" if likely.load.traced else "both" if len(kinds) > 1 else likely.load.kind
-        )
-        error = self._error(0)
-        busy = [max(outcome.busy) for _, outcome in runs]
-        iops = [outcome.rate * fitting.rate / fit.outcome.rate for fit, outcome in runs]
-        return TimeProjection(
-            fitting.self_check(),
-            fitting.latencies(),
-            projected,
-            now.within_limit,
-            _band([room.within_limit for room in rooms], error),
-            max(likely.outcome.busy),
-            _band(busy, error),
-            rate,
-            _band(iops, error),
-            arrivals,
-            _overload(layout, most * rate, rate * wanted.growth) if over else "",
-            self._unseen(likely.outcome),
-        )
+def _unseen(outcome: Outcome) -> float | None:
+    """Return how long submission blocks the program, on average per write."""
+    whole, seen = outcome.latencies[WRITE], outcome.seen[WRITE]
+    waits = (sum(whole) - sum(seen)) / len(whole) * MILLI if whole else 0.0
+    return waits if whole and waits > CLOSE * sum(seen) / len(seen) * MILLI else None
 
-    @staticmethod
-    def _unseen(outcome: Outcome) -> float | None:
-        """Return how long submission blocks the program, on average per write."""
-        whole, seen = outcome.latencies[WRITE], outcome.seen[WRITE]
-        waits = (sum(whole) - sum(seen)) / len(whole) * MILLI if whole else 0.0
-        return waits if whole and waits > CLOSE * sum(seen) / len(seen) * MILLI else None
 
-    def _bands(self, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, dict[str, Band]]:
-        """Return the projected latencies, with the factors between measured and simulated applied."""
-        found: dict[str, dict[str, Band]] = {}
-        for direction in self._fitting.measured:
-            values: dict[str, list[float]] = {}
-            for fit, outcome in runs:
-                times, factor = outcome.latencies[direction], self._fitting.factor(fit, direction)
-                if times and factor:
-                    for key, value in figures_of(times).items():
-                        values.setdefault(key, []).append(value * factor)
-            if values:
-                found[direction] = {
-                    key: _band(each, self._error(RANK[key])) for key, each in values.items()
-                }
-        return found
+def _bands(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, dict[str, Band]]:
+    """Return the projected latencies, with the factors between measured and simulated applied."""
+    found: dict[str, dict[str, Band]] = {}
+    for direction in fitting.measured:
+        values: dict[str, list[float]] = {}
+        for fit, outcome in runs:
+            times, factor = outcome.latencies[direction], fitting.factor(fit, direction)
+            if times and factor:
+                for key, value in figures_of(times).items():
+                    values.setdefault(key, []).append(value * factor)
+        if values:
+            found[direction] = {
+                key: _band(each, _error(fitting, RANK[key])) for key, each in values.items()
+            }
+    return found
 
-    def _error(self, rank: int) -> float:
-        """Return the share by which a figure may be off: the model's own, and that of the self-check."""
-        traced = len(self._fitting.requests)
-        # Requests that wait for each other are alike: some ten of them tell as much as one.
-        chance = 2 / sqrt(traced / ALIKE) if traced else 0.0
-        errors = TRACED_ERROR if traced else COUNTED_ERROR
-        return errors[rank] + (exp(self._fitting.fits[0].off) - 1) / 2 + min(1.0, chance)
 
-    def _headrooms(self, layout: Layout, wanted: Wanted, rate: float) -> tuple[Room, list[Room]]:
-        """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve the other way."""
-        likely = self._fitting.fits[0]
-        ways = {likely.services: likely.load}
-        for fit in self._fitting.fits:
-            ways.setdefault(fit.services, fit.load)
-        now = stack_of(self._fitting.context, self._fitting.present, likely.services)
-        found = [
-            _room(load, stack, rate, wanted.limit)
-            for way, load in ways.items()
-            for stack in self._stacks(layout, way, wanted)
-        ]
-        return _room(likely.load, now, rate, wanted.limit), found
+def _error(fitting: Fitting, rank: int) -> float:
+    """Return the share by which a figure may be off: the model's own, and that of the self-check."""
+    traced = len(fitting.requests)
+    # Requests that wait for each other are alike: some ten of them tell as much as one.
+    chance = 2 / sqrt(traced / ALIKE) if traced else 0.0
+    errors = TRACED_ERROR if traced else COUNTED_ERROR
+    return errors[rank] + (exp(fitting.fits[0].off) - 1) / 2 + min(1.0, chance)
 
-    def _stacks(self, layout: Layout, ways: tuple[Service, ...], wanted: Wanted) -> list[Stack]:
-        """Return what is projected, the likely one first: with a cache, one for each end of the range of its hits."""
-        disks = (wanted.disks,) if wanted.disks else ways
-        stack = stack_of(self._fitting.context, layout, disks, projected=True)
-        if not wanted.cache or not wanted.hits:
-            return [stack]
-        fronts = (wanted.hits.front(wanted.cache, end) for end in ("likely", "low", "high"))
-        return [stack._replace(front=front) for front in fronts]
+
+def _headrooms(
+    fitting: Fitting, layout: Layout, wanted: Wanted, rate: float
+) -> tuple[Room, list[Room]]:
+    """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve the other way."""
+    likely = fitting.fits[0]
+    ways = {likely.services: likely.load}
+    for fit in fitting.fits:
+        ways.setdefault(fit.services, fit.load)
+    now = stack_of(fitting.context, fitting.present, likely.services)
+    found = [
+        _room(load, stack, rate, wanted.limit)
+        for way, load in ways.items()
+        for stack in _stacks(fitting, layout, way, wanted)
+    ]
+    return _room(likely.load, now, rate, wanted.limit), found
+
+
+def _stacks(
+    fitting: Fitting, layout: Layout, ways: tuple[Service, ...], wanted: Wanted
+) -> list[Stack]:
+    """Return what is projected, the likely one first: with a cache, one for each end of the range of its hits."""
+    disks = (wanted.disks,) if wanted.disks else ways
+    stack = stack_of(fitting.context, layout, disks, projected=True)
+    if not wanted.cache or not wanted.hits:
+        return [stack]
+    fronts = (wanted.hits.front(wanted.cache, end) for end in ("likely", "low", "high"))
+    return [stack._replace(front=front) for front in fronts]
 
 
 class Room(NamedTuple):

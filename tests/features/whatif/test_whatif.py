@@ -153,7 +153,7 @@ def test_the_present_layout_is_what_was_measured():
         (found.now.disks, found.projected.disks),
     ):
         assert then.data.likely == pytest.approx(now.data.likely)
-        assert then.data_bytes == pytest.approx(now.data_bytes)
+        assert then.carried.likely == pytest.approx(now.carried.likely)
         assert then.metadata.requests.likely == pytest.approx(
             now.metadata.requests.likely, rel=0.05
         )
@@ -781,10 +781,9 @@ def test_a_load_of_reads_alone_has_no_cost_per_byte_written():
 
 
 def test_one_unknown_direction_makes_the_requests_unknown():
-    """Reads and writes are added only if both are known, requests and bytes alike."""
-    known = DeviceLoad(1, read=exact(2.0), write=exact(3.0), read_bytes=5.0, write_bytes=7.0)
+    """Reads and writes are added only if both are known."""
+    known = DeviceLoad(1, read=exact(2.0), write=exact(3.0))
 
-    assert (known.data, known.data_bytes) == (exact(5.0), 12.0)
+    assert known.data == exact(5.0)
     for name in ("read", "write"):
         assert replace(known, **{name: None}).data is None
-        assert replace(known, **{f"{name}_bytes": None}).data_bytes is None

@@ -51,7 +51,7 @@ def test_of_members_that_others_use_a_volume_has_what_it_sent():
 
     assert found.write.requests == 21
     assert found.now.members.data.likely == pytest.approx(21)
-    assert found.now.members.data_bytes == pytest.approx(21 * PAGE)
+    assert found.now.members.carried.likely == pytest.approx(21 * PAGE)
     assert found.projected.members.data.likely == pytest.approx(42)
     assert found.levels["members_now"].peak == pytest.approx(21)
 
