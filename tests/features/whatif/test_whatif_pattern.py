@@ -1,14 +1,19 @@
-"""How the writes of a volume are spread, by what the lab counted under loads that are known."""
+"""How the writes of a volume are spread, by what the lab counted, and what it means for bytes where it is not known."""
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import pattern_of
 from stackmap.features.whatif.quantities import Stream
 from stackmap.features.whatif.volume_context import volume_context
 from tests.drawn import raid_volume, topology
+from tests.paths import ROOT
 
 PAGE = 4096
 
@@ -39,3 +44,36 @@ def test_rows_with_several_pages_are_runs_only_if_enough_writes_are_in_flight(de
     pattern = pattern_of(three_sizes(depth), volume)
 
     assert pattern.likely.random == pytest.approx(places, rel=0.05)
+
+
+VGHDD = ["--from", str(ROOT / "sample_topologies" / "vghdd")]
+
+
+def run(*words: str) -> str:
+    return CliRunner().invoke(stackmap, [*VGHDD, "whatif", *words], catch_exceptions=False).stdout
+
+
+@pytest.mark.parametrize(
+    ("layout", "full", "pages"), [("raid5", 4 / 3, 4.0), ("raid6:members=5", 5 / 3, 5.0)]
+)
+def test_small_writes_may_fill_stripes(layout, full, pages):
+    """4 KiB writes to RAID10: on parity, full stripes cost least, pages one by one most (stackmap-kernel(7))."""
+    told = json.loads(run("vm-disk1-r10", "--to", layout, "-J"))
+    written = told["load"]["write"]["bytes"]
+    members = told["projected"]["members"]
+    moved = members["bytes_range"]
+
+    assert moved["low"] == pytest.approx(full * written, rel=0.01)
+    assert moved["low"] < moved["likely"] <= moved["high"]
+    assert moved["likely"] == pytest.approx(members["bytes"])
+    assert moved["high"] == pytest.approx(pages * written, rel=0.01)
+    assert told["projected"]["disks"]["bytes_range"]["high"] >= moved["high"]
+
+
+def test_the_headline_has_both_ends():
+    """And a layout whose cost does not depend on it has one figure, and no range in JSON."""
+    assert "costs 1.33 to 4.00 disk bytes instead of 2.00" in " ".join(
+        run("vm-disk1-r10", "--to", "raid5").split()
+    )
+    told = json.loads(run("vm-disk1", "--to", "raid10", "-J"))
+    assert "bytes_range" not in told["projected"]["members"]
