@@ -28,7 +28,7 @@ from stackmap.ledger.corrections import corrected as without_errors
 from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource, LiveSource
-from stackmap.measurement.text import TextSource
+from stackmap.measurement.text import TextSource, told_machine
 from stackmap.rules import table as rules
 from stackmap.rules.context import measured_context
 from stackmap.sampling.snapshots import with_first_topology
@@ -55,8 +55,9 @@ def open(path: str, machine: Source | None = None, **part: str) -> Source:
     """
     Open a capture (a directory or a tar) or a statistics text.
 
-    *part* of a capture: ``since``, ``until`` and ``every``, as on the command line. The names in a text
-    are those of *machine*; without it, they are all that is known. ``InputError`` if *path* cannot be opened.
+    *part* of a capture: ``since``, ``until`` and ``every``, as on the command line. The names in a text are those
+    of the machine of which lsblk and others tell in it, or else of *machine*; without both, they are all
+    that is known. ``InputError`` if *path* cannot be opened.
     """
     if not isinstance(path, str):
         raise InputError(f"{path!r} is no path: give that of a capture or a text, a str")
@@ -66,6 +67,9 @@ def open(path: str, machine: Source | None = None, **part: str) -> Source:
         text = open_text(path)
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         raise InputError(f"{path!r}: {getattr(error, 'strerror', error)}") from error
+    if text.seekable():  # a pipe is not read ahead
+        text, told = told_machine(text, note)
+        machine = machine if told is None else CaptureSource(told, geometry=True)
     return TextSource(text, machine, note)
 
 

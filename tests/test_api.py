@@ -13,6 +13,7 @@ import pytest
 
 import stackmap
 from stackmap.errors import InputError, NameNotFound
+from stackmap.model.device import Role
 from tests.paths import ROOT
 
 SAMPLE = "sample_topologies/vghdd"
@@ -82,6 +83,19 @@ def test_a_text_has_the_names_of_its_machine():
         assert [len(i.loads) for _, i in known.intervals()] == [
             len(i.loads) for _, i in unknown.intervals()
         ]
+
+
+def test_a_ticket_is_read_whole():
+    """The stack that lsblk and LVM printed in it has the figures, and counts before another machine."""
+    ticket, other = "tests/tickets/md-lvm.txt", stackmap.open(SAMPLE)
+
+    for machine in (None, other):
+        with stackmap.open(ticket, machine) as told:
+            topology = told.topology()
+            assert topology.used_by("md0", Role.DATA) == ["sda1", "sdb1", "sdc1"]
+            assert topology["dm-0"].title == "vg-md/data"
+            ((_, interval),) = told.intervals(which="average")
+            assert interval.loads["md0"].write.ios == 100
 
 
 def test_the_parts_of_a_capture_are_chosen_as_on_the_command_line():

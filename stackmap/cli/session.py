@@ -49,11 +49,9 @@ class Session:
 
         Return the text, which can be read again. ``tells`` is then whether there is one.
         """
-        from stackmap.host.sar_file import readable
         from stackmap.measurement.text import told_machine
 
-        text = readable(text, rewindable=True)
-        told = told_machine(text, tell)
+        text, told = told_machine(text, tell)
         if told is not None:
             self._capture, self.tells = text.name, True
             self._part = dict.fromkeys(self._part)

@@ -211,12 +211,13 @@ class TextSource(Source):
             raise InputError(error.strerror or str(error)) from error  # the reader adds the name
 
 
-def told_machine(text: BinaryIO, note: Note) -> CapturedHost | None:
+def told_machine(text: BinaryIO, note: Note) -> tuple[BinaryIO, CapturedHost | None]:
     """
-    Return the machine that commands in *text* tell of, None if they tell of no device; *text* is at its start again.
+    Return *text* at its start again, and the machine that commands in it tell of, None if they tell of no device.
 
     Contradictions between two commands are noted. Of several hosts the one with the figures counts, or the first.
     """
+    text = readable(text, rewindable=True)
     reader = Reader()
     host = ""
     text.seek(0)
@@ -228,10 +229,10 @@ def told_machine(text: BinaryIO, note: Note) -> CapturedHost | None:
     text.seek(0)
     told = reader.merged(host)
     if told.sources.keys() <= COUNTERS:
-        return None
+        return text, None
     for sentence in told.notes:
         note(f"{text.name}: {sentence}")
-    return CapturedHost(text.name, note, told.files) if told.files else None
+    return text, CapturedHost(text.name, note, told.files) if told.files else None
 
 
 def _printed(interval: Interval) -> float | None:
