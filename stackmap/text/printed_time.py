@@ -1,5 +1,5 @@
 """
-The times that a text prints, on one clock: seconds since 1970 as if they were UTC.
+The times that a text prints: seconds since the epoch where their zone is known, else on one clock as if they were UTC.
 
 sar prints times of day, in the forms of many locales, and the date once per run; iostat -t may print both. A time
 of day that goes back by hours is of the next day; one that goes back by less is a clock that was set back.
@@ -8,7 +8,7 @@ of day that goes back by hours is of the next day; one that goes back by less is
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 
 DAY = 86400
 NEXT_DAY = 6 * 3600  # a day is over if the time goes back by more than a clock is set back
@@ -24,6 +24,36 @@ NAMED = re.compile(
     r"\b([A-Z][a-z]{2})\s+(\d{1,2})\s.*\b(\d{4})\b|\b(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{4})\b"
 )
 EPOCH = re.compile(r"\d{9,11}(?:\.\d+)?$")
+ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
+CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
+# Lines with only a time: digits, separators, CJK units, AM and PM.
+LINE = re.compile(
+    r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
+)
+EPOCH_LINE = re.compile(r"\s*(\d{9,11})\s*$")
+
+
+def is_time(line: str) -> bool:
+    """Whether the line is only a report's time."""
+    if EPOCH_LINE.match(line):
+        return True
+    return CLOCK.search(line) is not None and LINE.match(line) is not None
+
+
+def instant(stamp: str) -> float | None:
+    """Return the seconds since the epoch; None if the time is ambiguous."""
+    if EPOCH_LINE.match(stamp):
+        return float(stamp)
+    return utc(stamp) if ISO_TIME.match(stamp) else None
+
+
+def utc(text: str) -> float | None:
+    """Return the seconds since the epoch of an ISO time, in UTC if it has no zone; None if it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
 
 
 class PrintedClock:

@@ -20,9 +20,8 @@ from stackmap.model.units import MIB
 from stackmap.text.columns import MAX_RATE, is_rounded
 from stackmap.text.headings import MAX_DEVICES, QUOTE_MARKS, Heading
 from stackmap.text.headings import Row as TableRow
-from stackmap.text.printed_time import PrintedClock
+from stackmap.text.printed_time import PrintedClock, instant
 from stackmap.text.table_layout import Row, TableLayout
-from stackmap.text.text_lines import instant
 
 APPROXIMATE = "the input was printed with --human: figures are rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"

@@ -13,10 +13,10 @@ from html import unescape
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Machine
 from stackmap.text.columns import COLUMNS, parse_numbers
-from stackmap.text.printed_time import PrintedClock
+from stackmap.text.printed_time import CLOCK, PrintedClock, instant, utc
 from stackmap.text.report_builder import TextReport
 from stackmap.text.table_layout import layout_of_keys
-from stackmap.text.text_lines import CLOCK, Lines, instant, utc
+from stackmap.text.text_lines import Lines
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
 RESTART = "LINUX-RESTART"

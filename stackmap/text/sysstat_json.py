@@ -17,11 +17,11 @@ from collections.abc import Iterator
 
 from stackmap.model.interval import Interval
 from stackmap.model.topology import UNKNOWN_MACHINE
-from stackmap.text.printed_time import PrintedClock
+from stackmap.text.printed_time import PrintedClock, instant, utc
 from stackmap.text.repairs import MISLABELLED, PERHAPS_SECTORS, find_unit
 from stackmap.text.report_builder import TextReport
 from stackmap.text.table_layout import Row, TableLayout, layout_of_keys
-from stackmap.text.text_lines import MAX_LINE, Lines, instant, utc
+from stackmap.text.text_lines import MAX_LINE, Lines
 
 BEGINNING = re.compile(
     r'"(?:disk_device|disk-device)"|"(?:sysstat|statistics|avg-cpu)"\s*:|"disk"\s*:\s*\['

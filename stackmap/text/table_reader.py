@@ -23,6 +23,7 @@ from stackmap.text.headings import (
     join_wrapped,
     without_quotes,
 )
+from stackmap.text.printed_time import is_time
 from stackmap.text.repairs import WrappedRow
 from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
@@ -210,7 +211,7 @@ class TableReader:
         reports = self.reports
         if "Linux" in line and (run := text_lines.run_of(line)) is not None:
             reports.banner(*run)
-        elif text_lines.is_time(" ".join(words)):
+        elif is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))
         elif text_lines.RESTART in line:
             reports.event(" ".join(words))

@@ -2,8 +2,8 @@
 Lines of a text in any encoding: pasted, piped, compressed, coloured.
 
 ``Lines`` removes what never belongs to a figure (colours, NULs of sysstat 11.5.7, compression), without
-interpreting lines. The functions below it recognise the lines around the tables: banners, times, restarts,
-and other marks of a new report.
+interpreting lines. The functions below it recognise the lines around the tables: banners, restarts, and other
+marks of a new report; ``printed_time`` recognises times.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import codecs
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 
 from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
 from stackmap.text.columns import is_number
+from stackmap.text.printed_time import CLOCK
 
 MAX_LINE = 1 << 20  # longer lines are cut: no table has one
 MAX_UNUSED = 128 << 20  # bytes in a row without a report: an endless input ends
@@ -196,42 +196,11 @@ COMMENT = "COM"  # sadc -C
 OSWATCHER = "zzz ***"
 FENCE = "```"  # Markdown's, around an example
 
-# A line with only a time: digits, separators, CJK units, AM and PM.
-TIME = re.compile(
-    r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
-)
-CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
-EPOCH = re.compile(r"\s*(\d{9,11})\s*$")
-ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
-
 
 def run_of(line: str) -> tuple[Machine, str] | None:
     """Return the machine and the date in the first line of a run; None for other lines."""
     banner = BANNER.search(line)
     return None if banner is None else (Machine(host=banner[2], kernel=banner[1]), banner[3])
-
-
-def is_time(line: str) -> bool:
-    """Whether the line is only a report's time."""
-    if EPOCH.match(line):
-        return True
-    return CLOCK.search(line) is not None and TIME.match(line) is not None
-
-
-def instant(stamp: str) -> float | None:
-    """Return the seconds since the epoch; None if the time is ambiguous."""
-    if EPOCH.match(stamp):
-        return float(stamp)
-    return utc(stamp) if ISO_TIME.match(stamp) else None
-
-
-def utc(text: str) -> float | None:
-    """Return the seconds since the epoch of an ISO time, in UTC if it has no zone; None if it is none."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
 
 
 def is_other_heading(words: Sequence[str]) -> bool:

@@ -12,7 +12,6 @@ from stackmap.sources.printed.facts import Fact, of_path
 ARRAY = re.compile(r"(\S+) : (?:active|inactive)\b.*")
 _MEMBERS = re.compile(r"(?:\S+\[\d{1,9}\](?:\([A-Z]\))*\s*)+")
 _BLOCKS = re.compile(r"\s*(\d{1,15}) blocks\b")
-_BITMAP = re.compile(r"\s*bitmap: ")
 
 
 def read_mdstat(lines: list[str]) -> Iterator[Fact]:
