@@ -75,23 +75,6 @@ def is_similar(times: float) -> bool:
     return 1 / CLASS_WIDTH <= times <= CLASS_WIDTH
 
 
-def size_difference(name: str, before: float | None, after: float | None) -> str:
-    """Return the difference of the mean sizes of *name* ("reads"), bytes; "" if they are similar."""
-    times = ratio(after, before)
-    if times is None or is_similar(times):
-        return ""
-    sizes = f"{(before or 0) / 1024:.1f} KiB before and {(after or 0) / 1024:.1f} KiB after"
-    return Reason("sizes-differ", f"the mean size of {name} was {sizes}")
-
-
-def mix_difference(before: float | None, after: float | None) -> str:
-    """Return the difference of two shares of writes, 0…1; "" if they are similar."""
-    if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
-        return ""
-    words = f"{before * 100:.0f} % of the requests were writes before, {after * 100:.0f} % after"
-    return Reason("mix-differs", words)
-
-
 class AwaitComparison:
     """
     Compares await at similar load, or gives the reason why that is impossible.
@@ -107,7 +90,7 @@ class AwaitComparison:
         # A text without separate reads and writes has sizes of both together only.
         sizes = {figure.direction: figure for figure in load if figure.figure.key == "size"}
         differing = {direction: _size_reason(direction, sizes) for direction in ALL_DIRECTIONS}
-        mix = mix_difference(_write_share(old), _write_share(new))
+        mix = _mix_reason(old, new)
         self._reasons = {direction: reason or mix for direction, reason in differing.items()}
         self._rate_reason = _rate_reason(old, new, self._classes)
         split = any(sizes[way].before and sizes[way].after for way in READ_WRITE if way in sizes)
@@ -164,8 +147,26 @@ def _size_reason(direction: str, sizes: Mapping[str, FigureComparison]) -> str:
     size = sizes.get(direction)
     if size is None or size.before is None or size.after is None:
         return ""
+    before, after = size.before.value, size.after.value
+    times = ratio(after, before)
+    if times is None or is_similar(times):
+        return ""
     name = "requests" if direction == "total" else f"{direction}s"
-    return size_difference(name, size.before.value, size.after.value)
+    both = f"{before / 1024:.1f} KiB before and {after / 1024:.1f} KiB after"
+    return Reason("sizes-differ", f"the mean size of {name} was {both}")
+
+
+def _mix_reason(old: StackRecord, new: StackRecord) -> str:
+    """Return the difference of the shares of writes among the top's requests, "" if they are similar."""
+    shares = []
+    for side in (old, new):
+        written = side.at_top("write", "ios")
+        shares.append(ratio(written, plus(side.at_top("read", "ios"), written)))
+    before, after = shares
+    if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
+        return ""
+    words = f"{before * 100:.0f} % of the requests were writes before, {after * 100:.0f} % after"
+    return Reason("mix-differs", words)
 
 
 def _rate_reason(old: StackRecord, new: StackRecord, both_classes: Classes) -> str:
@@ -201,9 +202,3 @@ def _rates(side: StackRecord) -> list[float | None]:
     ios = side.columns.get((TOP, "total", "ios"), ())
     seconds = side.columns.get((TOP, "total", "seconds"), ())
     return [ratio(done, length) for done, length in zip(ios, seconds, strict=True)]
-
-
-def _write_share(side: StackRecord) -> float | None:
-    """Return the share of writes among the top's requests."""
-    written = side.at_top("write", "ios")
-    return ratio(written, plus(side.at_top("read", "ios"), written))

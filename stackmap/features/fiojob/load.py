@@ -23,7 +23,6 @@ from stackmap.ledger.amplification import StackFigures, figures_of
 from stackmap.ledger.averages import Average
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.parity import Parity
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load, ratio
@@ -103,15 +102,15 @@ class LoadMeasurement:
 
     def __post_init__(self) -> None:
         self._context: VolumeContext = volume_context(self.topology, self.name)
+        stack = self.topology.with_all_below(self.name)
         # Empty flushes are counted by the members of an array, or by the only disk below.
-        leaves = [n for n in self.topology.with_all_below(self.name) if not self.topology.below(n)]
+        leaves = [n for n in stack if not self.topology.below(n)]
         self._leaf = leaves[0] if len(leaves) == 1 else ""
         flush_device = self._context.device.name if self._context.present else self._leaf
-        self._other_users = (
-            _other_users(self.topology, self.name, flush_device) if flush_device else ()
-        )
+        ours = {*stack, *self.topology.with_all_above(self.name)}
+        users = self.topology.with_all_above(flush_device) if flush_device else ()
+        self._other_users = tuple(name for name in users if name not in ours)
         below = (edge.below for name in self._other_users for edge in self.topology.below(name))
-        stack = self.topology.with_all_below(self.name)
         self._nearby = dict.fromkeys((*stack, *self._other_users, *below, *self._context.others))
 
     def add(self, interval: Interval) -> None:
@@ -215,12 +214,6 @@ class LoadMeasurement:
         return self.topology[self.name].kind is not Kind.ARRAY
 
 
-def _other_users(topology: Topology, name: str, below: str) -> tuple[str, ...]:
-    """Return the devices above *below* that are not in the stack of *name* or above it."""
-    ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
-    return tuple(above for above in topology.with_all_above(below) if above not in ours)
-
-
 def _queue(load: Load, flow: Flow) -> float | None:
     """Return the requests of *flow* in flight; by their number, if *load* has a common queue only."""
     if flow.wait is not None:
@@ -230,8 +223,14 @@ def _queue(load: Load, flow: Flow) -> float | None:
 
 
 def _written(stack: StackFigures, context: VolumeContext, volume: Measured) -> AccessPattern:
-    if full := _full_stripes(stack.parity, context, volume.write.size):
-        return AccessPattern(1.0, full)
+    low = stack.parity.full_stripe_low if stack.parity is not None else None
+    stripe = context.present.stripe if context.present is not None else None
+    # A single large request fills a stripe at any position.
+    if low is not None and low > FULL and (stripe is None or volume.write.size < stripe):
+        words = (
+            f"{100 * low:.0f} % of the bytes, or more, were full-stripe writes of several requests"
+        )
+        return AccessPattern(1.0, words)
     pattern = pattern_of(volume, context)
     shares = [hypothesis.sequential for hypothesis in pattern.hypotheses]
     merged = _merged(stack, "write")
@@ -254,12 +253,3 @@ def _merged(stack: StackFigures, direction: str) -> AccessPattern:
             1.0, f"below, {merged:.1f} requests merge into one, so they are adjacent"
         )
     return AccessPattern(0.0, "no merging or full stripes as sequential requests would cause")
-
-
-def _full_stripes(parity: Parity | None, context: VolumeContext, size: float) -> str:
-    low = parity.full_stripe_low if parity is not None else None
-    stripe = context.present.stripe if context.present is not None else None
-    # A single large request fills a stripe at any position.
-    if not low or low <= FULL or (stripe is not None and size >= stripe):
-        return ""
-    return f"{100 * low:.0f} % of the bytes, or more, were full-stripe writes of several requests"

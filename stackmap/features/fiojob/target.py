@@ -161,15 +161,11 @@ def _is_same(used: str, path: str) -> bool:
         return False
 
 
-def _not_waiting(path: str, flags: int) -> int:
-    """Open the file at *path*; the kernel's log would wait for a message."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
 def _content(path: str, status: os.stat_result) -> str:
     """Return the reason against tests on the file at *path*, "" for none; an unreadable one may hold anything."""
     try:
-        with open(path, "rb", opener=_not_waiting) as file:
+        # The kernel's log would wait for a message.
+        with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
             head = file.read(HEAD)
     except OSError as error:
         return f"cannot be read ({error.strerror}), so its content is not known"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 from stackmap import __version__
 from stackmap.document import blocks as doc
@@ -25,9 +26,9 @@ from stackmap.features.report.load_over_time import load_section, sizes_section
 from stackmap.features.report.proposals import Proposal, plan_section, projection_section
 from stackmap.features.report.summary import description
 from stackmap.features.whatif.json import whatif_json
-from stackmap.ledger.amplification import COLUMNS, LAYER_METRICS, LayerFigures, StackFigures
+from stackmap.ledger.amplification import COLUMNS, LAYER_METRICS, StackFigures
 from stackmap.ledger.corrections import RULES
-from stackmap.ledger.time_series import FIGURES, Stretch
+from stackmap.ledger.time_series import FIGURES
 from stackmap.model.load import METRICS, Load
 from stackmap.render.csv import Plain, csv_line
 from stackmap.render.figures_json import layers_json
@@ -183,7 +184,14 @@ def _file(title: str, name: str, text: str) -> doc.Folded:
 
 def _layers_csv(report: Report) -> str:
     rows = (
-        _layer(stack, figures, direction)
+        (
+            stack.top.title,
+            stack.top.name,
+            figures.layer.role,
+            " ".join(figures.layer.devices),
+            direction,
+            *(metric.value(figures, direction) for metric in LAYER_METRICS),
+        )
         for stack in report.stacks
         for figures in stack.layers
         for direction in (*known_directions(stack.layers[0]), "total")
@@ -191,43 +199,27 @@ def _layers_csv(report: Report) -> str:
     return _csv(LAYER_HEADINGS, dict.fromkeys(rows))
 
 
-def _layer(stack: StackFigures, figures: LayerFigures, direction: str) -> tuple[Plain, ...]:
-    return (
-        stack.top.title,
-        stack.top.name,
-        figures.layer.role,
-        " ".join(figures.layer.devices),
-        direction,
-        *(metric.value(figures, direction) for metric in LAYER_METRICS),
-    )
-
-
 def _series(report: Report) -> str:
     headings = [*SERIES_HEADINGS]
     for figure in FIGURES:
         headings += [figure, f"{figure}_least", f"{figure}_most"]
-    return _csv(headings, _series_rows(report))
-
-
-def _series_rows(report: Report) -> Iterator[tuple[Plain, ...]]:
-    for stack in report.stacks:
-        for each in report.course:
-            for direction in known_directions(stack.layers[0]):
-                yield (
-                    stack.top.title,
-                    stack.top.name,
-                    instant(each.start) or each.interval.stamp,
-                    each.interval.seconds,
-                    each.count,
-                    direction,
-                    *_means(each, stack.top.name, direction),
-                )
-
-
-def _means(each: Stretch, name: str, direction: str) -> Iterator[Plain]:
-    for figure in FIGURES:
-        yield each.mean(name, direction, figure)
-        yield from each.extremes.get((name, direction, figure), (None, None))
+    rows = []
+    for stack, each in product(report.stacks, report.course):
+        time = instant(each.start) or each.interval.stamp
+        for direction in known_directions(stack.layers[0]):
+            row = [
+                stack.top.title,
+                stack.top.name,
+                time,
+                each.interval.seconds,
+                each.count,
+                direction,
+            ]
+            for figure in FIGURES:
+                key = stack.top.name, direction, figure
+                row += [each.mean(*key), *each.extremes.get(key, (None, None))]
+            rows.append(row)
+    return _csv(headings, rows)
 
 
 def _csv(headings: Sequence[str], rows: Iterable[Sequence[Plain]]) -> str:
