@@ -56,13 +56,11 @@ class Job:
     A job file.
 
     ``target``: a path, None if the user must set it; ``notes``: warnings about it.
-    ``every``: writes between two flushes, None if there are none, or if that is not known.
     """
 
     load: JobLoad
     target: AbsolutePath | None
     runtime: int
-    every: int | None
     options: Mapping[str, str]
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
@@ -86,7 +84,6 @@ def job_of(
     """
     lasted = round(load.seconds) if load.seconds else 60
     seconds = runtime or max(1, min(MAX_RUNTIME, lasted))
-    every = _every(load)
     options = {
         "ioengine": "libaio",
         "direct": "1",
@@ -97,12 +94,12 @@ def job_of(
         "allow_mounted_write": "0",
     }
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", load.device.title)
-    sections = tuple(_section(name, stream, load, every) for stream in load.streams)
+    sections = tuple(_section(name, stream, load) for stream in load.streams)
     source = notes if load.stream("write") is not None else ()
-    return Job(load, target, seconds, every, options, sections, source)
+    return Job(load, target, seconds, options, sections, source)
 
 
-def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Section:
+def _section(name: str, stream: Stream, load: JobLoad) -> Section:
     percents = stream.sizes.percents()
     mixed = len(percents) > 1
     options = {
@@ -128,8 +125,8 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
     if stream.queue is None:
         comments.append("iodepth: a default; the input has no latencies")
     if stream.direction == "write":
-        comments.append(_flushing(load, every))
-        if every:
+        comments.append(_flushing(load))
+        if every := writes_per_flush(load):
             options["fdatasync"] = str(every)
     return Section(f"{name}-{stream.direction}", tuple(comments), options, stream)
 
@@ -173,7 +170,7 @@ def depth(stream: Stream, *, mixed: bool) -> int:
     return max(MIN_RANDOM_DEPTH if mixed else 1, math.ceil(stream.queue))
 
 
-def _every(load: JobLoad) -> int | None:
+def writes_per_flush(load: JobLoad) -> int | None:
     """Return the writes between two flushes; None if there are none, or if that is not known."""
     written = load.stream("write")
     if not load.flushes or written is None or load.flushes * MAX_RUNTIME < 1:
@@ -181,9 +178,10 @@ def _every(load: JobLoad) -> int | None:
     return max(1, round(written.rate / load.flushes))
 
 
-def _flushing(load: JobLoad, every: int | None) -> str:
+def _flushing(load: JobLoad) -> str:
     if load.flushes is None:
         return f"flushes: not known, {load.flushes_reason}; this job makes none"
+    every = writes_per_flush(load)
     if every is None:
         return "flushes: none"
     return f"flushes: {load.flushes:.2f} per second, one after {every} writes"
@@ -191,17 +189,14 @@ def _flushing(load: JobLoad, every: int | None) -> str:
 
 def fiojob_text(job: Job) -> str:
     """Return the job file; its comments explain the load and the options."""
-    parts = [
-        "\n".join(_comments(_head(job))),
-        "\n".join(["[global]", *_options(job.options)]),
-        *(
-            "\n".join(
-                [f"[{section.name}]", *_comments(section.comments), *_options(section.options)]
-            )
-            for section in job.sections
-        ),
-    ]
+    parts = ["\n".join(_comments(_head(job))), _part("global", (), job.options)]
+    parts += [_part(each.name, each.comments, each.options) for each in job.sections]
     return "\n\n".join(parts) + "\n"
+
+
+def _part(name: str, comments: Iterable[str], options: Mapping[str, str]) -> str:
+    lines = (f"{key}={value}" for key, value in options.items())
+    return "\n".join([f"[{name}]", *_comments(comments), *lines])
 
 
 def _head(job: Job) -> Iterator[str]:
@@ -231,10 +226,6 @@ def _comments(sentences: Iterable[str]) -> Iterator[str]:
             yield f"# {line}"
 
 
-def _options(options: Mapping[str, str]) -> Iterator[str]:
-    return (f"{key}={value}" for key, value in options.items())
-
-
 def fiojob_json(job: Job) -> dict[str, object]:
     """Return the object of ``fiojob -J``."""
     load = job.load
@@ -250,7 +241,7 @@ def fiojob_json(job: Job) -> dict[str, object]:
         "runtime": job.runtime,
         "streams": [_stream_json(section) for section in job.sections],
         "flushes": load.flushes,
-        "fdatasync": job.every,
+        "fdatasync": writes_per_flush(load),
         "cuts": load.split_size,
         "corrections": list(load.corrections),
         "job": fiojob_text(job),

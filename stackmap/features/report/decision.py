@@ -94,7 +94,7 @@ def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
             "with their commands under How to get there."
         )
     if not proposals:
-        return what_to_do_first(report.topology, decision, report.open_questions)
+        return what_to_do_first(report.topology, decision, report.judged.open_questions)
     asked = proposals[0]
     if asked.is_present:
         return f"Nothing: {asked.wish} is the present layout."
@@ -186,7 +186,7 @@ def _risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
 
 def _not_judged(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
     """Yield the questions that neither the rules nor the plan could judge."""
-    asked = [each.question.subject for each in report.open_questions]
+    asked = [each.question.subject for each in report.judged.open_questions]
     plans = [each.plan for each in proposals if each.plan is not None]
     asked += [each.partition(":")[0] for plan in plans for each in plan.unchecked if ":" in each]
     if asked:

@@ -7,7 +7,7 @@ The content of a report on a machine: its main stacks, their figures, the findin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -26,7 +26,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.decision import Judged
 from stackmap.rules.rule import Finding, Severity
 from stackmap.rules.table import findings
-from stackmap.rules.unjudged import Unjudged, unjudged
+from stackmap.rules.unjudged import unjudged
 
 SHORT = 3600.0  # seconds; a shorter measurement may miss the busiest hour
 MAX_VALUES = 2_000_000  # intervals times devices in which episodes are looked for
@@ -107,16 +107,6 @@ class Report:
     left_out: tuple[str, ...] = ()
     episodes: tuple[Episode, ...] = ()
 
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """The findings, the worst first."""
-        return self.judged.found
-
-    @property
-    def open_questions(self) -> Sequence[Unjudged]:
-        """What could not be judged."""
-        return self.judged.open_questions
-
     def episodes_of(self, top: str) -> tuple[Episode, ...]:
         """Return the episodes of the stack of *top*, the worst first."""
         stack = set(self.topology.with_all_below(top))
@@ -125,7 +115,7 @@ class Report:
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
         stack = set(self.topology.with_all_below(top))
-        return tuple(finding for finding in self.findings if finding.device in stack)
+        return tuple(finding for finding in self.judged.found if finding.device in stack)
 
 
 @dataclass

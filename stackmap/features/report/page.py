@@ -96,7 +96,7 @@ def page_of(
 def _drawings(report: Report) -> Iterator[doc.Block]:
     """Yield one drawing per stack; devices with a grave finding are marked."""
     yield doc.Paragraph(DRAWINGS_INTRO)
-    suspects = frozenset(each.device for each in report.findings if each.is_grave)
+    suspects = frozenset(each.device for each in report.judged.found if each.is_grave)
     for stack in report.stacks:
         part = report.topology.subset(report.topology.with_all_below(stack.top.name))
         title = description(report.topology, stack)
@@ -124,9 +124,9 @@ def _stack(stack: StackFigures) -> Iterator[doc.Block]:
 
 def _findings(report: Report) -> Iterator[doc.Block]:
     """Yield the open questions and one card per finding, the worst first."""
-    yield doc.Paragraph(FINDINGS_INTRO if report.findings else NO_FINDINGS)
-    yield from (open_question(report.topology, each) for each in report.open_questions)
-    for number, each in enumerate(report.findings):
+    yield doc.Paragraph(FINDINGS_INTRO if report.judged.found else NO_FINDINGS)
+    yield from (open_question(report.topology, each) for each in report.judged.open_questions)
+    for number, each in enumerate(report.judged.found):
         yield finding_card(report.topology, each, number)
 
 
@@ -359,7 +359,7 @@ def _caveats(report: Report) -> Iterator[str]:
                 yield f"{where}: requests not accounted for: {figures.diagnosis}."
         if stack.parity is not None and stack.parity.reason:
             yield f"{stack.top.full_title}: unknown cost of parity: {stack.parity.reason}."
-    if report.findings:
+    if report.judged.found:
         yield (
             "A finding is what the counters suggest. A change helps only as long as the load stays "
             "as measured."

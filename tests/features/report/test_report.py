@@ -47,7 +47,7 @@ def test_two_intervals_are_enough_to_see_overload():
     for second, load in enumerate((quiet, loaded)):
         measuring.add(Interval({"sda": load}, 1000.0 + second, 1.0))
 
-    assert [(each.rule.id, each.device) for each in measuring.report().findings] == [
+    assert [(each.rule.id, each.device) for each in measuring.report().judged.found] == [
         ("SM401", "sda")
     ]
 
@@ -59,7 +59,7 @@ def test_the_busiest_stack_comes_first():
     measuring.add(Interval(loads | {"sda": moved(None, did(24, SIZE))}, 1000.0, 7.0))
     report = measuring.report()
 
-    assert not report.findings
+    assert not report.judged.found
     assert [stack.top.name for stack in report.stacks] == ["other", "one"]
 
 
@@ -69,7 +69,7 @@ def test_what_could_not_be_judged_is_kept():
     load = moved(Flow(602.0, 0.0, 602.0 * SIZE, None), aqu=None)
     measuring.add(Interval({"sda": load}, 1000.0, 1.0))
     report = measuring.report()
-    (question,) = report.open_questions
+    (question,) = report.judged.open_questions
 
     assert question.question.subject == "slow disks"
     page = render_markdown(page_of(report, ()))
