@@ -143,7 +143,7 @@ def test_a_capture_that_counts_from_zero_has_no_hour():
     hours = Hours()
     hours.add(*one(2.0, 0.0, 1.0))
 
-    assert (hours.by_hour, hours.unknown) == ({}, 1)
+    assert hours.by_hour == {}
 
 
 def test_sizes_weigh_by_requests():

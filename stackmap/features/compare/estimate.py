@@ -46,7 +46,7 @@ class Spread(NamedTuple):
     block: int
 
 
-def spread(columns: Sequence[Column], statistic: Statistic, seed: int = SEED) -> Spread | None:
+def spread(columns: Sequence[Column], statistic: Statistic) -> Spread | None:
     """
     Return the spread of *statistic*, which computes a figure from the sums of *columns*.
 
@@ -61,7 +61,7 @@ def spread(columns: Sequence[Column], statistic: Statistic, seed: int = SEED) ->
         return None
     correlation = autocorrelation(influences)
     block = block_length(correlation, count)
-    drawn = _draws(columns, statistic, block, seed)
+    drawn = _draws(columns, statistic, block)
     if len(drawn) < DRAWS * (1 - MAX_LOST_DRAWS):
         return None
     blocks = count / block
@@ -135,13 +135,13 @@ def _slope(totals: list[float], place: int, statistic: Statistic) -> float | Non
     return None if more is None or less is None else (more - less) / (2 * step)
 
 
-def _draws(columns: Sequence[Column], statistic: Statistic, block: int, seed: int) -> list[float]:
+def _draws(columns: Sequence[Column], statistic: Statistic, block: int) -> list[float]:
     """Return the figure of each draw of blocks that has one."""
     count = len(columns[0])
     whole, rest = divmod(count, block)
     sums = [_block_sums(column, block) for column in columns]
     ends = [_block_sums(column, rest) for column in columns] if rest else []
-    random = Random(seed)  # noqa: S311 - no secret: the same draws each time
+    random = Random(SEED)  # noqa: S311 - no secret: the same draws each time
     places = range(count)
     figures = []
     for _ in range(DRAWS):
@@ -282,18 +282,18 @@ def _chance(off: float, error: float, freedom: float) -> float:
     )
 
 
-def student(freedom: float, confidence: float = CONFIDENCE) -> float:
+def student(freedom: float) -> float:
     """
-    Return Student's t: the errors on each side of a range with this *confidence*.
+    Return Student's t: the errors on each side of the 95 % range.
 
     >>> round(student(9), 2), round(student(1e6), 2)
     (2.26, 1.96)
     """
-    deviate = NormalDist().inv_cdf((1 + confidence) / 2) * (8 * freedom + 3) / (8 * freedom + 1)
+    deviate = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * (8 * freedom + 3) / (8 * freedom + 1)
     return math.sqrt(freedom * math.expm1(deviate**2 / freedom))
 
 
-def significant(chances: Mapping[Key, float], confidence: float = CONFIDENCE) -> frozenset[Key]:
+def significant(chances: Mapping[Key, float]) -> frozenset[Key]:
     """
     Return the keys whose probability is significant, judged together (Holm 1979).
 
@@ -302,7 +302,7 @@ def significant(chances: Mapping[Key, float], confidence: float = CONFIDENCE) ->
     keys = set[Key]()
     ranked = sorted(chances.items(), key=lambda item: item[1])
     for rank, (key, chance) in enumerate(ranked):
-        if chance > (1 - confidence) / (len(ranked) - rank):
+        if chance > (1 - CONFIDENCE) / (len(ranked) - rank):
             break
         keys.add(key)
     return frozenset(keys)

@@ -62,24 +62,17 @@ class Hour:
 
 
 class Hours:
-    """
-    The load ``by_hour`` of day.
-
-    ``utc``: whether hours are UTC or a text's own. ``unknown``: how many intervals have no hour.
-    """
+    """The load ``by_hour`` of day; ``utc``: whether hours are UTC or a text's own."""
 
     def __init__(self) -> None:
         self.by_hour: dict[int, Hour] = {}
         self.utc = True
-        self.unknown = 0
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Add one interval; *watched*: its loads to keep, corrected."""
         hour = self._hour_of(interval)
-        if hour is None:
-            self.unknown += 1
-            return
-        self.by_hour.setdefault(hour, Hour()).add(watched, interval.seconds or 1.0)
+        if hour is not None:
+            self.by_hour.setdefault(hour, Hour()).add(watched, interval.seconds or 1.0)
 
     def _hour_of(self, interval: Interval) -> int | None:
         start = start_of(interval)
