@@ -71,20 +71,17 @@ def with_lab_results(plan: Plan, method: str, context: PlanContext) -> Plan:
     """Return *plan* with the lab's results for this method, and for users that continue."""
     before = context.target.layout.level if context.target.layout else "linear"
     pair = (before, context.request.level)
+    way = " to ".join(pair)
     rows, tools = FOLLOWED[method], TOOLS[method]
     checked, unchecked = continuing(context) if plan.online else ((), ())
     if pair in rows:
-        checked = (f"{_way(pair)} was followed in a lab, {_where(rows[pair], tools)}", *checked)
+        checked = (f"{way} was followed in a lab, {_where(rows[pair], tools)}", *checked)
     else:
-        others = ", ".join(_way(each) for each in rows)
+        others = ", ".join(" to ".join(each) for each in rows)
         everywhere = tuple(k for k in BOTH if all(k in each for each in rows.values()))
         instead = f"with the method {method} these were: {others}, {_where(everywhere, tools)}"
-        unchecked = (f"{_way(pair)} was not followed in a lab; {instead}", *unchecked)
+        unchecked = (f"{way} was not followed in a lab; {instead}", *unchecked)
     return replace(plan, checked=(*plan.checked, *checked), unchecked=(*unchecked, *plan.unchecked))
-
-
-def _way(pair: tuple[str, str]) -> str:
-    return f"{pair[0]} to {pair[1]}"
 
 
 def _where(kernels: Kernels, tools: str) -> str:

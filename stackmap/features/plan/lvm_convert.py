@@ -97,7 +97,11 @@ def convert(context: PlanContext) -> Plan:
         raise PlanRefused(f"lvconvert has no path from {now} to {goal}")
     data = context.target.layout.data if context.target.layout else 1
     _require_members(conversions, data)
-    result = _result(context, conversions[-1], data)
+    last, chunk = conversions[-1].after, context.target.layout and context.target.layout.chunk
+    level, _, variant = last.partition("_")
+    result = layout(level, members(last, data), chunk, variant=variant)
+    if result is None:
+        raise PlanRefused(f"{last} is not a supported layout")
     _require_request(context, result, data)
     layers = detach_layers(context)
     if layers.hidden or layers.after:
@@ -186,15 +190,6 @@ def _goal(context: PlanContext) -> str:
     if (request.variant or "near", request.copies or DEFAULT_COPIES) != ("near", DEFAULT_COPIES):
         raise PlanRefused("LVM makes raid10 only with two copies and the layout near")
     return canonical(request.level)
-
-
-def _result(context: PlanContext, last: Conversion, data: int) -> Layout:
-    level, _, variant = last.after.partition("_")
-    chunk = context.target.layout.chunk if context.target.layout else None
-    result = layout(level, members(last.after, data), chunk, variant=variant)
-    if result is None:
-        raise PlanRefused(f"{last.after} is not a supported layout")
-    return result
 
 
 @dataclass

@@ -294,12 +294,11 @@ def _on_shared_disks(report: Report, proposal: Proposal) -> str:
 
 def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
     """Yield which findings the proposed layout fixes, and which of the stack's it does not."""
-    fixed, left = (_grave(report, proposal, mended=mended) for mended in (True, False))
-    if not fixed and not left:
-        return
-    fixes = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
-    after = _load_per_disk(proposal) if left else ""
-    yield Paragraph(paragraph((fixes, _not_fixed(report, proposal), after)), f"Fixes{mark}")
+    fixed, left = _grave(report, proposal, mended=True), _not_fixed(report, proposal)
+    if fixed or left:
+        fixes = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
+        after = _load_per_disk(proposal) if left else ""
+        yield Paragraph(paragraph((fixes, left, after)), f"Fixes{mark}")
 
 
 def _not_fixed(report: Report, proposal: Proposal) -> str:
