@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.features.report.profiles import Hours, SizeClasses, size_class, span
+from stackmap.features.report.figures import Hours, SizeClasses, size_class, span
 from stackmap.ledger import time_series as course_of
 from stackmap.ledger.time_series import TimeSeries, extremes_of
 from stackmap.model.interval import Interval

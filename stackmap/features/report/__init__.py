@@ -1,8 +1,8 @@
 """
 ``stackmap report``: one self-contained page for a change request, as HTML or Markdown.
 
-Start with ``page.py``: the sections in order. ``figures.py`` collects what a page needs of the intervals, with
-``profiles.py`` by hour of day and request size. Each section is a function that returns blocks:
+Start with ``page.py``: the sections in order. ``figures.py`` collects what a page needs of the intervals,
+by hour of day and request size too. Each section is a function that returns blocks:
 
 - ``summary.py``: what is wrong, and what to do;
 - ``load_over_time.py``: charts over time, by hour of day and by request size;

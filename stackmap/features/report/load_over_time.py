@@ -21,8 +21,7 @@ from stackmap.document.wording import (
     sentence,
     size,
 )
-from stackmap.features.report.figures import Report
-from stackmap.features.report.profiles import span
+from stackmap.features.report.figures import Report, span
 from stackmap.ledger.amounts import Share
 from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.ledger import Ledger

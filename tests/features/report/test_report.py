@@ -5,10 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from stackmap.document.blocks import Paragraph
-from stackmap.features.report.figures import Measuring
+from stackmap.features.report.figures import Hour, Measuring
 from stackmap.features.report.load_over_time import _size_chart
 from stackmap.features.report.page import page_of
-from stackmap.features.report.profiles import Hour
 from stackmap.features.report.proposals import NO_PROJECTION, projection_section
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
