@@ -200,7 +200,7 @@ def mangled(name: str) -> str:
 
 
 def _hexadecimal(found: re.Match[str]) -> str:
-    """Return the bytes of a letter, which may stand for one that is not UTF-8."""
+    """Return a letter, which may stand for a byte that is not UTF-8, as the hexadecimal of its bytes."""
     not_utf8 = "\udc80" <= found[0] <= "\udcff"
     letter = found[0].encode(errors="surrogateescape" if not_utf8 else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in letter)

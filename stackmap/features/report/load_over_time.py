@@ -35,6 +35,7 @@ CHARTS = (
 )
 DAY = 86400.0  # a capture without a clock counts seconds from 0
 FEWEST_HOURS = 2
+Extent = tuple[str, tuple[float, float] | None, float | None]  # direction, lowest and highest, mean
 FEWEST_DISKS, MOST_DISKS = 2, 8  # lines of a chart
 
 
@@ -107,7 +108,11 @@ def _charts(
         directions = await_directions(head) if figure == "await_ms" else known_directions(head)
         lines = [line for d in directions if (line := _line(course, name, d, figure))]
         if lines:
-            words = _extent(stack, course, figure, unit, directions)
+            extents = (
+                (d, extremes_of(course, (name, d, figure)), getattr(head.own[d], figure))
+                for d in directions
+            )
+            words = sentence(_extents(unit, extents))
             chart = _chart(course, f"{figure}-{name}", title, unit, lines)
             yield chart._replace(words=words, shaded=_shaded(report, name))
     if len(stack.layers) > 1:
@@ -152,26 +157,15 @@ def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -
     return doc.Line(REQUESTS[direction], means, low, high)
 
 
-def _extent(
-    stack: StackFigures,
-    course: tuple[Stretch, ...],
-    figure: str,
-    unit: str,
-    directions: tuple[str, ...],
-) -> str:
-    """Return "Reads 12/s to 60/s, mean 33/s; …"."""
+def _extents(unit: str, figures: Iterable[Extent]) -> str:
+    """Return "reads 12/s to 60/s, mean 33/s; …" of each direction with its ends and its mean."""
     parts = []
-    for direction in directions:
-        ends = extremes_of(course, (stack.top.name, direction, figure))
-        mean = getattr(stack.layers[0].own[direction], figure)
+    for direction, ends, mean in figures:
         if ends is not None and mean is not None and ends[1]:
-            parts.append(_between(direction, ends, mean, unit))
-    return sentence("; ".join(parts))
-
-
-def _between(direction: str, ends: tuple[float, float], mean: float, unit: str) -> str:
-    low, high, middle = (shown(value, unit).replace(" requests/s", "/s") for value in (*ends, mean))
-    return f"{REQUESTS[direction]} {low} to {high}, mean {middle}"
+            values = (*ends, mean)
+            low, high, middle = (shown(each, unit).replace(" requests/s", "/s") for each in values)
+            parts.append(f"{REQUESTS[direction]} {low} to {high}, mean {middle}")
+    return "; ".join(parts)
 
 
 def _disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> Iterator[doc.Block]:
@@ -185,7 +179,10 @@ def _disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> It
         belongs = "Requests of this stack only, after merging."
         if shares[0].estimated:
             belongs += " An estimate: other volumes use these disks."
-        words = paragraph((_extent_at_disks(report, stack, shares), belongs))
+        extents = _extents("requests/s", _at_disks_over_time(stack, shares))
+        if extents and any(each.count > 1 for each in report.course):
+            extents += ", each a mean of intervals"
+        words = paragraph((sentence(extents), belongs))
         key, title = f"disks-{stack.top.name}", "Disk requests"
         yield _chart(report.course, key, title, "requests/s", lines)._replace(words=words)
 
@@ -210,17 +207,12 @@ def _await_per_disk(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
     yield _chart(report.course, key, title, "ms", lines)._replace(words=words)
 
 
-def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> str:
-    """Return the range of disk requests over the points; only tops have the extremes of each interval."""
-    parts = []
+def _at_disks_over_time(stack: StackFigures, shares: tuple[Share, ...]) -> Iterator[Extent]:
+    """Yield the range of disk requests over the points; only tops have the extremes of each interval."""
     for direction in known_directions(stack.layers[0]):
         known = [ios for share in shares if (ios := share.part(direction).ios) is not None]
-        mean = stack.layers[-1].share.part(direction).ios
-        if any(known) and mean is not None:
-            parts.append(_between(direction, (min(known), max(known)), mean, "requests/s"))
-    if parts and any(each.count > 1 for each in report.course):
-        parts[-1] += ", each a mean of intervals"
-    return sentence("; ".join(parts))
+        ends = (min(known), max(known)) if known else None
+        yield direction, ends, stack.layers[-1].share.part(direction).ios
 
 
 def _by_hour(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
