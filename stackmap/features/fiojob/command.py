@@ -9,11 +9,10 @@ import click
 
 from stackmap.cli.options import json_option, measuring_one
 from stackmap.cli.output import tell
-from stackmap.errors import NO_DIRECTIONS, InputError
-from stackmap.features.fiojob.job import Job, fiojob_json, fiojob_text, job_of
+from stackmap.features.fiojob.job import fiojob_json, fiojob_text, job_of
 from stackmap.features.fiojob.load import DIRECTIONS, LoadMeasurement
 from stackmap.features.fiojob.sizes import Sizes, parse_sizes
-from stackmap.features.fiojob.target import NONE, Target, target_of
+from stackmap.features.fiojob.target import NONE, target_of
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -79,7 +78,7 @@ def command(
     taken = LoadMeasurement(measured.topology, name, sizes)
     for interval in measured.intervals():
         taken.add(interval)
-    job = _job(taken, onto, runtime)
+    job = job_of(taken.result(), onto.path, runtime, onto.notes)
     for note in job.notes:
         tell(note)
     click.echo(json.dumps(fiojob_json(job)) + "\n" if as_json else fiojob_text(job), nl=False)
@@ -91,15 +90,3 @@ def _one(measured: Measurement, name: str) -> str:
         titles = ", ".join(measured.topology[device].title for device in devices[:5])
         raise click.UsageError(f"{name} matches {len(devices)} devices ({titles}): choose one")
     return devices[0]
-
-
-def _job(taken: LoadMeasurement, onto: Target, runtime: int | None) -> Job:
-    load = taken.result()
-    if load is None:
-        raise InputError(f"{taken.topology[taken.name].title}: the input has no counters for it")
-    title = load.device.title
-    if not load.streams and taken.is_idle:
-        raise InputError(f"{title} was idle: there is no load to reproduce")
-    if not load.streams:
-        raise InputError(f"{title}: {NO_DIRECTIONS}")
-    return job_of(load, onto.path, runtime, onto.notes)

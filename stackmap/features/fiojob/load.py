@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from stackmap.errors import NO_DIRECTIONS, InputError
 from stackmap.features.fiojob.sizes import Row, Sizes, SizeSource, sizes_of
 from stackmap.features.whatif.measured import Measured, measured, users_of
 from stackmap.features.whatif.pattern import pattern_of
@@ -139,21 +140,19 @@ class LoadMeasurement:
             if (queue := _queue(load, flow)) is not None:
                 self._queues[direction].append(queue)
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no interval had a request."""
-        whole = self._whole.result()
-        return whole is None or not whole.loads[self.name].total.ios
-
-    def result(self) -> JobLoad | None:
-        """Return the load; None if the device has no counters."""
-        whole = self._whole.result()
+    def result(self) -> JobLoad:
+        """Return the load; ``InputError`` if there is none, or reads and writes are not known separately."""
+        whole, title = self._whole.result(), self.topology[self.name].title
         if whole is None:
-            return None
+            raise InputError(f"{title}: the input has no counters for it")
         seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
         span = seconds or float(len(self._seconds))
         access = self._access_patterns(corrected(self.topology, whole))
         streams = [s for d in DIRECTIONS if (s := self._stream(d, span, access[d])) is not None]
+        if not streams and not whole.loads[self.name].total.ios:
+            raise InputError(f"{title} was idle: there is no load to reproduce")
+        if not streams:
+            raise InputError(f"{title}: {NO_DIRECTIONS}")
         context = self._context
         return JobLoad(
             self.topology[self.name],
