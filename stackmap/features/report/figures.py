@@ -326,29 +326,20 @@ class Measuring:
         self, interval: Interval, judged: tuple[Finding, ...]
     ) -> tuple[list[str], list[str], list[str]]:
         """Return the tops to show with all details, other busy tops, and idle ones."""
-        tops = [name for name in self.named if name in interval.loads]
-        idle: list[str] = []
-        others: list[str] = []
-        if not self.named:
-            every = counted_tops(self.topology, interval.loads)
-            idle = [name for name in every if interval.loads[name].idle]
-            busy = [name for name in every if not interval.loads[name].idle]
-            ordered = sorted(busy, key=lambda name: self._weight(name, interval, judged))
-            tops, others = ordered[:MAX_STACKS], ordered[MAX_STACKS:]
-            tops = tops or idle[:1]  # to show that all are idle
-        return tops, others, idle
-
-    def _weight(
-        self, name: str, interval: Interval, judged: tuple[Finding, ...]
-    ) -> tuple[int, float]:
-        """Return the sort key of a top: its worst finding, then its request rate."""
-        stack = set(self.topology.with_all_below(name))
-        order = list(Severity)
-        worst = min(
-            (order.index(finding.severity) for finding in judged if finding.device in stack),
-            default=9,
-        )
-        return worst, -(interval.loads[name].total.ios or 0.0)
+        if self.named:
+            return [name for name in self.named if name in interval.loads], [], []
+        every = counted_tops(self.topology, interval.loads)
+        idle = [name for name in every if interval.loads[name].idle]
+        busy = [name for name in every if not interval.loads[name].idle]
+        severities, weights = list(Severity), {}
+        for name in busy:
+            stack = set(self.topology.with_all_below(name))
+            found = [severities.index(each.severity) for each in judged if each.device in stack]
+            worst = min(found, default=len(severities))
+            weights[name] = worst, -(interval.loads[name].total.ios or 0.0)
+        busy.sort(key=weights.__getitem__)
+        # One that is idle shows that all are.
+        return busy[:MAX_STACKS] or idle[:1], busy[MAX_STACKS:], idle
 
     def _left_out(self, interval: Interval) -> Iterable[str]:
         old, missing = self._since_boot, self.kept.period.missing
