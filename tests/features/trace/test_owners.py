@@ -1,4 +1,4 @@
-"""Probes of owners are removed when they take too much, at any time."""
+"""``blame --trace``: the kernel's texts, the owners at each layer, and the probes' removal when they take too much."""
 
 from __future__ import annotations
 
@@ -8,8 +8,167 @@ import pytest
 
 from stackmap.errors import SourceError
 from stackmap.features.trace import cost, owners, tracefs
-from stackmap.features.trace.owners import OwnerTrace
+from stackmap.features.trace.owners import GONE, ROOT, OwnerIo, OwnerSample, OwnerTrace, Sum
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge, Topology
+from stackmap.render.terminal import Style, render_text
 from tests.features.trace.test_trace import Machine, is_clean
+
+DISK, LV = 8 << 20, 254 << 20 | 18
+COUNTED = """\
+# event histogram
+#
+# trigger info: hist:keys=bio:vals=hitcount:started=common_timestamp.usecs,group=cg,by=common_pid:sort=hitcount:size=16384 if size > 0 && op < 2 && again == 0 [active]
+#
+
+{{ bio: 18446620735106174976 }} hitcount:          1
+# event histogram
+#
+# trigger info: hist:keys=dev,cg,op:vals=hitcount,size:sort=hitcount:size=16384 if size > 0 && op < 2 && again == 0 [active]
+#
+
+{{ dev:  {lv}, cg:        132, op:          1 }} hitcount:          8  size:    8388608
+{{ dev:  {disk}, cg:          1, op:          0 }} hitcount:          1  size:       4096
+
+Totals:
+    Hits: 9
+    Entries: 2
+    Dropped: 3
+# event histogram
+#
+# trigger info: hist:keys=dev,common_pid.execname,op:vals=hitcount,size:sort=hitcount:size=16384 if size > 0 && op < 2 && again == 0 [active]
+#
+
+{{ dev:  {lv}, common_pid: {name:<16}[       884], op:          1 }} hitcount:          8  size:    8388608
+
+Totals:
+    Hits: 9
+    Entries: 2
+    Dropped: 0
+"""
+LATENCIES = f"""\
+# event histogram
+#
+# trigger info: hist:keys=dev,cg,op:vals=hitcount,lat:sort=hitcount:size=16384 [active]
+#
+
+{{ dev:  {LV}, cg:        132, op:          1 }} hitcount:          8  lat:       4000
+# event histogram
+#
+# trigger info: hist:keys=dev,thread,op:vals=hitcount,lat:sort=hitcount:size=16384 [active]
+#
+
+{{ dev:  {LV}, thread:        884, op:          1 }} hitcount:          8  lat:       4000
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dd", "a, b: c", "x } hitcount: ", "kworker/u4:1", "a\nb", "[1], op: 1 }", "\n Dropped: 9\n."],
+)
+def test_owners(name):
+    counted = COUNTED.format(lv=LV, disk=DISK, name=name)
+    (groups_lv, groups_disk, thread), kept, cleared = owners.parse(counted, LATENCIES)
+    assert (kept, cleared) == (0, 3)
+    assert groups_lv == OwnerIo("254:18", True, 132, "", "write", Sum(8, 8388608, 8, 4000))
+    assert groups_lv.io.milliseconds == 0.5
+    assert groups_disk == OwnerIo("8:0", True, 1, "", "read", Sum(1, 4096))
+    assert groups_disk.io.milliseconds is None
+    assert (thread.name, thread.owner, thread.io.bytes, thread.io.timed) == (
+        name.rstrip(),
+        884,
+        8388608,
+        8,
+    )
+
+
+def test_the_probe_follows_the_kernels_structures():
+    offsets = {member: 8 * place for place, member in enumerate(owners.OFFSETS)}
+    chain = "+".join(str(offsets[member]) + "(" for member in reversed(owners.GROUP_OF_BIO))
+    probe = owners.submit_probe(offsets)
+    assert (probe.name, probe.symbol) == ("owner", "submit_bio_noacct")
+    assert f"cg=+{chain}$arg1)))))" + ":u64" in probe.fields
+    assert all(len(field.partition("=")[2]) <= 63 for field in probe.fields)
+
+
+TOPOLOGY = Topology(
+    [
+        Device("dm-0", Kind.VOLUME, "253:0", label="vg/data", target="linear"),
+        Device("sda1", Kind.PARTITION, "8:1"),
+        Device("sda", Kind.DISK, "8:0"),
+        Device("sdb", Kind.DISK, "8:16"),
+    ],
+    [Edge("dm-0", "sda1", Role.DATA, 0), Edge("sda1", "sda", Role.DATA, 0)],
+)
+GROUPS = {7: "/system.slice/mariadb.service", 1: ""}
+
+
+def row(number, owner, size, direction="write", *, name="", took=0):
+    return OwnerIo(number, not name, owner, name, direction, Sum(2, size, 1 if took else 0, took))
+
+
+def owners_at(rows, *names):
+    return OwnerSample(tuple(rows), GROUPS).owners(TOPOLOGY, names)
+
+
+def test_a_partitions_requests_are_the_disks_too():
+    """They are submitted once, to the partition."""
+    found = owners_at([row("8:1", 7, 8192, took=3000), row("8:0", 7, 512)], "sda")
+    sums = {each.device: each.parts["write"] for each in found}
+    assert sums["sda1"].bytes == 8192
+    assert sums["sda"].bytes == 8704
+    assert sums["sda"].milliseconds == 3.0
+    assert sums["sda"].size == 2176
+
+
+def test_other_stacks_are_left_out():
+    found = owners_at([row("8:16", 7, 4096), row("7:0", 7, 4096)], "sda")
+    assert found == []
+
+
+def test_the_heaviest_owner_of_the_top_is_first():
+    rows = [row("8:1", 7, 99), row("253:0", 1, 10), row("253:0", 7, 20), row("253:0", 7, 5, "read")]
+    found = owners_at(rows, "dm-0")
+    assert [(each.device, each.number, each.bytes) for each in found] == [
+        ("dm-0", 7, 25),
+        ("dm-0", 1, 10),
+        ("sda1", 7, 99),
+        ("sda", 7, 99),
+    ]
+
+
+def test_names():
+    rows = [row("8:0", 7, 4), row("8:0", 1, 3), row("8:0", 99, 2), row("8:0", 4711, 1, name="dd")]
+    named = [each.title for each in owners_at(rows, "sda")]
+    assert named == ["service mariadb", ROOT, GONE, "dd 4711"]
+
+
+def test_the_table_and_its_json():
+    sample = OwnerSample((row("253:0", 7, 8192, took=1500),), GROUPS, 3, 0.012)
+    text = render_text(sample.blocks(TOPOLOGY, ["dm-0"]), Style(100))
+    assert "service mariadb  vg/data  write         2  8.0      4.0  1.50" in text
+    assert "3 requests could not be counted" in text
+    assert sample.json(TOPOLOGY, ["dm-0"]) == {
+        "cgroups": [
+            {
+                "cgroup": "/system.slice/mariadb.service",
+                "owner": "service mariadb",
+                "device": "dm-0",
+                "read": {"requests": 0, "bytes": 0, "size": None, "latency_us": None},
+                "write": {"requests": 2, "bytes": 8192, "size": 4096.0, "latency_us": 1500.0},
+            }
+        ],
+        "processes": [],
+        "lost": {"hits": 3},
+        "overhead": 0.012,
+        "stopped": None,
+    }
+
+
+def test_nothing_traced_is_said():
+    assert "No request was traced" in render_text(
+        OwnerSample().blocks(TOPOLOGY, ["dm-0"]), Style(100)
+    )
 
 
 class Owned(Machine):
