@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError
-from stackmap.features.trace.tracefs import EVENTS, INSTANCE
+from stackmap.features.trace.tracefs import EVENTS, INSTANCE, MAX_FILTERED, filter_of
 from stackmap.ledger.layers import spreads
 from stackmap.model.units import SECTOR
 from stackmap.sources import trace_text
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MOST = 200_000  # events; enough for a 99th percentile, and 10 MB of text
 BUFFER = 4096  # KiB per CPU: 40,000 events between two looks
 AT_ONCE = 32 << 20  # bytes of text per look
-MOST_NUMBERS = 48  # in a filter, which must fit a page
 STEPS = {Step.QUEUE: "Q", Step.BIO_DONE: "C"}
 DATA = frozenset({"read", "write", "flush"})
 
@@ -51,7 +50,7 @@ class TracedRequest(NamedTuple):
 def watched(topology: Topology, names: Collection[str]) -> list[str]:
     """Return the numbers of the devices whose layout ``whatif`` can change, as far as a filter has room."""
     chosen = (topology[name] for name in names)
-    return [d.number for d in chosen if spreads(d) or not topology.above(d.name)][:MOST_NUMBERS]
+    return [d.number for d in chosen if spreads(d) or not topology.above(d.name)][:MAX_FILTERED]
 
 
 class ArrivalStream:
@@ -67,7 +66,7 @@ class ArrivalStream:
         """Begin to record; ``SourceError`` where the kernel has no such events."""
         if not self._numbers or len(self._lines) >= MOST:
             return
-        chosen = " || ".join(f"dev == {device_of(number)}" for number in self._numbers)
+        chosen = filter_of(map(device_of, self._numbers))
         self._host.write(f"{INSTANCE}/buffer_size_kb", str(BUFFER))
         for step in STEPS:
             self._host.write(f"{EVENTS}/block/block_{step}/filter", chosen)

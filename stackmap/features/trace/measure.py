@@ -16,9 +16,8 @@ from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
 from stackmap.features.trace import cost, dm_stats, probes, tracefs
 from stackmap.features.trace.arrivals import ArrivalStream, watched
 from stackmap.features.trace.cost import TICK, Overhead
-from stackmap.features.trace.probes import MAX_FILTERED
 from stackmap.features.trace.record import TraceRecord
-from stackmap.features.trace.tracefs import ProbeSet, Tracing, Trigger
+from stackmap.features.trace.tracefs import MAX_FILTERED, ProbeSet, Tracing, Trigger
 from stackmap.host.tracing import KERNEL
 from stackmap.model.device import Device, Kind
 from stackmap.sources import diskstats, trace_text

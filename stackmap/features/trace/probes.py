@@ -12,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.errors import SourceMissing
-from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Trigger
+from stackmap.features.trace.tracefs import (
+    GROUP,
+    MAX_FILTERED,
+    Probe,
+    ProbeSet,
+    Synthetic,
+    Trigger,
+    filter_of,
+)
 from stackmap.host.tracing import LOW_BYTE
 
 Offsets = Mapping[tuple[str, str], int]
@@ -70,7 +78,6 @@ LEAST, FACTOR, RANGES = 8000, 8, 8  # ns: below 8 µs, below 64 µs … above 2.
 STEPS = 160  # buckets below the end of a range; 20 at its beginning, so each is at most 5 % wide
 LARGEST_MAP = 131072  # entries: the kernel's limit
 BIOS = 32768  # entries of a map of bios
-MAX_FILTERED = 48  # devices in the filter of a trigger, which must fit a page
 ALL = 51  # devices that maps have room for where all are traced
 
 READ_OP, WRITE_OP = 0, 1
@@ -217,7 +224,7 @@ def _only(numbers: Iterable[int]) -> str:
     chosen = list(numbers)
     if not 0 < len(chosen) <= MAX_FILTERED:
         return ""
-    return f" && ({' || '.join(f'dev == {number}' for number in chosen)})"
+    return f" && ({filter_of(chosen)})"
 
 
 def sizes(numbers: tuple[int, ...]) -> ProbeSet:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import atexit
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple, Self
 
@@ -87,7 +87,13 @@ LOCKDOWN = "/sys/kernel/security/lockdown"
 # The groups of events that have triggers of a trace.
 TRIGGERED = (GROUP, "synthetic", "block")
 
+MAX_FILTERED = 48  # devices in a filter, which must fit a page
 RUNNING = "another trace is running; wait for its end"
+
+
+def filter_of(numbers: Iterable[int]) -> str:
+    """Return the condition for events of the devices *numbers*."""
+    return " || ".join(f"dev == {number}" for number in numbers)
 
 
 def require_tracefs(host: LiveTracingHost) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from stackmap.errors import SourceMissing
-from stackmap.features.trace import probes
+from stackmap.features.trace import probes, tracefs
 from stackmap.features.trace.probes import (
     latency_triggers,
     of_rows,
@@ -64,7 +64,7 @@ def test_a_filter_of_devices_fits_a_page(count):
     for trigger in (*size_triggers(probes.QUEUE_EVENT, numbers), *latency_triggers(numbers, 7)):
         assert len(trigger.text) < 4096
         assert ("dev ==" in trigger.text) == (
-            count <= probes.MAX_FILTERED and "synthetic" not in trigger.event
+            count <= tracefs.MAX_FILTERED and "synthetic" not in trigger.event
         )
 
 

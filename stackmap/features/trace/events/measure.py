@@ -18,7 +18,7 @@ from stackmap.features.trace import cost
 from stackmap.features.trace.cost import Overhead
 from stackmap.features.trace.events.follow import Follower
 from stackmap.features.trace.events.request import Totals
-from stackmap.features.trace.tracefs import EVENTS, INSTANCE, Tracing
+from stackmap.features.trace.tracefs import EVENTS, INSTANCE, Tracing, filter_of
 from stackmap.host.signals import after
 from stackmap.host.tracing import LiveTracingHost
 from stackmap.model.device import Kind
@@ -46,7 +46,7 @@ class EventStream:
 
     def __init__(self, host: LiveTracingHost, numbers: Collection[str]) -> None:
         self._host = host
-        self._filter = " || ".join(f"dev == {device_of(number)}" for number in numbers)
+        self._filter = filter_of(map(device_of, numbers))
         self._cpus = [
             f"{INSTANCE}/per_cpu/{cpu}/stats" for cpu in host.names_in(f"{INSTANCE}/per_cpu")
         ]
