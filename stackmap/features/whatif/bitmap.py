@@ -213,20 +213,17 @@ def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
     return max(0.0, low**2 - OFFSET) / span, (high**2 - OFFSET) / span
 
 
-class Metadata(NamedTuple):
-    """What is added at the members' metadata devices, and at the disks; None where nothing is, or it is not known."""
-
-    members: Added | None = None
-    disks: Added | None = None
+# What is added at the members' metadata devices, and at the disks; None where nothing is, or it is not known.
+AtMembersAndDisks = tuple[Added | None, Added | None]
 
 
-def present_metadata(measured: Measured, context: VolumeContext) -> Metadata:
+def present_metadata(measured: Measured, context: VolumeContext) -> AtMembersAndDisks:
     """Return the measured writes of the present bitmap."""
     if measured.metadata is None:
-        return Metadata()
+        return None, None
     sent, carried = exact(measured.metadata.requests), exact(measured.metadata.bytes)
     done = sent if context.flushes_counted else sent.scaled(1 / measured.per_page)
-    return Metadata(Added(sent, carried), Added(done, carried))
+    return Added(sent, carried), Added(done, carried)
 
 
 class BitmapModel(NamedTuple):
@@ -248,7 +245,7 @@ class BitmapModel(NamedTuple):
         region = self.context.region or (REGION_LVM if self.context.lvm else REGION_MD)
         return bitmap_of(self.layout, region, self.context.size)
 
-    def added(self, bitmap: Bitmap | None, load: Measured) -> Metadata:
+    def added(self, bitmap: Bitmap | None, load: Measured) -> AtMembersAndDisks:
         """
         Return what *bitmap* adds under *load*, that of one interval of the window.
 
@@ -256,7 +253,7 @@ class BitmapModel(NamedTuple):
         the daemon sleeps. The high end: none share. Both within chance over the window.
         """
         if bitmap is None:
-            return Metadata()
+            return None, None
         whole, context = self.whole, self.context
         writes = load.write.requests
         scale = writes / whole.write.requests if whole.write.requests else 0.0
@@ -280,10 +277,8 @@ class BitmapModel(NamedTuple):
             self.layout.members
         )
         sent, carried = whole.per_page, written.scaled(bitmap.page_bytes)
-        return Metadata(
-            members=Added(written.scaled(sent), carried),
-            disks=Added(written.scaled(sent if context.flushes_counted else 1), carried),
-        )
+        done = sent if context.flushes_counted else 1
+        return Added(written.scaled(sent), carried), Added(written.scaled(done), carried)
 
     def regions(self, data: float) -> Iterator[Region]:
         """
@@ -294,7 +289,7 @@ class BitmapModel(NamedTuple):
         """
         first = bitmap = self.default
         while bitmap is not None and bitmap.region <= MAX_REGION:
-            disks = self.added(bitmap, self.whole).disks
+            _, disks = self.added(bitmap, self.whole)
             added = disks.requests.likely if disks else 0.0
             share = added / (added + data) if added + data else 0.0
             if share <= MIN_SHARE and bitmap is first:

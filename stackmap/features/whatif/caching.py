@@ -126,10 +126,15 @@ def hits_of(requests: Sequence[TracedRequest], cache: Cache) -> Hits | None:
         {size: shares_of(uses, size // block) for size in sizes},
         len(uses),
         seconds,
-        _used(data[: len(uses)], block),
+        block * len({number for each in data[: len(uses)] for number in blocks_of(each, block)}),
         sum(use.is_first for use in uses) / len(uses),
         missed * block / seconds,
     )
+
+
+def blocks_of(request: TracedRequest, block: int) -> range:
+    """Return the numbers of the blocks that *request* uses."""
+    return range(request.offset // block, (request.offset + request.size - 1) // block + 1)
 
 
 def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[Use]:
@@ -143,7 +148,7 @@ def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[Use]:
         if now >= MOST_USES:
             return
         farthest, is_first, before = -1, False, 0
-        for number in range(each.offset // block, (each.offset + each.size - 1) // block + 1):
+        for number in blocks_of(each, block):
             used = last.get(number)
             if used is not None:
                 place = bisect_left(order, used)
@@ -178,11 +183,3 @@ def shares_of(uses: Sequence[Use], capacity: int) -> Mapping[str, Band]:
         high = len(hits) / len(own)
         found[way] = Band(low, min(max(low, likely), high), high)
     return found
-
-
-def _used(requests: Sequence[TracedRequest], block: int) -> int:
-    """Return the bytes of all blocks that *requests* use."""
-    numbers: set[int] = set()
-    for each in requests:
-        numbers.update(range(each.offset // block, (each.offset + each.size - 1) // block + 1))
-    return len(numbers) * block

@@ -42,9 +42,7 @@ CLOSE = 0.10  # one this close needs no better one
 VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
 RARE = 0.03  # of all requests: a direction with fewer is not judged
 FITTING = 600  # requests of a run that looks for the depth of a loop
-DEEPER = (
-    4  # times the likely depth of a loop: where depth makes no difference, at most this is assumed
-)
+DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no difference
 LEAST = 20  # requests of a direction for a percentile
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 MILLI = 1000.0
@@ -88,13 +86,8 @@ class Fitting:
         pattern: Pattern,
         trace: Trace | None,
     ) -> None:
-        self._ledger, self._parts, self._load, self._pattern = (
-            window.ledger,
-            window.parts,
-            whole,
-            pattern,
-        )
-        self.context, self._trace = context, trace
+        self._ledger, self._parts, self._load = window.ledger, window.parts, whole
+        self.context, self._pattern, self._trace = context, pattern, trace
         traced = trace.requests(context.device.number) if trace else ()
         times = [each.done - each.time for each in traced if each.done is not None]
         self._longest = max(times, default=None)

@@ -16,15 +16,8 @@ from stackmap.model.raid import PAGE, RAID_LEVELS, Layout
 from stackmap.model.topology import Topology
 
 Manager = Literal["lvm", "md"]
-MANAGERS: dict[Kind, Manager] = {
-    Kind.ARRAY: "md",
-    Kind.VOLUME: "lvm",
-    Kind.MEMBER: "lvm",
-    Kind.THIN: "lvm",
-    Kind.THIN_POOL: "lvm",
-    Kind.CACHE: "lvm",
-    Kind.SNAPSHOT: "lvm",
-}
+LVM_KINDS = Kind.VOLUME, Kind.MEMBER, Kind.THIN, Kind.THIN_POOL, Kind.CACHE, Kind.SNAPSHOT
+MANAGERS: dict[Kind, Manager] = {Kind.ARRAY: "md", **dict.fromkeys(LVM_KINDS, "lvm")}
 # The layout of a volume that has none of its own.
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 FLAGS_SINCE = (6, 12)  # kernel release
