@@ -9,7 +9,7 @@ guests ("vm-100-disk-0"); ``/etc/pve/qemu-server/100.conf`` and ``/etc/pve/lxc/1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
@@ -24,22 +24,32 @@ RUNNING = "/run/libvirt/qemu"
 DOMAIN_FOLDERS = (RUNNING, "/etc/libvirt/qemu")
 
 
+# Elements of ``<iotune>``, and what they cap.
+IOTUNE = {
+    f"{direction}_{unit}_sec": f"{direction}_{ours}"
+    for direction in ("read", "write", "total")
+    for unit, ours in (("iops", "ios"), ("bytes", "bytes"))
+}
+
+
 class Domain(NamedTuple):
     """
     A virtual machine: its name, its disks (devices and files), and the file that says so.
 
-    ``images``: the files among them, and their backing files.
+    ``images``: the files among them, and their backing files. ``caps``: by device, what is capped and to what
+    per second.
     """
 
     name: str
     disks: tuple[str, ...]
     source: str
     images: tuple[str, ...] = ()
+    caps: Mapping[str, tuple[tuple[str, float], ...]] = {}
 
 
-def domains(host: Host) -> Iterator[Domain]:
+def domains(host: Host, folders: Iterable[str] = DOMAIN_FOLDERS) -> Iterator[Domain]:
     """Yield the readable domains, running ones first."""
-    for folder in DOMAIN_FOLDERS:
+    for folder in folders:
         for name in list_names(host, folder):
             if name.endswith(".xml"):
                 path = f"{folder}/{name}"
@@ -51,7 +61,7 @@ def domains(host: Host) -> Iterator[Domain]:
 
 def parse_domain(text: str, source: str) -> Domain:
     """Return the domain in *text*; ``ValueError`` without one."""
-    root = xml(text)
+    root = _xml(text)
     domain = root if root.tag == "domain" else root.find("domain")
     if domain is None:
         raise ValueError(f"{source}: no domain in it")
@@ -63,10 +73,24 @@ def parse_domain(text: str, source: str) -> Domain:
         tuple(filter(None, paths)),
         source,
         tuple(filter(None, images)),
+        {path: caps for disk in domain.iter("disk") for path, caps in _caps(disk)},
     )
 
 
-def xml(text: str) -> Element:
+def _caps(disk: Element) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
+    """Yield the path and the caps of a device with ``<iotune>``; 0 is no cap."""
+    caps = tuple(
+        (IOTUNE[each.tag], float(each.text))
+        for each in disk.findall("iotune/*")
+        if each.tag in IOTUNE and each.text and each.text.isdecimal() and each.text != "0"
+    )
+    source = disk.find("source")
+    path = None if source is None else source.get("dev")
+    if caps and path:
+        yield path, caps
+
+
+def _xml(text: str) -> Element:
     """Return the root element of *text*; ``ValueError`` if it is not XML."""
     from xml.etree import ElementTree as ET  # 10 ms, needed only with domains
 

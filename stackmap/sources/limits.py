@@ -20,7 +20,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import plus, ratio
 from stackmap.model.topology import Topology
 from stackmap.sources import cgroup, guests, pressure
-from stackmap.sources.sysfs import attribute, list_names
+from stackmap.sources.sysfs import attribute
 
 # A device's number or path, and its caps.
 DeviceCaps = tuple[str, tuple[tuple[str, float], ...]]
@@ -39,11 +39,6 @@ FILES: Mapping[str, Mapping[str, str]] = {
     "blkio.throttle.write_iops_device": {"": "write_ios"},
     "blkio.throttle.read_bps_device": {"": "read_bytes"},
     "blkio.throttle.write_bps_device": {"": "write_bytes"},
-}
-IOTUNE = {
-    f"{direction}_{unit}_sec": f"{direction}_{ours}"
-    for direction in ("read", "write", "total")
-    for unit, ours in (("iops", "ios"), ("bytes", "bytes"))
 }
 
 
@@ -132,30 +127,9 @@ def parse(text: str, kinds: Mapping[str, str]) -> Iterator[DeviceCaps]:
             yield number, caps
 
 
-def parse_domain(text: str) -> Iterator[DeviceCaps]:
-    """Yield path and caps of each disk with an ``<iotune>`` in a domain's XML; nothing if it is not XML."""
-    try:
-        root = guests.xml(text)
-    except ValueError:
-        return
-    for disk in root.iter("disk"):
-        source, tune = disk.find("source"), disk.find("iotune")
-        if source is None or tune is None:
-            continue
-        caps = tuple(
-            (IOTUNE[each.tag], float(each.text or 0))
-            for each in tune
-            if each.tag in IOTUNE and (each.text or "").isdecimal() and each.text != "0"
-        )
-        if caps and (path := source.get("dev")):
-            yield path, caps
-
-
 def _domains(host: Host, topology: Topology) -> Iterator[IoLimit]:
     by_path = {f"/dev/{device.title}": name for name, device in topology.devices.items()}
-    for name in list_names(host, guests.RUNNING):
-        if name.endswith(".xml"):
-            path = f"{guests.RUNNING}/{name}"
-            for dev, caps in parse_domain(attribute(host, path)):
-                if dev in by_path:
-                    yield IoLimit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)
+    for domain in guests.domains(host, (guests.RUNNING,)):
+        for path, caps in domain.caps.items():
+            if path in by_path:
+                yield IoLimit(by_path[path], f"VM {domain.name}", domain.source, caps)

@@ -7,7 +7,8 @@ import pytest
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
-from stackmap.sources.limits import FILES, parse, parse_domain, read
+from stackmap.sources.guests import parse_domain
+from stackmap.sources.limits import FILES, parse, read
 from tests.machine import DrawnHost
 
 LV = Device("dm-3", Kind.VOLUME, "254:3", label="vg/vm")
@@ -71,10 +72,11 @@ DOMAIN = """
 
 def test_the_iotune_of_a_domain():
     """By the path of the disk; 0 is no cap, and neither is a text that is no XML."""
-    host = DrawnHost({"/run/libvirt/qemu/vm.xml": DOMAIN})
+    folder = "/run/libvirt/qemu"
+    files = {f"{folder}/vm.xml": DOMAIN, f"{folder}/damaged.xml": "<domain>"}
+    host = DrawnHost(files)
 
-    assert list(parse_domain(DOMAIN)) == [("/dev/vg/vm", (("total_ios", 200.0),))]
-    assert list(parse_domain("<domain>")) == []
+    assert parse_domain(DOMAIN, "").caps == {"/dev/vg/vm": (("total_ios", 200.0),)}
     assert [limit.device for limit in read(host, Topology([LV]))] == ["dm-3"]
 
 
