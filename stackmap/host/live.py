@@ -40,15 +40,7 @@ PROPERTIES = ("ACTION", "DEVNAME", "DEVTYPE", "MAJOR", "MINOR", "DISKSEQ", "DM_N
 RECEIVE_BUFFER = 16 << 20  # bytes, for about 10,000 unread uevents; needs root
 TRACEFS = "/sys/kernel/tracing/"  # its files are longer than a page, unlike those of sysfs
 
-_KINDS: dict[int, type[SourceError]] = {
-    errno.ENOENT: SourceMissing,
-    errno.ENOTDIR: SourceMissing,
-    errno.EISDIR: SourceMissing,
-    errno.ENODEV: SourceMissing,
-    errno.ENXIO: SourceMissing,
-    errno.EACCES: SourceDenied,
-    errno.EPERM: SourceDenied,
-}
+_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENODEV, errno.ENXIO)
 
 
 class LiveHost:
@@ -245,7 +237,9 @@ def _all_of(descriptor: int, *, at_once: bool) -> bytes:
 
 def refusal(what: str, error: OSError) -> SourceError:
     """Return *error* as that of a question about *what*."""
-    kind = _KINDS.get(error.errno or 0, SourceError)
+    kind: type[SourceError] = SourceDenied if isinstance(error, PermissionError) else SourceError
+    if error.errno in _MISSING:
+        kind = SourceMissing
     return kind(f"{what}: {error.strerror or error}")
 
 
