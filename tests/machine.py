@@ -61,11 +61,8 @@ class DrawnHost:
         self.asked.append(f"udev {number}")
         return dict(self.properties.get(number, {}))
 
-    def volumes(self):
-        raise SourceMissing("libblockdev: not drawn")
-
-    def arrays(self):
-        raise SourceMissing("libblockdev: not drawn")
+    def metadata(self, of):
+        raise SourceMissing(f"libblockdev: {of} not drawn")
 
     def machine_id(self):
         raise SourceMissing("/etc/machine-id: not drawn")

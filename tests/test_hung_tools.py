@@ -31,8 +31,8 @@ root, programs, commands = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
 machine_of(root, programs, lambda: (root / DISKSTATS[1:]).read_text())
 live.DEFAULT_TIMEOUT, record.LINGER = 3.0, 1.0
 live.COMMAND_TIMEOUTS = {"lvm": 60.0, "mdadm": 60.0}
-live.LiveHost.volumes = lambda self: self.run("lvm", "lvs") and []
-live.LiveHost.arrays = lambda self: self.run("mdadm", "--detail") and []
+asked = {"volumes": ("lvm", "lvs"), "arrays": ("mdadm", "--detail")}
+live.LiveHost.metadata = lambda self, of: self.run(*asked[of]) and []
 sys.argv = ["stackmap", *commands]
 cli.main()
 """
@@ -82,7 +82,7 @@ def test_what_comes_late_is_among_the_first_answers(tmp_path):
     assert [line.partition("answered")[0] for line in said] == [
         f"{out}: {what}: " for what in ("LVM's metadata", "LVM's report", "md's metadata")
     ]
-    assert host.volumes() == host.arrays() == []
+    assert host.metadata("volumes") == host.metadata("arrays") == []
 
 
 @pytest.mark.parametrize(

@@ -205,8 +205,8 @@ class _Everything:
         """Ask LVM and md again if their metadata may have changed; their tools read disks, which may hang."""
         changes = self._known.metadata_changes
         slow: dict[str, Callable[[Host], object]] = {
-            "LVM's metadata": lambda host: host.volumes(),
-            "md's metadata": lambda host: host.arrays(),
+            "LVM's metadata": lambda host: host.metadata("volumes"),
+            "md's metadata": lambda host: host.metadata("arrays"),
             "LVM's report": partial(_feature_questions, topology=topology),
         }
         for what, question in slow.items():

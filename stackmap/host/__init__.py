@@ -21,7 +21,7 @@ What is remembered of answers stands where it is used: ``KeptAnswers`` of device
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 # An event that stands for missed ones: any device may have changed.
 EVENTS_LOST = {"ACTION": "lost"}
@@ -29,6 +29,7 @@ EVENTS_LOST = {"ACTION": "lost"}
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+Metadata = Literal["volumes", "arrays"]
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
@@ -73,11 +74,8 @@ class Host(Protocol):
     def udev(self, number: str) -> dict[str, str]:
         """Return udev's properties of block device *number* ("8:0"), {} if there are none."""
 
-    def volumes(self) -> list[dict[str, Json]]:
-        """Return the LVs and sub-LVs of every VG, as libblockdev or ``lvs`` reports them."""
-
-    def arrays(self) -> list[dict[str, Json]]:
-        """Return md's arrays as libblockdev reports them."""
+    def metadata(self, of: Metadata) -> list[dict[str, Json]]:
+        """Return what libblockdev reports of the LVs and sub-LVs of every VG, or of md's arrays."""
 
     def machine_id(self) -> str:
         """Return a salted SHA-256 of the machine-id, which is confidential itself (machine-id(5))."""

@@ -29,7 +29,7 @@ from stackmap.errors import (
     SourceError,
     SourceMissing,
 )
-from stackmap.host import Answer, Host, Json
+from stackmap.host import Answer, Host, Json, Metadata
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
 from stackmap.host.budget import Budget
 from stackmap.host.capture_files import Sosreport, open_timeline, read_manifest, recorded_keys
@@ -169,13 +169,9 @@ class CapturedHost:
         text = self._newest_answer(f"udev {number}", udev_file(number))
         return self._sosreport.udev(number) if text is None else parse_udev(text)
 
-    def volumes(self) -> list[dict[str, Json]]:
-        """Return libblockdev's records of LVM."""
-        return self._records("volumes")
-
-    def arrays(self) -> list[dict[str, Json]]:
-        """Return libblockdev's records of md."""
-        return self._records("arrays")
+    def metadata(self, of: Metadata) -> list[dict[str, Json]]:
+        """Return the recorded records."""
+        return self._json(self._required_answer(of, f"/{of}.json"), f"{of}.json")
 
     def machine_id(self) -> str:
         """Return the recorded hash."""
@@ -294,9 +290,6 @@ class CapturedHost:
         if isinstance(answer, Refusal):
             raise REFUSALS.get(answer.kind, SourceError)(masked(answer.message))
         return answer
-
-    def _records(self, name: str) -> list[dict[str, Json]]:
-        return self._json(self._required_answer(name, f"/{name}.json"), f"{name}.json")
 
     def _json(self, text: str, what: str) -> list[dict[str, Any]]:
         records = parse_json(text, f"{self.path}: {what}")

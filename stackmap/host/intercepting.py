@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NoReturn, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError
-from stackmap.host import Answer, Host, Json
+from stackmap.host import Answer, Host, Json, Metadata
 from stackmap.host.capture_format import (
     LISTING,
     MACHINE_ID_HASH,
@@ -72,13 +72,9 @@ class InterceptingHost:
             ),
         )
 
-    def volumes(self) -> list[dict[str, Json]]:
-        """Return LVM's records."""
-        return self._ask("volumes", "/volumes.json", self._host.volumes, as_json)
-
-    def arrays(self) -> list[dict[str, Json]]:
-        """Return md's records."""
-        return self._ask("arrays", "/arrays.json", self._host.arrays, as_json)
+    def metadata(self, of: Metadata) -> list[dict[str, Json]]:
+        """Return the records of libblockdev."""
+        return self._ask(of, f"/{of}.json", lambda: self._host.metadata(of), as_json)
 
     def machine_id(self) -> str:
         """Return the salted hash."""
@@ -130,11 +126,9 @@ class UnprivilegedHost(InterceptingHost):
         """Refuse: every command that stackmap runs needs root."""
         raise SourceDenied(f"{' '.join(command[:2])}: needs root")
 
-    def volumes(self) -> NoReturn:
+    def metadata(self, of: Metadata) -> NoReturn:
         """Refuse: libblockdev needs root."""
-        raise SourceDenied("libblockdev: needs root")
-
-    arrays = volumes
+        raise SourceDenied(f"libblockdev: needs root for {of}")
 
 
 class KeptAnswers:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
-from stackmap.host import EVENTS_LOST, Answer, Host, Json
+from stackmap.host import EVENTS_LOST, Answer, Host, Json, Metadata
 from stackmap.host.capture_format import decoded, parse_udev, udev_file
 from stackmap.host.table_keys import masked
 
@@ -140,16 +140,12 @@ class LiveHost:
         except SourceMissing:
             return {}
 
-    def volumes(self) -> list[dict[str, Json]]:
-        """Return LVM's LVs, from libblockdev."""
+    def metadata(self, of: Metadata) -> list[dict[str, Json]]:
+        """Return the records of libblockdev."""
         from stackmap.host import blockdev
 
-        return blockdev.volumes()
-
-    def arrays(self) -> list[dict[str, Json]]:
-        """Return md's arrays, from libblockdev."""
-        from stackmap.host import blockdev
-
+        if of == "volumes":
+            return blockdev.volumes()
         names = [name for name in self.names_in("/sys/block") if name.startswith("md")]
         return blockdev.arrays(names)
 

@@ -46,7 +46,7 @@ def machine_of(
     )
     host.names_in = lambda self, path: names_in(self, f"{root}{path}")
     host.link = lambda self, path: link(self, f"{root}{path}")
-    host.volumes = host.arrays = _no_library
+    host.metadata = _no_library
     live.DEFAULT_TIMEOUT = STUB_SECONDS
     live.COMMAND_TIMEOUTS = {}
     if programs:
@@ -55,8 +55,8 @@ def machine_of(
         command.ENVIRONMENT = {**command.ENVIRONMENT, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
-def _no_library(_: live.LiveHost) -> list[dict[str, object]]:
-    raise SourceMissing("libblockdev: not in this campaign")
+def _no_library(_: live.LiveHost, of: str) -> list[dict[str, object]]:
+    raise SourceMissing(f"libblockdev: {of} not in this campaign")
 
 
 def unpack(folder: Path, name: str = "vghdd") -> Path:

@@ -43,11 +43,8 @@ class Pretender:
     def udev(self, number):
         return {"DM_NAME": "vg-lv", "ID": number}
 
-    def volumes(self):
-        return [{"lv_name": "root", "size": 17}]
-
-    def arrays(self):
-        return []
+    def metadata(self, of):
+        return [{"lv_name": "root", "size": 17}] if of == "volumes" else []
 
     def machine_id(self):
         return "5" * 64
@@ -70,8 +67,8 @@ def ask(host):
         host.run("dmsetup", "status", "--noflush"),
         host.run("lvs", "--all", "--reportformat=json"),
         host.udev("8:0"),
-        host.volumes(),
-        host.arrays(),
+        host.metadata("volumes"),
+        host.metadata("arrays"),
     ]
     for question, argument in (
         (host.read, "/secret"),
@@ -153,7 +150,7 @@ def test_a_plain_tree_is_a_machine(tmp_path):
     assert host.read("/proc/diskstats") == "x"
     assert host.udev("8:0") == {}
     assert list(host.ticks(1.0, None)) == [0.0]
-    for question in (lambda: host.run("dmsetup", "table"), host.volumes):
+    for question in (lambda: host.run("dmsetup", "table"), lambda: host.metadata("volumes")):
         with pytest.raises(SourceMissing):
             question()
 
