@@ -15,9 +15,8 @@ import errno
 import os
 import re
 import struct
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host.command import ForkedQuestion
@@ -65,11 +64,8 @@ class Device(NamedTuple):
     targets: list[Target]
 
 
-class Kernel(Protocol):
-    """The other side of an ioctl: the control device, or a model of it in a test."""
-
-    def __call__(self, command: int, buffer: bytearray, /) -> None:
-        """Answer *command* in *buffer*, or raise ``OSError``."""
+# Answers a command in a buffer, or raises ``OSError``: the control device, or a model of it in a test.
+Kernel = Callable[[int, bytearray], None]
 
 
 class Control:
@@ -192,7 +188,6 @@ def _info(device: Device) -> bytes:
     return b"%s|%d|%d|%s|%s\n" % (mangled(name), major, minor, _letters(flags), mangled(uuid))
 
 
-@lru_cache
 def _letters(flags: int) -> bytes:
     """Return dmsetup's column ``attr``."""
     letters = (
