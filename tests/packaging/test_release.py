@@ -84,11 +84,81 @@ def test_a_page_changed_after_its_date(released):
     assert "man/stackmap.8: changed on 2020-01-01, after its date" in faults(released)[1]
 
 
+@pytest.fixture
+def unreleased(released):
+    """A checkout with a change since its release, and packages that are not built in a test."""
+    git(released, "tag", f"v{__version__}")
+    changed(released, "CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- One more.\n")
+    package = released / "packaging/package"
+    package.rename(released / "packaging/real")
+    package.write_text(
+        """#!/bin/bash
+[ "$1" != version ] || exec packaging/real version
+mkdir dist && git describe > dist/built && [ ! -e .git/broken ] || date +%N >> dist/built
+"""
+    )
+    package.chmod(0o755)
+    changed(released, ".gitignore", "/dist/", "/dist/\n/packaging/real")
+    git(released, "add", "-A")
+    git(released, "commit", "-q", "-m", "more")
+    return released
+
+
+def release(folder, version):
+    """Return the status of ``./run release VERSION``, and its messages."""
+    who = {
+        f"GIT_{role}_{what}": "x@example.org"
+        for role in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
+    done = subprocess.run(
+        [str(folder / "packaging/release"), version],
+        env={**os.environ, **who}, cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+def test_a_version_is_released(unreleased):
+    """Changelog, every page and the version have it, in one commit with a tag; packages and checksums are there."""
+    status, said = release(unreleased, "0.2.0")
+
+    assert (status, faults(unreleased)[0]) == (0, 0), said
+    assert (unreleased / "dist/built").read_text() == "v0.2.0\n"
+    assert (unreleased / "dist/SHA256SUMS").read_text().endswith("  ./built\n")
+    assert versions(unreleased) == ["0.2.0", "0.2.0"]
+    below = (unreleased / "CHANGELOG.md").read_text().split("## 0.2.0 - ")[1]
+    assert below.splitlines()[2] == "- One more."
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("0.1.0", "is there already"), ("0.1.1", "does not upgrade the packages of this commit, 0.2.0~dev"),
+     ("0.2", "not a version X.Y.Z: 0.2")],
+)  # fmt: skip
+def test_a_version_that_cannot_be_released_changes_nothing(unreleased, version, reason):
+    status, said = release(unreleased, version)
+
+    assert (status, reason in said) == (1, True), said
+    git(unreleased, "diff", "--exit-code", "HEAD")
+    assert "0.2.0.dev2" in versions(unreleased)[0]
+
+
+def test_a_release_that_failed_says_how_to_undo_it(unreleased):
+    """Two builds that differ: the commands that it prints bring the checkout back."""
+    (unreleased / ".git/broken").touch()
+    before = versions(unreleased)
+    status, said = release(unreleased, "0.2.0")
+    assert (status, "two builds differ" in said) == (1, True)
+
+    undo = said.rsplit("to undo: ", 1)[1]
+    subprocess.run(["bash", "-c", undo], cwd=unreleased, check=True, stdout=subprocess.DEVNULL)
+    assert versions(unreleased) == before
+
+
 def versions(folder):
     """Return the version, as Python and as Debian writes it."""
-    return subprocess.check_output(
-        [str(folder / "packaging/package"), "version"], text=True
-    ).split()
+    command = [str(folder / "packaging/package"), "version"]
+    return subprocess.check_output(command, text=True, cwd=folder).split()
 
 
 def test_a_later_package_upgrades_an_earlier_one_and_the_release_both(released):
