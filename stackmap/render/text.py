@@ -294,8 +294,10 @@ def _tabulated(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str
     from tabulate import DataRow, TableFormat, tabulate  # 60 ms, which a tree does not pay
 
     line = DataRow("", gap, "")
+    # Each has all columns: tabulate 0.8.9, of Debian 12, takes no alignment of a column that no row has.
+    cells = [[] if len(row) == 1 < columns else [*map(_marked, row)] for row in rows]
     text = tabulate(
-        [[""] * columns if len(row) == 1 < columns else map(_marked, row) for row in rows],
+        [row + [""] * (columns - len(row)) for row in cells],
         tablefmt=TableFormat(None, None, None, None, line, line, 0, None),
         colalign=["left" if place < words else "right" for place in range(columns)],
         disable_numparse=True,

@@ -196,7 +196,7 @@ def test_tls_that_fails(what, certificates):
 
 
 @pytest.mark.skipif(
-    not urllib3.util.create_urllib3_context().verify_flags & ssl.VERIFY_X509_STRICT,
+    not urllib3.util.ssl_.create_urllib3_context().verify_flags & ssl.VERIFY_X509_STRICT,
     reason="this Python or urllib3 accepts certificates that violate RFC 5280",
 )
 def test_a_certificate_that_violates_rfc_5280_is_refused(certificates):
