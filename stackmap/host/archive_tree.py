@@ -12,8 +12,7 @@ import os
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum, auto
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host.budget import ENTRY_BYTES, Budget
@@ -40,19 +39,13 @@ USED_TOPS = frozenset((
 MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution(7))
 
 
-class MemberType(Enum):
-    """What a member is; ``OTHER``: a device, a pipe or a hard link."""
-
-    FILE = auto()
-    LINK = auto()
-    FOLDER = auto()
-    OTHER = auto()
-
-
-TYPES = {
-    **dict.fromkeys((b"0", b"\0", b"7"), MemberType.FILE),
-    b"2": MemberType.LINK,
-    b"5": MemberType.FOLDER,
+MemberType = Literal["file", "link", "folder", "other"]  # other: a device, a pipe or a hard link
+TYPES: dict[bytes, MemberType] = {
+    b"0": "file",
+    b"\0": "file",
+    b"7": "file",
+    b"2": "link",
+    b"5": "folder",
 }
 LONG_NAME, LONG_TARGET, PAX, PAX_GLOBAL = b"L", b"K", b"x", b"g"
 
@@ -95,9 +88,9 @@ class TarReader:
             name = long.get("path") or _name(header)
             target = long.get("linkpath") or _text(header[157:257])
             long = {}
-            member_type = MemberType.FOLDER if name.endswith("/") else TYPES.get(kind)
+            member_type = "folder" if name.endswith("/") else TYPES.get(kind, "other")
             self._unread = -(-size // BLOCK) * BLOCK
-            yield Member(name, member_type or MemberType.OTHER, size, target)
+            yield Member(name, member_type, size, target)
             self._skip(self._unread)
 
     def content(self, size: int) -> bytes:
@@ -287,13 +280,13 @@ class ArchiveTree:
             if number == MAX_MEMBERS:
                 raise self._refusal(f"more than {MAX_MEMBERS} members")
             name = self._safe_name(member.name)
-            if member.type is MemberType.FOLDER or not is_used(name):
+            if member.type == "folder" or not is_used(name):
                 continue
             self._budget.charge(ENTRY_BYTES + len(name) + member.size)
-            if member.type is MemberType.LINK:
+            if member.type == "link":
                 self._budget.charge(len(member.target))
                 self._links[name] = self._safe_target(name, member.target)
-            elif member.type is MemberType.FILE:
+            elif member.type == "file":
                 self._files[name] = archive.content(member.size)
             else:
                 raise self._refusal(f"{member.name!r} is a device, pipe or hard link")

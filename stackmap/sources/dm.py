@@ -38,8 +38,6 @@ MAKERS = {
     "VDO-": ("vdo", Kind.DM),
 }
 
-_STARTS = tuple(MAKERS)
-
 # Target and kind of an LV, by the endings of the sub-LVs below it.
 _TARGETS_BY_BELOW = {
     "rimage": ("raid", Kind.VOLUME),
@@ -170,10 +168,9 @@ def _mapped(
 
 def infer_target(mapped: MappedDevice, below: Sequence[MappedDevice]) -> InferredTarget:
     """Return target and kind from uuids and names; *below*: the device-mapper devices below."""
-    if mapped.uuid.startswith(_STARTS):
-        return next(
-            InferredTarget(*made) for start, made in MAKERS.items() if mapped.uuid.startswith(start)
-        )
+    for start, made in MAKERS.items():
+        if mapped.uuid.startswith(start):
+            return InferredTarget(*made)
     if mapped.lv is None:
         return InferredTarget("", Kind.DM)
     endings = {other.lv.ending for other in below if other.lv}
