@@ -174,7 +174,7 @@ def test_a_command_in_a_sentence_has_no_plain_text():
     assert {value for _, value in found} <= {
         "quoted(repair)", "removal",  # plan
         "row.command",  # top, which quotes it
-        "_request(projection)",  # whatif: a level and numbers
+        "request",  # whatif: a level and numbers
         "part.replace(' ', UNBROKEN)", "part", "_bars(line, most)",  # the writers
         "error.ctx.command_path", "command", "ctx.command_path", "AFTER[name]", "word",  # the user's own words
     }, found  # fmt: skip

@@ -186,15 +186,15 @@ def room(projection: Projection) -> str:
 def _plan(projection: Projection) -> str:
     """Return the command of the plan, in backticks; --to has what differs from the present layout."""
     now, then = projection.now.layout, projection.projected.layout
-    layout = "LAYOUT"
+    request = "LAYOUT"
     if then is not None:
         settings = []
         if then.members > 1 and (now is None or now.members != then.members):
             settings.append(f"members={then.members}")
         if then.chunk and (now is None or now.chunk != then.chunk):
             settings.append(f"chunk={then.chunk // KIB}k")
-        layout = then.level + ":" * bool(settings) + ",".join(settings)
-    return filled(f"`stackmap plan --to {layout} {{device}}`", {"device": projection.device.title})
+        request = then.level + ":" * bool(settings) + ",".join(settings)
+    return filled(f"`stackmap plan --to {request} {{device}}`", {"device": projection.device.title})
 
 
 def conclusions(projection: Projection) -> tuple[str, ...]:
