@@ -30,6 +30,7 @@ from stackmap.features.export.parquet import (
     Row,
     RowWriter,
     Table,
+    arrow,
     schema_json,
     views_sql,
     writing_rows,
@@ -108,6 +109,7 @@ def write_recording(
 
 def _describe(directory: str) -> None:
     """Write what the tables mean; ``OutputRefused`` if something else is in the way."""
+    arrow()  # without it no directory is made
     open_directory(directory, make=True).close()
     for name, text in ((SCHEMA_FILE, schema_json()), (VIEWS_FILE, views_sql())):
         with OutputFile(f"{directory}/{name}", force=True).writing() as file:
