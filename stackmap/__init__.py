@@ -8,11 +8,12 @@ if TYPE_CHECKING:
     from stackmap.api import findings as findings
     from stackmap.api import layers as layers
     from stackmap.api import live as live
+    from stackmap.api import loads as loads
     from stackmap.api import open as open
     from stackmap.errors import StackmapError as StackmapError
 
 __version__ = "0.1.0"
-API = ("StackmapError", "blame", "corrected", "findings", "layers", "live", "open")
+API = ("StackmapError", "blame", "corrected", "findings", "layers", "live", "loads", "open")
 
 
 def __getattr__(name: str) -> Any:
@@ -27,3 +28,8 @@ def __getattr__(name: str) -> Any:
     from stackmap import api, errors
 
     return getattr(api, name, None) or getattr(errors, name)
+
+
+def __dir__() -> list[str]:
+    """List the API, which is not imported yet, and what a module has."""
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -9,6 +9,8 @@ The Python API: ``import stackmap``; see stackmap-api(7).
 4.0
 >>> [finding.rule.name for finding in stackmap.findings(machine.intervals(), "vm-disk1")]
 ['slow-member', 'partial-stripe']
+
+What a function returns is a frame of pandas or polars by its method ``frame``, if that library is installed.
 """
 
 from __future__ import annotations
@@ -18,6 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from stackmap.commands import added_names, additions
 from stackmap.discover.find import find_all
+from stackmap.document.blame import BlameReport, matrix
+from stackmap.document.blocks import Table
+from stackmap.document.findings import findings_table
+from stackmap.document.interval import dated
+from stackmap.document.iostat import iostat_document
+from stackmap.document.layers import layers_table
 from stackmap.errors import InputError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.file_tree import is_capture, open_text
@@ -29,6 +37,7 @@ from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource, LiveSource
 from stackmap.measurement.text import TextSource, told_machine
+from stackmap.render.frames import Results
 from stackmap.rules import table as rules
 from stackmap.rules.context import measured_context
 from stackmap.sampling.snapshots import with_first_topology
@@ -36,10 +45,13 @@ from stackmap.sampling.snapshots import with_first_topology
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from stackmap.document.blocks import Block
     from stackmap.ledger.amplification import StackFigures
     from stackmap.ledger.blame import Blame
     from stackmap.measurement.source import Source
+    from stackmap.model.device import Device
     from stackmap.model.interval import Interval
+    from stackmap.model.load import Load
     from stackmap.model.topology import Topology
     from stackmap.rules.rule import Finding
 
@@ -78,23 +90,37 @@ def corrected(topology: Topology, interval: Interval) -> Interval:
     return without_errors(topology, interval)
 
 
-def layers(topology: Topology, interval: Interval, *names: str) -> list[StackFigures]:
+def loads(topology: Topology, interval: Interval, *names: str) -> Results[tuple[Device, Load]]:
+    """Return the load of each device of the stacks of *names*, by default of all, in the order of the tree."""
+    right = corrected(topology, interval)
+    part = topology.select(find_all(topology, names)) if names else topology
+    rows = [(device, depth) for device, depth in part.rows() if device.name in right.loads]
+    found = ((device, right.loads[device.name]) for device, _ in rows)
+    return Results(found, lambda: _tables(iostat_document(rows, right, extended=True)))
+
+
+def layers(topology: Topology, interval: Interval, *names: str) -> Results[StackFigures]:
     """Return the figures of each layer, for the stacks of *names*; by default for all stacks."""
     ledger = _ledger(topology, interval)
-    return list(with_shared(figures_of(ledger, find_all(topology, names) or ledger.tops)))
+    found = list(with_shared(figures_of(ledger, find_all(topology, names) or ledger.tops)))
+    return Results(found, lambda: _tables(dated(filter(None, map(layers_table, found)), interval)))
 
 
-def blame(topology: Topology, interval: Interval, name: str) -> list[Blame]:
+def blame(topology: Topology, interval: Interval, name: str) -> Results[Blame]:
     """Return which volumes load each of the devices that *name* means."""
     ledger = _ledger(topology, interval)
-    return [blaming.blame(ledger, each) for each in find_all(topology, [name])]
+    devices = find_all(topology, [name])
+    found = [blaming.blame(ledger, each) for each in devices]
+    report = BlameReport(topology, devices, corrected(topology, interval), found)
+    return Results(found, lambda: _tables(dated(matrix(report), interval)))
 
 
-def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> list[Finding]:
+def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> Results[Finding]:
     """Return the findings, the worst first; with *names*, only those in their stacks."""
     topology, steady = with_first_topology(intervals)
     part = topology.select(find_all(topology, names)) if names else topology
-    return rules.findings(measured_context(topology, list(steady)), part)
+    found = rules.findings(measured_context(topology, list(steady)), part)
+    return Results(found, lambda: [findings_table(topology, found)])
 
 
 def __getattr__(name: str) -> Any:
@@ -102,6 +128,10 @@ def __getattr__(name: str) -> Any:
     if name not in added_names("api"):
         raise AttributeError(f"module 'stackmap.api' has no attribute {name!r}")
     return next(added for added in additions("api") if added.__name__ == name)
+
+
+def _tables(blocks: Iterable[Block]) -> list[Table]:
+    return [each for each in blocks if isinstance(each, Table)]
 
 
 def _ledger(topology: Topology, interval: Interval) -> Ledger:

@@ -25,6 +25,7 @@ EXAMPLES = [
 EXPECTED = [
     "vghdd/vm-disk1: 2.00",
     "vghdd/vm-disk1: ",
+    "sda   2026-11-21T10:39:",
     "461 to 281 writes per second",
 ]
 MODULES = sorted(
@@ -51,6 +52,8 @@ def test_docstrings_are_true(name):
 @pytest.mark.parametrize(("example", "expected"), list(zip(EXAMPLES, EXPECTED, strict=True)))
 def test_examples_of_the_page_run(example, expected, capsys):
     """Each is about ten lines and prints what it is for."""
+    if "import pandas" in example:
+        pytest.importorskip("pandas", reason="pandas is not installed")
     exec(compile(example, "stackmap-api.7", "exec"), {})  # noqa: S102 - our own page
 
     assert expected in capsys.readouterr().out
@@ -60,6 +63,12 @@ def test_examples_of_the_page_run(example, expected, capsys):
 def test_the_page_has_every_name():
     """Nothing is public without being described."""
     assert {name for name in stackmap.__all__ if name not in PAGE} == set()
+
+
+def test_dir_lists_the_api():
+    """Also before anything of it was imported."""
+    assert {*stackmap.__all__} <= {*dir(stackmap)}
+    assert {"layers", "whatif", "StackmapError"} <= {*stackmap.__all__}
 
 
 def test_importing_stackmap_imports_no_part_of_it():

@@ -249,6 +249,25 @@ def _counts(found: Sequence[Finding]) -> str:
     )
 
 
+def findings_table(topology: Topology, found: Iterable[Finding]) -> doc.Table:
+    """Return a row per finding, for data frames; its evidence has a unit per figure, and is left out."""
+    keys = ("severity", "outcome", "id", "rule", "name", "label", "sentence")
+    rows = (
+        (
+            str(each.severity),
+            str(each.rule.outcome),
+            each.rule.id,
+            each.rule.name,
+            each.device,
+            title(topology, each.device),
+            filled(each.sentence, words_of(topology, each.observed)),
+        )
+        for each in found
+    )
+    columns = tuple(doc.Column(key, key, is_text=True) for key in keys)
+    return doc.Table("findings", columns, (doc.Rows(tuple(rows)),))
+
+
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
     """Return one part per rule, in the order of ids: its condition, thresholds and source."""
     return [

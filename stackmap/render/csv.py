@@ -32,27 +32,38 @@ class CsvWriter:
         for table in blocks:
             if not isinstance(table, Table):
                 continue
-            header = tuple(_header(table))
+            header = tuple(fields(table))
             if header != self._header:
                 yield from [END] * bool(self._header)
                 yield from [csv_line(header) + END] * self._heading
             self._header = header
-            about = [value for _, value in table.about]
-            for group in table.groups:
-                names = [*about, *([group.name] if table.group else [])]
-                for row in group.rows:
-                    yield csv_line([*names, *_values(table, row)]) + END
+            for record in records(table):
+                yield csv_line(record) + END
 
 
-def _header(table: Table) -> Iterator[str]:
-    yield from (key for key, _ in table.about)
-    yield from filter(None, [table.group])
+def fields(table: Table) -> dict[str, type]:
+    """Return the names of the columns of *table*, and what they hold: text, a number or a flag; each may be None."""
+    found: dict[str, type] = {key: str for key, _ in table.about}
+    if table.group:
+        found[table.group] = str
     for column in table.columns:
         if column.key:
-            yield column.key
-            yield from (
-                name if column.is_text else f"{column.key}_{name}" for name in column.beside
-            )
+            found[column.key] = str if column.is_text else float
+            for name in column.beside:
+                if column.is_text:
+                    found[name] = str
+                else:
+                    found[f"{column.key}_{name}"] = bool if name == "estimated" else float
+    return found
+
+
+def records(table: Table) -> Iterator[list[Plain]]:
+    """Yield the values of each row of *table*, in the order of ``fields``."""
+    about = [value for _, value in table.about]
+    for group in table.groups:
+        names = [*about, *([group.name] if table.group else [])]
+        for row in group.rows:
+            yield [*names, *_values(table, row)]
 
 
 def _values(table: Table, row: Row) -> Iterator[Plain]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stackmap.features.whatif.bitmap import Added, Region
 from stackmap.features.whatif.pattern import Pattern
@@ -114,6 +114,13 @@ class Projection(NamedTuple):
     def about(self) -> tuple[tuple[str, str], ...]:
         """The columns that each of its tables has in CSV."""
         return (("device", self.device.name), ("label", self.device.title))
+
+    def frame(self, library: str = "pandas") -> Any:
+        """Return the table of ``whatif`` as a data frame of *library*, "pandas" or "polars"."""
+        from stackmap.features.whatif.document import comparison_table
+        from stackmap.render.frames import frame
+
+        return frame([comparison_table(self, "projection")], library)
 
     @property
     def idle(self) -> bool:
