@@ -11,6 +11,7 @@ suspended devices instead of waiting for them.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -37,6 +38,20 @@ Row = Mapping[str, str]
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError)
 
 
+# LVM does not escape the backslashes of a path (2.03.16): device-mapper's "a b" is "/dev/mapper/a\x20b".
+_NOT_ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)\\(?=x)")
+
+
+def escaped(text: str) -> str:
+    r"""
+    Return the JSON that LVM meant.
+
+    >>> escaped(r'["/dev/mapper/a\x20b", "/dev/mapper/a\\x20b", "\""]')
+    '["/dev/mapper/a\\\\x20b", "/dev/mapper/a\\\\x20b", "\\""]'
+    """
+    return _NOT_ESCAPED.sub(r"\1\\\\", text)
+
+
 def read(host: Host, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
     """Return every VG by name; *names*: kernel names by device number."""
     return parse(host.run(*COMMAND), names)
@@ -46,7 +61,7 @@ def parse(text: str, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
     """Return the VGs of a report, without PVs that belong to none."""
     try:
         # PVs without a VG have a report of their own, without "vg".
-        reports = [report for report in json.loads(text)["report"] if report.get("vg")]
+        reports = [report for report in json.loads(escaped(text))["report"] if report.get("vg")]
         groups = [_group(report, names) for report in reports]
     except DAMAGE as error:
         raise ParseError(f"lvm fullreport: {type(error).__name__}: {error}") from error
@@ -132,7 +147,7 @@ def parse_tags(text: str) -> dict[str, dict[str, str]]:
     {'v/l': {'a.b': '3', 'c': ''}}
     """
     try:
-        rows = [row for report in json.loads(text)["report"] for row in report["lv"]]
+        rows = [row for report in json.loads(escaped(text))["report"] for row in report["lv"]]
         return {
             f"{row['vg_name']}/{row['lv_name'].strip('[]')}": _tags_of(row["lv_tags"])
             for row in rows

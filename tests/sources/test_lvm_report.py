@@ -52,6 +52,16 @@ def test_what_is_free_and_where():
     assert ("", False) == (gone.device, gone.usable)
 
 
+@pytest.mark.parametrize("printed", [r"/dev/mapper/a\x20b", r"/dev/mapper/a\\x20b"])
+def test_a_pv_whose_path_has_a_backslash(printed):
+    """LVM does not escape it, so its report is no JSON; one that does is read as well. Seen in the lab."""
+    text = json.dumps({"report": [REPORT]}).replace("/dev/sda", printed)
+    group = lvm_report.parse(text, NAMES)["vg"]
+
+    assert group.pvs[0].path == r"/dev/mapper/a\x20b"
+    assert {group.pvs[0].path: 10} == dict(group.volumes["lv_rimage_0"].on)
+
+
 def test_segments_of_an_lv_are_added():
     """Seven extents and three on one PV are ten; the LV's name has no brackets."""
     image = parsed(REPORT)["vg"].volumes["lv_rimage_0"]

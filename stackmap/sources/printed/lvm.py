@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stackmap.sources.lvm_report import escaped
 from stackmap.sources.printed.columns import cells, objects, size_of, tree_of, words_of
 from stackmap.sources.printed.facts import NUMBER, Fact, of_path, volume
 
@@ -103,7 +104,7 @@ def read_prefixed(lines: list[str]) -> Iterator[Fact]:
 
 def read_json(text: str) -> Iterator[Fact]:
     """Yield the facts of ``--reportformat json``, of lvs, pvs, vgs or lvm fullreport."""
-    for part, _ in tree_of(text, "report"):
+    for part, _ in tree_of(escaped(text), "report"):
         names = [str(row["vg_name"]) for row in objects(part.get("vg")) if row.get("vg_name")]
         group = names[0] if names else ""
         for kind in ("pv", "lv", "seg"):
