@@ -137,10 +137,11 @@ WORLDLY_MODULES = {
     "signal", "shutil", "click", "sys",
 }  # fmt: skip
 WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "now", "today", "utcnow"}
-# In a feature: its commands, the screen of top, the connection to Prometheus, and what pip installed.
+# In a feature: its commands, the screen of top, the connection to Prometheus, the reader of tables, and what
+# pip installed.
 AT_THE_EDGE = {
     "command", "textfile_command", "target", "terminal", "program", "judge",
-    "http", "http_config", "inputs", "additions", "installed",
+    "http", "http_config", "recordings", "inputs", "additions", "installed",
 }  # fmt: skip
 PURE = [
     p

@@ -108,10 +108,14 @@ class AbsolutePath(Word):
 
 
 class MountPoint(AbsolutePath):
-    """A directory on which a file system is mounted."""
+    r"""A directory on which a file system is mounted; ``\x80`` stands for a byte that is no UTF-8."""
 
     __slots__ = ()
     what = "mount point"
+    rules = (
+        *AbsolutePath.rules,
+        _form(r"(?!.*\\x[89a-f][0-9a-f]).*", "may have a byte that is no UTF-8"),
+    )
 
 
 class FilePath(Word):

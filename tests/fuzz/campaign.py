@@ -21,8 +21,10 @@ from pathlib import Path
 from tests.fuzz import (
     budgets,
     hostile_captures,
+    hostile_recordings,
     hostile_servers,
     hostile_texts,
+    hostile_tickets,
     hour,
     killed,
     large,
@@ -39,7 +41,7 @@ from tests.fuzz.running import Tally, prepare
 Case = Callable[[Tally, random.Random, Path], None]
 Whole = Callable[[Tally, Path], None]
 
-ATTACKS, GENERATED = "attacks", "budgets"
+ATTACKS, GENERATED, TICKETS, TABLES = "attacks", "budgets", "tickets", "recordings"
 SHOWN = 40  # attacks in the table
 # Parts of many random cases, each with its share of the time.
 RANDOM: Mapping[str, tuple[Case, float]] = {
@@ -67,6 +69,8 @@ WHOLE: Mapping[str, Whole] = {
     "large texts": large.texts,
     "servers": hostile_servers.named,
     ATTACKS: budgets.named,
+    TICKETS: hostile_tickets.named,
+    TABLES: hostile_recordings.named,
     **{f"growth {shape.__name__}": partial(large.growth, shape=shape) for shape in large.SHAPES},
 }
 GROWTH = "growth"  # all parts that begin so
@@ -181,7 +185,7 @@ def _report_worst(tallies: list[Tally]) -> None:
     rows = [
         (memory, cpu, what)
         for tally in tallies
-        if tally.part in (ATTACKS, GENERATED)
+        if tally.part in (ATTACKS, GENERATED, TICKETS, TABLES)
         for what, (memory, cpu) in tally.worst.items()
     ]
     if rows:

@@ -44,7 +44,7 @@ PARTS = (
     "../mapper/data", "/dev/", "/dev/sda", "/dev/mapper/", "/srv", "vg", "lv", "data", "web-1", ":", ":0-99", "@",
     "@tag", "=", "=ls", ",", "x=y", "rw", "ro", "noatime", "\n", "\t", "\0", "\x1b[2J", " ", "  ", ";", "; reboot",
     "$(reboot)", "`reboot`", "&& reboot", "|", ">", "/etc/passwd", "'", '"', "\\", "\\x20", "*", "?", "[a]", "{a,b}",
-    "~", "!!", "#", "%", "\u202e", "\u200b", "\u2028", "\udc80", "\ud83d", "é", "磁", "0", "1", "17", "-1", "९",
+    "~", "\\x80", "!!", "#", "%", "\u202e", "\u200b", "\u2028", "\udc80", "\ud83d", "é", "磁", "0", "1", "17", "-1", "९",
     "missing", "detached", "faulty", "UUID=x", "LABEL=x", "if=x", "a" * 130, "a" * 5000, "",
 )  # fmt: skip
 VALID = ("data", "vg0", "web-1", "/srv", "/srv/a b", "/dev/sdz", "/dev/mapper/x", "rw,noatime", "ext4", "writeback",
@@ -145,7 +145,8 @@ def _guest_file(value: str) -> tuple[PlanContext, str, str]:
 def _alias(value: str) -> tuple[PlanContext, str, str]:
     context = md_context("raid5", 3, "raid6", onto=("sdd",))
     target = context.target._replace(facts={"metadata": "1.2", "alias": value})
-    return _with(context, target), "grow", f"/dev/md/{value}" if value else "/dev/md0"
+    linked = re.fullmatch(r"[A-Za-z0-9#+.:=@_-]+", value)  # udev makes another link of others
+    return _with(context, target), "grow", f"/dev/md/{value}" if linked else "/dev/md0"
 
 
 def _multipath(value: str) -> tuple[PlanContext, str, str]:

@@ -43,6 +43,10 @@ INVALID = [
     (PvPath, "@tag"),
     (MountPoint, "-a"),
     (MountPoint, "srv"),
+    (
+        MountPoint,
+        "/srv/\\x80",
+    ),  # as a byte that is no UTF-8 is read; that directory has another name
     (MountPoint, "/srv/../etc"),
     (MountPoint, "/srv\n/etc"),
     (MdName, "../mapper/data"),
@@ -223,3 +227,12 @@ def test_a_mount_that_is_not_valid_has_no_copy(point, mount, why):
 
     assert copy.plan is None
     assert why in copy.refused
+
+
+@pytest.mark.parametrize("alias", ["a b", "?", "$HOME", "; reboot", "a\\x20b", "é"])
+def test_an_array_whose_link_has_another_name_goes_by_its_kernel_name(alias):
+    """udev replaces characters, and splits at blanks (seen in the lab): /dev/md/ALIAS is not there."""
+    array = Device("md127", Kind.ARRAY, "9:127", facts={"alias": alias})
+
+    assert path_of(array) == "/dev/md127"
+    assert path_of(array._replace(facts={"alias": "web:0"})) == "/dev/md/web:0"

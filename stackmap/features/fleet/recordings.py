@@ -9,8 +9,12 @@ is downloaded but data. A file that cannot be read is left out and named.
 
 from __future__ import annotations
 
+import os
 import re
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -31,12 +35,22 @@ from stackmap.features.fleet.volumes import (
 from stackmap.render.text import safe
 
 NEEDED = "--recordings needs DuckDB: in a venv, pip install duckdb (and pyarrow for s3://)"
-MEMORY = "1GiB"
+# What DuckDB may take: this, and so many bytes per byte of the files; on disk the same again.
+LEAST_MEMORY, MEMORY_PER_BYTE, MOST_MEMORY = 96 << 20, 8, 1 << 30
+# Seconds of CPU: rows that all join with each other are no end of work. A fleet of 1 GB takes some 200.
+LEAST_CPU, CPU_PER_BYTE = 5.0, 0.4e-6
+# Rows that files may have: these, and so many per byte. A row of an idle device takes 0.25 bytes.
+FREE_ROWS = 200_000
+ROWS_PER_BYTE = {"sums": 5.0}
+OTHER_ROWS_PER_BYTE = 0.25
+TOO_MUCH = "refused: needs too much memory or time for its size; give a shorter --window"
 S3 = "s3://"
 NAMED = 5  # files that are left out, by name
 DAY = 86400
 SLOW, HUNG = "SM202", "SM305"
 IN_WINDOW = "epoch(time) > $begin AND epoch(time) <= $end AND seconds > 0"
+# A text may be long, and in all rows.
+_TEXT, LEFT = re.compile(r"\w+::VARCHAR"), r"left(\g<0>, 1000)"
 COUNTS = ("reads", "read_merges", "read_bytes", "read_ms", "writes", "write_merges", "write_bytes", "write_ms")  # fmt: skip
 
 
@@ -158,14 +172,33 @@ def read_recordings(asked: Recordings) -> Fleet:
         raise InputError(NEEDED) from error
     with TemporaryDirectory(prefix="stackmap-") as spill:
         settings: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": MEMORY, "preserve_insertion_order": False, "temp_directory": spill, "autoinstall_known_extensions": False,
+            "preserve_insertion_order": False, "temp_directory": spill, "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
         }  # fmt: skip
         with duckdb.connect(config=settings) as connection:
             try:
                 return _Reader(connection, asked).read()
-            except duckdb.OutOfMemoryException as error:
-                raise InputError(f"{asked.place}: more than {MEMORY}: give a shorter --window") from error  # fmt: skip
+            except (duckdb.OutOfMemoryException, duckdb.InterruptException) as error:
+                raise InputError(f"{asked.place}: {TOO_MUCH}") from error
+
+
+@contextmanager
+def _interrupted_after(seconds: float, connection: Any) -> Iterator[None]:
+    """Interrupt the queries of *connection* once this process has used so many *seconds* of CPU in the block."""
+    ended, end = threading.Event(), time.process_time() + seconds
+
+    def watch() -> None:
+        while not ended.wait(0.1):
+            if time.process_time() > end:
+                connection.interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 class _Reader:
@@ -173,11 +206,21 @@ class _Reader:
         self._connection = connection
         self._asked = asked
         self._left_out: list[str] = []
+        self._sizes: dict[str, int] = {}
         self._scan, self._list = _s3(asked.place) if asked.place.startswith(S3) else _local(asked.place)  # fmt: skip
 
     def read(self) -> Fleet:
-        asked = self._asked
         wanted = [self._files(table) for table in ("devices", "stacks", "weights", "findings")]
+        self._files("intervals")
+        size = sum(self._sizes.values())
+        memory = min(LEAST_MEMORY + MEMORY_PER_BYTE * size, MOST_MEMORY)
+        for setting in ("memory_limit", "max_temp_directory_size"):
+            self._connection.execute(f"SET {setting} = '{memory}B'")
+        with _interrupted_after(LEAST_CPU + CPU_PER_BYTE * size, self._connection):
+            return self._fleet(wanted)
+
+    def _fleet(self, wanted: Sequence[Sequence[str]]) -> Fleet:
+        asked = self._asked
         self._stage("devices", "devices", wanted[0])
         newest = self._rows("SELECT max(last) FROM devices")[0][0]
         if newest is None:
@@ -206,7 +249,9 @@ class _Reader:
 
     def _files(self, table: str) -> list[str]:
         """Return the files of *table*; ``InputError`` if there are none."""
-        files = [each for each in self._list(table) if fnmatchcase(_host(each), self._asked.host or "*")]  # fmt: skip
+        sizes = self._list(table)
+        files = [each for each in sizes if fnmatchcase(_host(each), self._asked.host or "*")]
+        self._sizes |= {each: sizes[each] for each in files}
         if not files:
             raise InputError(f"{self._asked.place}: no recordings ({table}/host=*/day=*/*.parquet); stackmap export --parquet -o DIR/ writes them")  # fmt: skip
         return files
@@ -247,7 +292,7 @@ class _Reader:
 
         try:
             self._load(stage, files, values)
-        except duckdb.OutOfMemoryException:
+        except (duckdb.OutOfMemoryException, duckdb.InterruptException):
             raise
         except (duckdb.Error, OSError, ValueError) as error:
             return safe(str(error).partition("\n")[0])
@@ -255,7 +300,11 @@ class _Reader:
 
     def _load(self, stage: str, files: Sequence[str], values: dict[str, float]) -> None:
         with self._scan(self._connection, files) as source:
-            query = STAGES[stage].format(source=source)
+            ((rows,),) = self._rows(f"SELECT count(*) FROM {source}")
+            size = sum(self._sizes[name] for name in files)
+            if rows > FREE_ROWS + ROWS_PER_BYTE.get(stage, OTHER_ROWS_PER_BYTE) * size:
+                raise ValueError(f"{rows} rows in {size} bytes are too many")
+            query = _TEXT.sub(LEFT, STAGES[stage]).format(source=source)
             self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {stage} AS {query}", values)
 
     def _volumes(self, window: dict[str, float]) -> Iterator[Volume]:
@@ -346,7 +395,7 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 Scan = Callable[[Any, Sequence[str]], Any]  # a context with the SQL of a source
-Lister = Callable[[str], list[str]]
+Lister = Callable[[str], dict[str, int]]  # files with their bytes
 
 
 def _local(place: str) -> tuple[Scan, Lister]:
@@ -359,13 +408,15 @@ def _local(place: str) -> tuple[Scan, Lister]:
         hive = "hive_partitioning = true, hive_types = {'host': VARCHAR, 'day': VARCHAR}"
         return nullcontext(f"read_parquet([{names}], {hive})")
 
-    return scan, lambda table: sorted(glob(f"{escape(place)}/{table}/*/*/*.parquet"))
+    def listed(table: str) -> dict[str, int]:
+        names = sorted(glob(f"{escape(place)}/{table}/*/*/*.parquet"))
+        return {name: os.path.getsize(name) for name in names if os.path.exists(name)}
+
+    return scan, listed
 
 
 def _s3(place: str) -> tuple[Scan, Lister]:
     """Return the same for a prefix on S3, with the credentials and the endpoint that the AWS tools use."""
-    from contextlib import contextmanager
-
     try:
         import pyarrow as pa
         from pyarrow import dataset, fs
@@ -386,13 +437,14 @@ def _s3(place: str) -> tuple[Scan, Lister]:
         yield "source"
         connection.unregister("source")
 
-    def listed(table: str) -> list[str]:
+    def listed(table: str) -> dict[str, int]:
         try:
             found = system.get_file_info(fs.FileSelector(f"{prefix}/{table}", recursive=True))
         except FileNotFoundError:
-            return []
+            return {}
         except OSError as error:
             raise InputError(f"{place}: {safe(str(error))}") from error
-        return sorted(each.path for each in found if each.path.endswith(".parquet"))
+        files = {each.path: each.size or 0 for each in found if each.path.endswith(".parquet")}
+        return dict(sorted(files.items()))
 
     return scan, listed

@@ -295,8 +295,7 @@ def waiting(path: BlockDevicePath, after: Layout, *, reshaped: bool = False) -> 
 
 def new_name(context: PlanContext) -> MdName:
     """Return an unused name for the new array."""
-    base = context.target.facts.get("alias", context.target.name)
-    name = f"{base}-new"
+    name = f"{path_of(context.target).rpartition('/')[2]}-new"
     if any(device.facts.get("alias") == name for device in context.topology):
         raise PlanRefused(f"the new array needs the name {name}, which is in use")
     return MdName(name)

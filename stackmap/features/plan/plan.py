@@ -184,7 +184,8 @@ def path_of(device: Device) -> BlockDevicePath:
     if device.dm_name:
         return BlockDevicePath(f"/dev/mapper/{mangled(device.dm_name)}")
     alias = device.facts.get("alias", "")
-    if alias and device.kind is Kind.ARRAY:
+    # udev makes other links of a name with other characters, and several of one with a blank.
+    if alias and device.kind is Kind.ARRAY and not re.search(_MANGLED, MdName(alias)):
         return MdName(alias).path
     return BlockDevicePath(f"/dev/{device.name}")
 

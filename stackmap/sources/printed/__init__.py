@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from stackmap.sources.printed import lsblk, lvm, mapper, md, users
 from stackmap.sources.printed.columns import PROMPT, clean
 from stackmap.sources.printed.facts import Fact
-from stackmap.sources.printed.merge import Machine, Merged
+from stackmap.sources.printed.merge import MAX_FACTS, Machine, Merged
 
 # Of outputs in one text, without figures. 5,000 disks with a partition each fit; JSON has 3 KiB per device.
 MAX_ROWS = 1 << 20  # bytes
 MAX_JSON = 16 << 20  # bytes
+# That a row, a line of JSON and an output of JSON are charged at least.
+ROW_BYTES, LINE_BYTES, PART_BYTES = 48, 16, 512
 DAMAGE = (ValueError, RecursionError)  # RecursionError: JSON of too many levels
 
 
@@ -149,7 +152,7 @@ class Reader:
 
     def _has_room(self, line: str, *, is_json: bool) -> bool:
         """Charge *line*; False if the limit is reached."""
-        self._room[is_json] -= len(line) + 1
+        self._room[is_json] -= max(len(line) + 1, LINE_BYTES if is_json else ROW_BYTES)
         return self._room[is_json] >= 0
 
     def _give_up_json(self) -> None:
@@ -189,6 +192,7 @@ class Reader:
                 if key in text[:400]:
                     self.end()
                     whole = Format(name, "", lambda lines, read=read: read(lines[0]))  # type: ignore[misc]  # a default binds it
+                    self._room[True] -= PART_BYTES
                     self._parts.append(Part(whole, [text], self._host))
                     self.end()
                     break
@@ -224,7 +228,7 @@ def _facts(part: Part) -> tuple[list[Fact], str]:
     """Return what a part tells, and the kind of the damage that ended it, "" without one."""
     facts: list[Fact] = []
     try:
-        facts.extend(part.format.read(part.lines))
+        facts.extend(islice(part.format.read(part.lines), MAX_FACTS + 1))
     except DAMAGE as error:
         return facts, type(error).__name__
     return facts, ""

@@ -7,7 +7,7 @@ An LV uses the devices of the column Devices, ``/dev/sda1(0),/dev/sdb1(0)``; sub
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stackmap.sources.lvm_report import escaped
@@ -108,14 +108,14 @@ def read_json(text: str) -> Iterator[Fact]:
         names = [str(row["vg_name"]) for row in objects(part.get("vg")) if row.get("vg_name")]
         group = names[0] if names else ""
         for kind in ("pv", "lv", "seg"):
-            rows = [
+            rows = (
                 {FIELDS[key]: str(value) for key, value in row.items() if key in FIELDS and value}
                 for row in objects(part.get(kind))
-            ]
-            yield from report([{"VG": group, **row} if group else row for row in rows])
+            )
+            yield from report({"VG": group, **row} if group else row for row in rows)
 
 
-def report(rows: list[Any]) -> Iterator[Fact]:
+def report(rows: Iterable[Any]) -> Iterator[Fact]:
     """Yield what *rows* tell, by the headings of LVM."""
     for row in rows:
         if pv := row.get("PV", ""):

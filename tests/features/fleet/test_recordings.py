@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.errors import InputError
+from stackmap.features.fleet import recordings
 from stackmap.features.fleet.recordings import NEEDED
 from tests.paths import ROOT
 
@@ -139,6 +141,31 @@ def test_a_file_with_other_columns_is_left_out(place):
 
     assert result.exit_code == 64
     assert path.name in "".join(json.loads(result.stdout)["partial"])
+
+
+@pytest.mark.parametrize("table", ["devices", "intervals"])
+def test_more_rows_than_its_bytes_can_hold_are_refused(recorded, table, monkeypatch):
+    """Equal rows take no room in a file, and all of it in memory: 10 million took 1.1 GB."""
+    stage = {"intervals": "sums"}.get(table, table)
+    monkeypatch.setattr(recordings, "FREE_ROWS", 0)
+    monkeypatch.setattr(recordings, "ROWS_PER_BYTE", {"sums": 5.0} | {stage: 0.0001})
+    result = fleet(recorded)
+
+    assert isinstance(result.exception, InputError)
+    assert f"{table} cannot be read" in str(result.exception)
+    assert "are too many" in str(result.exception)
+
+
+def test_endless_work_is_interrupted(recorded, monkeypatch):
+    """Rows that all join with each other: in one line, after some CPU."""
+    many = "range(1_000_000_000)"
+    endless = f"SELECT count(*) FROM {many} a, {many} b WHERE a.range <> b.range + $begin - $end"
+    monkeypatch.setattr(recordings, "LEAST_CPU", 0.1)
+    monkeypatch.setattr(recordings, "SLOWEST", endless)
+    result = fleet(recorded)
+
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == f"{recorded}: {recordings.TOO_MUCH}"
 
 
 def test_without_any_good_file_it_fails_in_one_line(place):

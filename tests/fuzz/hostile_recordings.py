@@ -1,0 +1,92 @@
+"""
+Small recordings as tables that would take much: ``fleet --recordings`` stays within the limits of memory and time.
+
+``python -m tests.fuzz.hostile_recordings DIR NAME`` makes one, in a process of its own: what it needs would count for
+the command that is measured after it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.running import Tally
+from tests.paths import ROOT
+
+TABLES = ("devices", "stacks", "weights", "findings", "intervals")
+PART = 100_000  # rows that are written at once
+Change = Callable[[int], Mapping[str, list[object]]]  # columns of the rows from a number on
+
+
+def _same(_: int) -> Mapping[str, list[object]]:
+    return {}
+
+
+def _periods(start: int) -> Mapping[str, list[object]]:
+    return {"period": [*range(start, start + PART)]}
+
+
+def _tops(start: int) -> Mapping[str, list[object]]:
+    return {"top": [f"t{n}" for n in range(start, start + PART)]}
+
+
+# By name: rows by table, how they differ, and bytes of a column that nobody reads.
+ATTACKS: Mapping[str, tuple[Mapping[str, tuple[int, Change]], int]] = {
+    **{f"rows of {table}": ({table: (10_000_000, _same)}, 0) for table in TABLES},
+    **{f"padded {table}": ({table: (2_500_000, _same)}, 9_900_000) for table in TABLES},
+    "intervals of idle devices": ({"intervals": (40_000_000, _same)}, 9_900_000),
+    "periods": ({"intervals": (3_000_000, _periods)}, 1_000_000),
+    "findings of each top": ({"findings": (PART, _same), "weights": (PART, _tops)}, 4_900_000),
+    "findings of each device": ({"findings": (PART, _same), "devices": (PART, _same)}, 4_900_000),
+}  # fmt: skip
+
+
+def make(place: Path, name: str) -> None:
+    """Write the recordings of the attack *name* to *place*."""
+    import pyarrow.parquet as pq
+    from click.testing import CliRunner
+
+    from stackmap.cli import stackmap
+
+    sample = ROOT / "sample_topologies" / "vghdd"
+    words = ["--from", str(sample), "export", "--parquet", "-o", f"{place}/"]
+    assert CliRunner().invoke(stackmap, words).exit_code == 0
+    tables, padding = ATTACKS[name]
+    for table, (rows, change) in tables.items():
+        (path,) = (place / table).glob("*/*/*.parquet")
+        first = pq.read_table(path, partitioning=None).slice(0, 1)
+        _repeat(path, first, rows, change, padding)
+
+
+def _repeat(path: Path, first: Any, rows: int, change: Change, padding: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = first.schema.append(pa.field("unread", pa.binary()))
+    same = first.take(pa.array([0] * PART))
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for start in range(0, rows, PART):
+            part = same
+            for column, values in change(start).items():
+                place = part.schema.get_field_index(column)
+                field = schema.field(place)
+                part = part.set_column(place, field, pa.array(values).cast(field.type))
+            unread = [os.urandom(padding) if start == 0 and n == 0 else b"" for n in range(PART)]
+            writer.write_table(part.append_column(schema.field("unread"), pa.array(unread)))
+
+
+def named(tally: Tally, folder: Path) -> None:
+    """Each of ``ATTACKS``."""
+    for number, name in enumerate(ATTACKS):
+        place = folder / str(number)
+        made = [sys.executable, "-m", "tests.fuzz.hostile_recordings", str(place), name]
+        subprocess.run(made, check=True, cwd=ROOT)
+        tally.attack(f"recordings: {name}", ("fleet", "--recordings", str(place)))
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]), sys.argv[2])
