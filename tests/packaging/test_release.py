@@ -13,6 +13,7 @@ from packaging.version import Version
 from stackmap import __version__
 from tests.packaging.roots import checkout
 
+MANY = "- One more.\n" * 9000  # more than a pipe holds
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is missing")
 LONG_AGO = "2020-01-01T00:00:00Z"  # before the date of every page
 
@@ -66,7 +67,7 @@ def test_a_changed_tree(released):
 
 
 def test_unreleased_changes(released):
-    changed(released, "CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- One more.\n")
+    changed(released, "CHANGELOG.md", "## Unreleased\n", f"## Unreleased\n\n{MANY}")
     assert "CHANGELOG.md has unreleased changes" in faults(released)[1]
 
 
@@ -88,7 +89,7 @@ def test_a_page_changed_after_its_date(released):
 def unreleased(released):
     """A checkout with a change since its release, and packages that are not built in a test."""
     git(released, "tag", f"v{__version__}")
-    changed(released, "CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- One more.\n")
+    changed(released, "CHANGELOG.md", "## Unreleased\n", f"## Unreleased\n\n{MANY}")
     package = released / "packaging/package"
     package.rename(released / "packaging/real")
     package.write_text(
