@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -24,12 +25,12 @@ from pathlib import Path
 from stackmap.model.exported import TIMESTAMP
 from tests.fuzz.processes import DISKSTATS, machine_of
 from stackmap import cli
-from stackmap.cli import record
+from stackmap.cli import check, record
 from stackmap.host import live
 
 root, programs, commands = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
 machine_of(root, programs, lambda: (root / DISKSTATS[1:]).read_text())
-live.DEFAULT_TIMEOUT, record.LINGER = 3.0, 1.0
+live.DEFAULT_TIMEOUT, record.LINGER, check.REPORT_SECONDS = 3.0, 1.0, 1.0
 live.COMMAND_TIMEOUTS = {"lvm": 60.0, "mdadm": 60.0}
 asked = {"volumes": ("lvm", "lvs"), "arrays": ("mdadm", "--detail")}
 live.LiveHost.metadata = lambda self, of: self.run(*asked[of]) and []
@@ -83,6 +84,15 @@ def test_what_comes_late_is_among_the_first_answers(tmp_path):
         f"{out}: {what}: " for what in ("LVM's metadata", "LVM's report", "md's metadata")
     ]
     assert host.metadata("volumes") == host.metadata("arrays") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may ask LVM")
+def test_check_gives_lvm_up(tmp_path):
+    """It says so, and ends."""
+    begun, done = run(tmp_path, "exec sleep 80", "check")
+    assert done.returncode == 0, done.stderr
+    assert "LVM's and md's metadata: no answer" in done.stderr
+    assert time.time() - begun < 30
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -22,21 +24,27 @@ from stackmap.discover import discover
 from stackmap.discover.find import find_all
 from stackmap.document.describe import listed
 from stackmap.document.findings import check_document
-from stackmap.errors import InputError
+from stackmap.errors import NO_ANSWER, InputError
+from stackmap.model.volume_group import lv_health
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity
-from stackmap.sources import health, mountinfo
+from stackmap.sources import health, libblockdev, mountinfo
+from stackmap.sources.libblockdev import Reported
 from stackmap.sources.lvm_names import unmangle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from stackmap.cli.session import Session
     from stackmap.host.capture import CapturedHost
     from stackmap.model.health import Health
     from stackmap.model.topology import Topology
     from stackmap.rules.rule import Finding
+
+REPORT_SECONDS = 10.0  # after the disks have answered; LVM may wait for one that does not
+UNANSWERED = Reported(unknown=(f"LVM's and md's metadata: {NO_ANSWER} {REPORT_SECONDS:g} s",))
+NO_HEALTH: Mapping[str, Health] = MappingProxyType({})
 
 
 @click.command()
@@ -64,7 +72,8 @@ def command(
     Check alignment, chunks, stripes, sector sizes, errors and health.
 
     As root on this machine, nvme-cli and smartctl open disks that are awake to read
-    their health; --no-health leaves that out, and then no device is opened.
+    their health, and LVM and mdadm read their metadata; --no-health leaves that out,
+    and then no device is opened.
     """
     if text is not None:
         session.take(text)
@@ -77,9 +86,17 @@ def command(
     session.tell_missing(topology, names)
     tell_unknown(topology)
     asked = session.live and text is None and not no_health and os.geteuid() == 0
+    # lvm reads all disks: in a thread, beside the disks' own answers.
+    ask = partial(libblockdev.read, topology=chosen)
+    reporting = session.host.in_background(ask) if asked else None
     known = health.read(session.host, chosen) if asked else {}
-    found = checks(replace(_context(session, chosen), health=known))
+    reported = _recorded(session, chosen)
+    if reporting is not None:
+        answered = reporting.ready(REPORT_SECONDS)
+        reported = reporting.result() if answered else UNANSWERED
+    found = checks(_context(session, chosen, reported, known))
     _tell_unknown_health(chosen, known)
+    _tell_reported(chosen, reported, named=bool(names))
     if as_json:
         if problems:
             found = [each for each in found if each.severity is not Severity.GOOD]
@@ -103,17 +120,46 @@ def _tell_unknown_health(topology: Topology, known: Mapping[str, Health]) -> Non
         tell(f"health of {listed(names)}: {reason}")
 
 
+def _recorded(session: Session, topology: Topology) -> Reported:
+    """Return LVM's and mdadm's answers in the capture; a capture without them says nothing about them."""
+    reported = libblockdev.Reported() if session.live else libblockdev.read(session.host, topology)
+    return reported._replace(unknown=())
+
+
+def _tell_reported(topology: Topology, reported: Reported, *, named: bool) -> None:
+    """Tell which LVs were not checked because they are not active, unless others are *named*, and where mdadm and sysfs differ."""
+    for sentence in reported.unknown:
+        tell(sentence)
+    inactive = [
+        f"{label} ({wrong.words})"
+        if (wrong := lv_health(reported.volumes[label].attributes))
+        else label
+        for label in libblockdev.inactive(reported)
+    ]
+    if inactive and not named:
+        tell(f"not active, so not checked: {listed(inactive)}")
+    for sentence in libblockdev.contradictions(topology, reported.arrays):
+        tell(sentence)
+
+
 def setup_problems(session: Session, topology: Topology) -> Iterator[Finding]:
     """Yield the findings of ``check`` on *topology* that no rule about a load reports."""
-    for each in checks(_context(session, topology)):
+    for each in checks(_context(session, topology, _recorded(session, topology))):
         if not each.rule.needs_load and each.severity is not Severity.GOOD:
             yield each
 
 
-def _context(session: Session, topology: Topology) -> Context:
+def _context(
+    session: Session,
+    topology: Topology,
+    reported: Reported,
+    known: Mapping[str, Health] = NO_HEALTH,
+) -> Context:
     return Context(
         topology,
         mounted=mountinfo.options(session.host, topology),
+        health=known,
+        lv_attributes=libblockdev.visible(reported),
         capture="" if session.live else session.capture.path,
         recorded_keys=() if session.live else _recorded_keys(session.capture),
     )

@@ -2,8 +2,9 @@
 LVM's and md's own metadata, through libblockdev's GObject introspection.
 
 Optional: no edge of the topology depends on it, because the plugins need root
-and libblockdev 2.x knows no segments. Versions 2.x and 3.x are distinguished by
-their functions, never by number. Pitfalls, each seen on a real system:
+and libblockdev 2.x knows neither segments nor tags. Versions 2.x and 3.x are distinguished by
+their functions, never by number. A ``LibraryQuestion`` asks in a child: lvm may wait for a dead disk, and
+this way it has a time limit and ends with stackmap. Pitfalls, each seen on a real system:
 
 - ``lvm_lvs`` and ``lvm_lvs_tree`` over all VGs drop or merge LVs of the same
   name in two VGs, so both are called per VG;
@@ -16,14 +17,15 @@ their functions, never by number. Pitfalls, each seen on a real system:
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
-from threading import Lock
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.host import Json
-from stackmap.host.command import SYSTEM_PATH
+from stackmap.host.capture_format import REFUSALS, refusal_of
+from stackmap.host.command import SYSTEM_PATH, ForkedQuestion
 
 GENERATIONS = ("3.0", "2.0")
 LV_FIELDS = (
@@ -35,17 +37,41 @@ MD_FIELDS = (
     "active_devices", "working_devices", "failed_devices", "spare_devices", "clean", "uuid",
 )  # fmt: skip
 
-# PyGObject makes a class when it is first used; two threads at once get two classes that do not fit.
-_IMPORTING = Lock()
+
+class LibraryQuestion(ForkedQuestion):
+    """*ask* in a child, about *what*; *ask* returns JSON values or raises a ``SourceError``."""
+
+    def __init__(self, what: str, ask: Callable[[], Json]) -> None:
+        self._ask = ask
+        super().__init__(("libblockdev", what))
+
+    def asked(self) -> bytes:
+        """Return the answer or the refusal as JSON; runs in the child."""
+        try:
+            return json.dumps({"answer": self._ask()}).encode()
+        except SourceError as error:
+            return json.dumps({"refused": refusal_of(error)}).encode()
+
+    def result(self, seconds: float) -> Any:
+        """Return what *ask* returned, or raise its error; ``SourceTimeout`` after *seconds*."""
+        status, out, _ = self.answer(seconds)
+        if status:
+            ended = f"signal {-status}" if status < 0 else f"status {status}"
+            raise SourceError(f"libblockdev: its process ended with {ended}")
+        said = json.loads(out)
+        if "refused" in said:
+            kind, message = said["refused"]
+            raise REFUSALS[kind](message)
+        return said["answer"]
 
 
-def volumes() -> list[dict[str, Json]]:
+def volumes() -> list[Json]:
     """Return every VG's LVs and sub-LVs; sizes in bytes, names without LVM's brackets."""
     # Before the plugin is loaded: loading it runs lvm, which would make the node.
     if not os.path.exists("/dev/mapper/control"):
         raise SourceMissing("libblockdev: LVM is unavailable: this kernel has no device-mapper")
     library = _library("LVM", "lvm")
-    records: list[dict[str, Json]] = []
+    records: list[Json] = []
     for group in _call(library.lvm_vgs):
         name = group.name
         ask = getattr(library, "lvm_lvs_tree", library.lvm_lvs)
@@ -53,7 +79,7 @@ def volumes() -> list[dict[str, Json]]:
     return records
 
 
-def arrays(names: Iterable[str]) -> list[dict[str, Json]]:
+def arrays(names: Iterable[str]) -> list[Json]:
     """Return mdadm's details of the arrays with these kernel *names*."""
     library = _library("MDRAID", "mdraid")
     return [_fields(_call(library.md_detail, f"/dev/{name}"), MD_FIELDS) for name in names]
@@ -64,20 +90,19 @@ def _library(plugin: str, label: str) -> Any:
     if os.geteuid() != 0:
         raise SourceDenied(f"libblockdev: the {label} plugin needs root")
     os.environ["PATH"] = SYSTEM_PATH  # its plugins look for lvm and mdadm there
-    with _IMPORTING:
-        try:
-            import gi
-        except ImportError as error:
-            raise SourceMissing("libblockdev: PyGObject is not installed (python3-gi)") from error
-        generation = next((g for g in GENERATIONS if _require(gi, g)), None)
-        if generation is None:
-            raise SourceMissing("libblockdev: its introspection data is missing (gir1.2-blockdev)")
-        from gi.repository import BlockDev, GLib
+    try:
+        import gi
+    except ImportError as error:
+        raise SourceMissing("libblockdev: PyGObject is not installed (python3-gi)") from error
+    generation = next((g for g in GENERATIONS if _require(gi, g)), None)
+    if generation is None:
+        raise SourceMissing("libblockdev: its introspection data is missing (gir1.2-blockdev)")
+    from gi.repository import BlockDev, GLib
 
-        GLib.log_set_handler(None, GLib.LogLevelFlags.LEVEL_MASK, lambda *_: None, None)
-        # By name: the numbers of this enumeration changed in 3.0.
-        wanted = BlockDev.PluginSpec()
-        wanted.name = getattr(BlockDev.Plugin, plugin)
+    GLib.log_set_handler(None, GLib.LogLevelFlags.LEVEL_MASK, lambda *_: None, None)
+    # By name: the numbers of this enumeration changed in 3.0.
+    wanted = BlockDev.PluginSpec()
+    wanted.name = getattr(BlockDev.Plugin, plugin)
     BlockDev.try_init([wanted], None)
     if label not in BlockDev.get_available_plugin_names():
         raise SourceMissing(f"libblockdev: the {label} plugin or its command-line tool is missing")
@@ -107,7 +132,8 @@ def _call(question: Any, *arguments: object) -> Any:
 def _volume(volume: Any) -> dict[str, Json]:
     record = _fields(volume, LV_FIELDS)
     record["lv_name"] = str(record["lv_name"]).strip("[]")
-    record["tags"] = list(getattr(volume, "lv_tags", None) or ())
+    # 3.x alone has them, as tags of LVM and as segments.
+    record["tags"] = list(volume.lv_tags or ()) if hasattr(volume, "lv_tags") else None
     record["segments"] = [
         {"pv": segment.pvdev, "start": segment.pv_start_pe, "extents": segment.size_pe}
         for segment in getattr(volume, "segs", None) or ()

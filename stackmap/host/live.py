@@ -31,6 +31,7 @@ DEFAULT_TIMEOUT = 5.0  # seconds; dmsetup answers in 0.01 s, or never on a dead 
 FIRST_TIMEOUT = 0.5  # the same for device-mapper before the first sample of a measurement
 # lvm reads the labels of all PVs with direct I/O, queued behind the load under investigation.
 COMMAND_TIMEOUTS = {"lvm": 60.0}
+METADATA_TIMEOUT = 60.0  # libblockdev runs lvm, once per VG
 MACHINE_ID = "/etc/machine-id"
 CONTROL = "/dev/mapper/control"
 SMARTCTL_FAILED = 0b11  # it did not understand its options, or could not open the disk
@@ -144,10 +145,12 @@ class LiveHost:
         """Return the records of libblockdev."""
         from stackmap.host import blockdev
 
-        if of == "volumes":
-            return blockdev.volumes()
-        names = [name for name in self.names_in("/sys/block") if name.startswith("md")]
-        return blockdev.arrays(names)
+        ask: Callable[[], list[Json]] = blockdev.volumes
+        if of == "arrays":
+            names = [name for name in self.names_in("/sys/block") if name.startswith("md")]
+            ask = partial(blockdev.arrays, names)
+        records: list[dict[str, Json]] = blockdev.LibraryQuestion(of, ask).result(METADATA_TIMEOUT)
+        return records
 
     def machine_id(self) -> str:
         """Return the salted hash; a plan's guard makes the same one (features/plan/guard.py)."""

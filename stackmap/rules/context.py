@@ -35,7 +35,8 @@ class Context:
     ``series``: its parts, () if there is only one. ``baseline``: an interval
     of the same machine when it was healthy. ``corrections``: what was
     corrected, as "rule: device". ``limits``: I/O limits in force.
-    ``mounted``: mount options by the kernel name of the device, ``health``: what disks say of themselves, if asked. ``capture``: its path, "" on this machine;
+    ``mounted``: mount options by the kernel name of the device, ``health``: what disks say of themselves, if asked.
+    ``lv_attributes``: LVM's lv_attr by label, if asked. ``capture``: its path, "" on this machine;
     ``recorded_keys``: device-mapper's names of the devices whose key is in it.
     """
 
@@ -48,6 +49,7 @@ class Context:
     mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     capture: str = ""
     health: Mapping[str, Health] = field(default_factory=dict)
+    lv_attributes: Mapping[str, str] = field(default_factory=dict)
     recorded_keys: tuple[str, ...] = ()
 
     @property

@@ -1,7 +1,8 @@
 """
-Has the kernel counted errors of a device, or does a disk say that it fails, wears out, or is too hot?
+Has the kernel counted errors of a device, or does a disk or LVM say that it fails, wears out, or is too hot?
 
-Each of the kernel's counts has a rule. Only ``check`` on this machine asks disks for their health.
+Each of the kernel's counts has a rule. Only ``check`` on this machine asks disks for their health; LVM's answer is
+also in captures.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import partial
 
 from stackmap.model.device import Device
 from stackmap.model.raid import RAID_LEVELS
+from stackmap.model.volume_group import lv_health
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, check, observe
 
@@ -290,4 +292,38 @@ def overheated(context: Context, limits: Limits) -> Found:
             yield observe(name, figures, {"kernel_name": name}, weight=health.hot, severity=good)
 
 
-HEALTH: tuple[Rule, ...] = (failing_disk, unreadable_sectors, worn_out, overheated)
+@_check(
+    "SM345",
+    Severity.CRITICAL,
+    title="LVM says that {device} is unhealthy",
+    sentence="LVM's own health of {device}: {health}",
+    good_sentence="LVM's own health of {device}: healthy",
+    expected="no letter of health in lv_attr",
+    reason="LVM does not activate or repair such an LV by itself, and its data may lack redundancy",
+    advice="run `lvs -a -o +devices,lv_health_status {device}`, then {repair}",
+    source="lvs(8), NOTES: lv_attr, volume health; lvmraid(7)",
+    superseded_by=("SM301",),
+)
+def unhealthy_volume(context: Context, _: Limits) -> Found:
+    """Yield LVs that LVM itself calls unhealthy: partial, failed, full, mismatched, or in need of a refresh."""
+    for device in context.topology:
+        attributes = context.lv_attributes.get(device.label)
+        if attributes is None:
+            continue
+        health = lv_health(attributes)
+        if health is None:
+            yield observe(device.name, words={"health": "", "repair": ""}, severity=Severity.GOOD)
+        else:
+            words = {"health": health.words, "repair": health.repair}
+            yield observe(
+                device.name, words=words, severity=None if health.is_lost else Severity.WARNING
+            )
+
+
+HEALTH: tuple[Rule, ...] = (
+    failing_disk,
+    unhealthy_volume,
+    unreadable_sectors,
+    worn_out,
+    overheated,
+)

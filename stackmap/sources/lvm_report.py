@@ -5,7 +5,8 @@ The full report has VGs, PVs, LVs and segments in one consistent answer. Placeme
 2.x reports neither segments nor which LV uses which extents of a PV. Field names are LVM's (lvs(8),
 pvs(8)); numbers come as text. Ceph marks its LVs with tags (``ceph.osd_id=3``), which are in LVM's
 metadata only. ``lvs`` reads the devices that LVM knows, so it runs only if tags are needed, and ignores
-suspended devices instead of waiting for them.
+suspended devices instead of waiting for them. It runs before a measurement, and libblockdev would run lvm once
+per VG, of which each OSD has its own: so its answer counts only where ``lvs`` does not exist or was not recorded.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from stackmap.errors import ParseError
+from stackmap.errors import ParseError, SourceError, SourceMissing
 from stackmap.host import Host
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
-from stackmap.sources.sysfs import output
+from stackmap.sources import libblockdev
 
 FIELDS = {
     "vg": "vg_name,vg_extent_size,vg_attr,vg_lock_type",
@@ -136,7 +138,13 @@ TAGS = (
 
 def read_tags(host: Host) -> dict[str, dict[str, str]]:
     """Return the tags of each LV (``vg/lv``) as key and value, {} if unavailable."""
-    return parse_tags(output(host, *TAGS))
+    with suppress(SourceError):
+        try:
+            return parse_tags(host.run(*TAGS))
+        except SourceMissing:
+            volumes = libblockdev.parse_volumes(host.metadata("volumes"))
+            return {label: _tags_of(volume.tags or ()) for label, volume in volumes.items()}
+    return {}
 
 
 def parse_tags(text: str) -> dict[str, dict[str, str]]:
@@ -149,13 +157,13 @@ def parse_tags(text: str) -> dict[str, dict[str, str]]:
     try:
         rows = [row for report in json.loads(escaped(text))["report"] for row in report["lv"]]
         return {
-            f"{row['vg_name']}/{row['lv_name'].strip('[]')}": _tags_of(row["lv_tags"])
+            f"{row['vg_name']}/{row['lv_name'].strip('[]')}": _tags_of(row["lv_tags"].split(","))
             for row in rows
         }
     except DAMAGE:
         return {}
 
 
-def _tags_of(text: str) -> dict[str, str]:
-    pairs = (tag.partition("=") for tag in text.split(",") if tag)
+def _tags_of(tags: Iterable[str]) -> dict[str, str]:
+    pairs = (tag.partition("=") for tag in tags if tag)
     return {key: value for key, _, value in pairs}

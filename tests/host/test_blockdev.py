@@ -1,12 +1,16 @@
-"""libblockdev's plugins run programs as root."""
+"""libblockdev: its plugins run programs as root, its two generations differ, and its answers come from a child."""
 
+import faulthandler
 import os
 import sys
+import time
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from stackmap.errors import SourceMissing
+from stackmap.errors import NO_ANSWER, SourceDenied, SourceError, SourceMissing, SourceTimeout
 from stackmap.host import blockdev
+from stackmap.host.blockdev import LibraryQuestion
 
 
 def test_its_programs_are_not_those_of_the_callers_path(monkeypatch, tmp_path):
@@ -29,3 +33,86 @@ def test_without_device_mapper_its_node_is_not_made(monkeypatch):
 
     with pytest.raises(SourceMissing, match="no device-mapper"):
         blockdev.volumes()
+
+
+class Refused(Exception):
+    """GLib.Error."""
+
+    def __init__(self, message):
+        super().__init__(message)
+        self.message = message
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A library without functions, in place of libblockdev."""
+    repository = ModuleType("gi.repository")
+    repository.GLib = SimpleNamespace(Error=Refused)
+    monkeypatch.setitem(sys.modules, "gi", ModuleType("gi"))
+    monkeypatch.setitem(sys.modules, "gi.repository", repository)
+    monkeypatch.setattr(os.path, "exists", lambda _: True)
+    found = SimpleNamespace(lvm_vgs=lambda: [SimpleNamespace(name="vg")])
+    monkeypatch.setattr(blockdev, "_library", lambda *_: found)
+    return found
+
+
+def test_volumes_of_2_have_no_tags(library):
+    library.lvm_lvs = lambda vg: [SimpleNamespace(vg_name=vg, lv_name="[a]", attr="-wi-a-----")]
+    (found,) = blockdev.volumes()
+    assert (found["lv_name"], found["attr"], found["tags"]) == ("a", "-wi-a-----", None)
+
+
+def test_volumes_of_3_have_tags_and_segments(library):
+    segment = SimpleNamespace(pvdev="/dev/sda", pv_start_pe=3, size_pe=5)
+    library.lvm_lvs = lambda _: pytest.fail("lvm_lvs_tree knows more")
+    library.lvm_lvs_tree = lambda vg: [
+        SimpleNamespace(vg_name=vg, lv_name="a", lv_tags=["ceph.osd_id=7"], segs=[segment]),
+        SimpleNamespace(vg_name=vg, lv_name="b", lv_tags=None, segs=None),
+    ]
+    first, second = blockdev.volumes()
+    assert (first["tags"], second["tags"]) == (["ceph.osd_id=7"], [])
+    assert first["segments"] == [{"pv": "/dev/sda", "start": 3, "extents": 5}]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [("Permission denied", SourceDenied), ("first line\nlast line", SourceError)],
+)
+def test_an_error_of_the_library_is_a_refusal(library, message, kind):
+    def refuse(_):
+        raise Refused(message)
+
+    library.md_detail = refuse
+    with pytest.raises(kind, match=message.splitlines()[-1]):
+        blockdev.arrays(["md0"])
+
+
+def test_an_answer_comes_from_a_child():
+    assert LibraryQuestion("pid", os.getpid).result(20) != os.getpid()
+
+
+def test_a_refusal_keeps_its_kind():
+    def refuse():
+        raise SourceMissing("libblockdev: not here")
+
+    with pytest.raises(SourceMissing, match="not here"):
+        LibraryQuestion("x", refuse).result(20)
+
+
+def test_a_library_that_aborts_does_not_end_stackmap():
+    """A call into a plugin that is not loaded does so."""
+
+    def abort():
+        faulthandler.disable()  # pytest's would print the stack of the child
+        os.abort()
+
+    with pytest.raises(SourceError, match="ended with signal 6"):
+        LibraryQuestion("x", abort).result(20)
+
+
+def test_a_library_that_hangs_is_given_up():
+    """It has no time limit of its own."""
+    begun = time.monotonic()
+    with pytest.raises(SourceTimeout, match=NO_ANSWER):
+        LibraryQuestion("x", lambda: time.sleep(60)).result(0.2)
+    assert time.monotonic() - begun < 10

@@ -377,6 +377,14 @@ def failing_disk(warning=4):
     return _smart(critical_warning=warning)
 
 
+@case("unhealthy-volume", {"letter": "w"})
+def unhealthy_volume(letter="p"):
+    """An LV of which LVM misses a PV; one that is write-mostly is healthy."""
+    host = Scripted(disk("sda"), mapped(1, "vg-data", "LVM-" + 64 * "a"))
+    host.volumes = [{"vg_name": "vg", "lv_name": "data", "attr": f"rwi-aor-{letter}-"}]
+    return host
+
+
 @case("worn-out", {"used": 0.1}, warning=least(0.8), critical=turns(1.0, "warning", "critical"))
 def worn_out(used=0.9, warning=None, critical=None):
     """Nine tenths of its life are used."""

@@ -16,7 +16,7 @@ from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Finding
 from stackmap.rules.table import findings
 from stackmap.sampling.watch import Watch
-from stackmap.sources import health, limits, mountinfo
+from stackmap.sources import health, libblockdev, limits, mountinfo
 from tests.machine import DrawnHost, block, mapped
 
 KIB = 1024
@@ -90,6 +90,7 @@ class Scripted(DrawnHost):
         super().__init__({name: text for part in (kernel, *files) for name, text in part.items()})
         self.parts, self.seconds, self.before = parts, seconds, before
         self.statuses, self.changes = statuses, changes
+        self.volumes: list[dict[str, object]] = []
         self.commands = {"dmsetup table": "".join(f"{line}\n" for line in targets)}
         self._set_status(0)
 
@@ -99,6 +100,10 @@ class Scripted(DrawnHost):
             self.commands = {**self.commands, "dmsetup status": text}
         if number < len(self.changes):
             self.files = {**self.files, **self.changes[number]}
+
+    def metadata(self, of):
+        """The LVs that LVM knows, and no arrays."""
+        return self.volumes if of == "volumes" else []
 
     def numbers(self) -> dict[str, str]:
         """The device numbers of all devices, by name."""
@@ -156,7 +161,9 @@ def checked(host: Scripted) -> list[Finding]:
     """What ``check`` finds."""
     topology = discover(host, geometry=True)
     known = health.read(host, topology)
-    return checks(Context(topology, mounted=mountinfo.options(host, topology), health=known))
+    attributes = libblockdev.visible(libblockdev.read(host, topology))
+    mounted = mountinfo.options(host, topology)
+    return checks(Context(topology, mounted=mounted, health=known, lv_attributes=attributes))
 
 
 def disk(name: str, size: int = GIB_SECTORS, **more: object) -> dict[str, str]:
