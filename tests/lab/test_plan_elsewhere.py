@@ -11,14 +11,14 @@ import json
 import pytest
 
 from stackmap.features.plan.strategies import STRATEGIES
-from tests.lab.followed import BOOT
+from tests.lab.followed import BOOT, shared
 
 pytestmark = pytest.mark.lab("all")
 
 
 @pytest.fixture
 def out(lab, method, kernel):
-    return lab("plan-elsewhere", kernel=kernel, **BOOT) / method
+    return lab("plan-elsewhere", method, kernel=kernel, **shared(STRATEGIES, method, BOOT))
 
 
 each = pytest.mark.parametrize("method", STRATEGIES)

@@ -2,6 +2,7 @@
 # as another host has it. A case a method. For test_plan_elsewhere.py.
 . /lab/mds.sh
 files() { :; }
+in_memory lvm mdadm wipefs dd sha256sum blockdev dmsetup xargs
 
 # A stack of each method, and its plan.
 mirror() { group /dev/sd{a,b,c,d}; lvcreate -q -y -Wn -n lv -L 24M vg /dev/sda; }
