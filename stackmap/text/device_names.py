@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ from stackmap.model.topology import Topology
 
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
 _SAR_NUMBER = re.compile(r"dev(\d{1,9})-(\d{1,9})\Z")
+_PATH = re.compile(r"(nvme\d{1,4})c\d{1,4}(n\d{1,5}(?:p\d{1,3})?)\Z")
 _PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
 # Prefixes of links in by-id; sysstat drops them.
 _BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")
@@ -86,6 +88,15 @@ def _unmangled(name: str) -> str:
     return raw.decode(errors="replace")
 
 
+def _paths(words: Sequence[str]) -> dict[int, str]:
+    """Return the places in *words* of NVMe's only paths to a namespace, and its name: nvme2c5n1 is of nvme2n1."""
+    heads = {
+        n: f"{path[1]}{path[2]}" for n, word in enumerate(words) if (path := _PATH.match(word))
+    }
+    several = {head for head, count in Counter(heads.values()).items() if count > 1}
+    return {place: head for place, head in heads.items() if head not in several}
+
+
 class Names:
     """
     Resolves the device names of a text in *topology*.
@@ -118,6 +129,9 @@ class Names:
     def _look_up(self, words: tuple[str, ...]) -> tuple[list[str], list[str]]:
         """Return the names that *words* become, [] if all stay as they are, and the unknown ones."""
         means = [self._name(word) for word in words]
+        for place, head in _paths(words).items():
+            if means[place] is None and (found := self._name(head)) not in means:
+                means[place] = found
         names = [name or word for word, name in zip(words, means, strict=True)]
         strangers = [word for word, name in zip(words, means, strict=True) if name is None]
         return [] if names == [*words] else names, strangers

@@ -8,6 +8,7 @@ time, the quote marks of a mail.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,7 @@ from stackmap.text.columns import (
     parse_numbers,
     parse_plain_numbers,
 )
+from stackmap.text.printed_time import CLOCK
 from stackmap.text.table_layout import TableLayout, layout_of_names
 
 # Words in headings.
@@ -30,7 +32,13 @@ IOSTAT_DEVICE = frozenset({"Device", "Device:"})
 SAR_DEVICE = "DEV"
 MAX_PREFIX_WORDS = 4  # before a name: sar's time ("00시 47분 25초"), quote marks of a mail
 MAX_HEADING_WORDS = 100  # in a heading with the text before it
-QUOTE_MARKS = frozenset({">", ">>", ">>>", "|", "#", "//", "*"})
+QUOTE_MARKS = frozenset({"#", "//", "*", *(mark * depth for mark in ">|" for depth in range(1, 9))})
+# What authors put before a row: "-->", "**", "<KEY>", "[slow]"; a time before it is another matter.
+_MARK = re.compile(r"[<>\[\]()*=~!+-]*[A-Za-z]{0,20}[<>\[\]()*=~!:+-]+")
+# Of a time: "2023-11-05", "15:35:52.100", "PM", "Nov".
+_TIME_WORD = re.compile(r"[\d:.,/T+Z-]*\d[\d:.,/T+Z-]*|[AaPp]\.?[Mm]\.?|[A-Z][a-z]{2},?|[A-Z]{3,4}")
+# Names that the kernel or its admins give: they follow a mark or time.
+_DEVICE = re.compile(r"(?:[a-z][\w!:.-]*|[A-Z]{3})\Z")
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
 CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
@@ -90,7 +98,7 @@ class Heading:
             row = parse_numbers(shown, self.layout.columns)
         if row is None or not may_name(name):
             return None
-        if before and not self._may_precede(words[:before]):
+        if before and not self.may_precede(words[:before], name):
             return None
         return Row(tuple(words[:before]), name, row, shown, is_plain)
 
@@ -128,9 +136,19 @@ class Heading:
             start = end
         return tables
 
-    def _may_precede(self, before: Sequence[str]) -> bool:
-        """Whether as many words precede the row as the heading, or only quote marks do."""
-        return self.sar or len(before) in {0, self.prefix_words} or QUOTE_MARKS.issuperset(before)
+    def may_precede(self, before: Sequence[str], name: str) -> bool:
+        """Whether *before* can precede the row of *name*: as many words as precede the heading, marks, or a time."""
+        if self.sar or len(before) in {0, self.prefix_words} or QUOTE_MARKS.issuperset(before):
+            return True
+        marked = all(word in QUOTE_MARKS or _MARK.fullmatch(word) for word in before)
+        return _DEVICE.match(name) is not None and (marked or bool(time_before(before)))
+
+
+def time_before(before: Sequence[str]) -> str:
+    """Return the time in the words before a row, "" without one: "2023-11-05 15:35:52", "[15:35:52]"."""
+    words = [word.strip("[]") for word in before if word not in QUOTE_MARKS]
+    is_time = all(map(_TIME_WORD.fullmatch, words)) and any(map(CLOCK.search, words))
+    return " ".join(words) if is_time else ""
 
 
 def without_quotes(words: list[str]) -> list[str]:

@@ -1,6 +1,8 @@
 """
 Repairs of what a paste or an old sysstat damaged, but for rounding, which ``table_layout`` repairs as it converts.
 
+A narrow page folds a table: the rest of its columns is below its rows.
+
 Rows over several lines: a row may be a name on a line of its own, or a wrapped or cut line. A possible beginning
 of a row is held until a line completes it or shows that none will.
 
@@ -22,8 +24,8 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COLUMNS, is_number, parse_numbers, parse_plain_numbers
-from stackmap.text.headings import MAX_PREFIX_WORDS, Heading, Row, may_name
-from stackmap.text.report_builder import ReportBuilder
+from stackmap.text.headings import IOSTAT_DEVICE, MAX_PREFIX_WORDS, Heading, Row, may_name
+from stackmap.text.report_builder import ReportBuilder, TextReport
 from stackmap.text.table_layout import Row as Figures
 from stackmap.text.table_layout import TableLayout
 
@@ -127,6 +129,60 @@ def _common(one: Any, other: Any) -> Any:
     return type(one)(*map(_common, one, other))
 
 
+class FoldedTable:
+    """
+    The rest of a table that a narrow page folded: its other columns, below the rows of the first ones.
+
+    Its rows have their names, or none and the order of the first ones. They count if each device has one.
+    """
+
+    def __init__(self) -> None:
+        self._report: TextReport | None = None  # None: no rest is being read
+        self._columns: tuple[str, ...] = ()
+        self._devices: list[str] = []
+        self._rows: dict[str, Figures] = {}
+
+    def begin(self, words: Sequence[str], report: TextReport | None) -> bool:
+        """Whether *words* head the rest of the table of *report*; its rows follow."""
+        columns = tuple(words[1:] if words and words[0] in IOSTAT_DEVICE else words)
+        if report is None or report.layout is None or not columns:
+            return False
+        shown, rest = {*report.layout.names}, {*columns}
+        if not (shown.isdisjoint(rest) and COLUMNS.keys() >= rest):
+            return False
+        if _has_requests(shown) and _has_requests(rest):  # two reports
+            return False
+        self._report, self._columns, self._rows = report, columns, {}
+        self._devices = [*report.printed()]
+        return True
+
+    def take(self, words: Sequence[str]) -> bool:
+        """Take the figures of a device; return False if *words* are none, which ends the table."""
+        if self._report is None:
+            return False
+        named, place = len(words) == len(self._columns) + 1, len(self._rows)
+        unnamed = self._devices[place] if place < len(self._devices) else ""
+        name = words[0] if named else unnamed
+        row = parse_numbers(words[named:], TableLayout(self._columns).columns)
+        known = name in self._devices or not name  # one row too many has no device
+        if row is None or len(row) != len(self._columns) or name in self._rows or not known:
+            self.end()
+            return False
+        self._rows[name] = row
+        return True
+
+    def end(self) -> None:
+        """Add the columns to the report, or say that they are of no known device."""
+        report, self._report = self._report, None
+        if report is None or not self._rows:
+            return
+        if self._rows.keys() == {*self._devices}:
+            report.widen(self._columns, self._rows)
+        else:
+            columns = " ".join(self._columns)
+            report.note([f"not used: {columns}, for not each device above has one row below it"])
+
+
 class WrappedRow:
     """
     The words of a row that continues on the next line.
@@ -195,6 +251,11 @@ class WrappedRow:
         return self.take(words, heading, may_begin=True)
 
 
+def _has_requests(columns: set[str]) -> bool:
+    """Whether *columns* tell reads and writes, as each whole table does."""
+    return "tps" in columns or columns >= {"r/s", "w/s"}
+
+
 def _begins_row(words: list[str], heading: Heading) -> bool:
     """Whether *words* can begin a row: a name and fewer figures than columns."""
     shown = _figures_at_end(words)
@@ -205,7 +266,10 @@ def _begins_row(words: list[str], heading: Heading) -> bool:
         return before == 0
     if heading.sar:
         return bool(shown) and 1 <= before <= MAX_PREFIX_WORDS
-    return before == 1 and may_name(words[0])
+    if before == 1:
+        return may_name(words[0])
+    name = words[before - 1] if before else ""
+    return bool(shown) and bool(name) and heading.may_precede(words[: before - 1], name)
 
 
 def _figures_at_end(words: list[str]) -> list[str]:

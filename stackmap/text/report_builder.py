@@ -18,10 +18,10 @@ from stackmap.model.load import NONE, Load, PrintedLoads
 from stackmap.model.topology import UNKNOWN_MACHINE, Machine
 from stackmap.model.units import MIB
 from stackmap.text.columns import MAX_RATE, is_rounded
-from stackmap.text.headings import MAX_DEVICES, QUOTE_MARKS, Heading
+from stackmap.text.headings import MAX_DEVICES, QUOTE_MARKS, Heading, time_before
 from stackmap.text.headings import Row as TableRow
 from stackmap.text.printed_time import PrintedClock, instant
-from stackmap.text.table_layout import Row, TableLayout
+from stackmap.text.table_layout import Row, TableLayout, layout_of_names
 
 APPROXIMATE = "the input was printed with --human: figures are rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
@@ -84,9 +84,30 @@ class TextReport:
         self.begin_table(layout)
         self.first = loads
 
+    def printed(self) -> dict[str, Row]:
+        """The rows of the table that is being read, by device."""
+        if not isinstance(self.first, PrintedLoads):
+            return dict(self.rows)
+        names, figures = self.first.names, self.first.printed
+        width = len(figures) // len(names)
+        rows = {name: figures[n * width : n * width + width] for n, name in enumerate(names)}
+        return {**rows, **self.rows}
+
+    def widen(self, columns: Sequence[str], rows: Mapping[str, Row]) -> None:
+        """Add *columns* to the table that is being read, with the figures of each device in *rows*."""
+        known = self.printed()
+        names = () if self.layout is None else self.layout.names
+        self.layout, self.first = layout_of_names((*names, *columns)), {}
+        self.rows = {name: [*row, *rows[name]] for name, row in known.items()}
+
     def in_table(self, name: str) -> bool:
         """Whether the device has a row in the table that is being read."""
         return name in self.rows or name in self.first
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether any row has been read."""
+        return bool(self.rows or self.first or self.loads)
 
     def has(self, name: str) -> bool:
         """Whether the device has a row in any table."""
@@ -157,8 +178,15 @@ class ReportBuilder:
         name, report = row.name, self.current
         if heading.sar:
             report = self._sar_report(name, row.before, heading)
-        elif report is None or (heading.layout is report.layout and report.in_table(name)):
-            report = self._begin(heading)
+        else:
+            stamp = time_before(row.before)
+            # A time in the heading too is that of each line: a report may last over a second.
+            elsewhen = stamp and not heading.prefix_words and report and report.stamp != stamp
+            again = report is not None and heading.layout is report.layout and report.in_table(name)
+            if report is None or again or (elsewhen and report.has_rows):
+                report = self._begin(heading)
+            if stamp and not report.has_rows:
+                self._set_time(report, stamp)
         report.add(name, row.values, heading.layout, doubtful=not row.is_plain)
         if not row.is_plain and is_rounded(row.words):
             report.note([APPROXIMATE])
@@ -217,17 +245,18 @@ class ReportBuilder:
 
     def _begin(self, heading: Heading, stamp: str | None = None) -> TextReport:
         self.close()
-        report = TextReport(
-            self._stamp if stamp is None else stamp, events=self._events, machine=self._machine
-        )
-        report.time = instant(report.stamp)
-        report.clock = self._clock.seconds(report.stamp) if report.stamp else None
+        report = TextReport(events=self._events, machine=self._machine)
+        self._set_time(report, self._stamp if stamp is None else stamp)
         report.since_boot = self.since_boot and not heading.sar
         report.note(heading.layout.notes)
         self.current, self._sar = report, heading.sar
         self._stamp, self.since_boot, self._events = "", False, []
         self._tables = {heading.layout.names}
         return report
+
+    def _set_time(self, report: TextReport, stamp: str) -> None:
+        report.stamp, report.time = stamp, instant(stamp)
+        report.clock = self._clock.seconds(stamp) if stamp else None
 
     def _sar_report(self, name: str, before: tuple[str, ...], heading: Heading) -> TextReport:
         """Return the report of the row's time; a time without digits is sar's own average."""

@@ -24,7 +24,7 @@ from stackmap.text.headings import (
     without_quotes,
 )
 from stackmap.text.printed_time import is_time
-from stackmap.text.repairs import WrappedRow
+from stackmap.text.repairs import FoldedTable, WrappedRow
 from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
 
@@ -73,6 +73,8 @@ class TableReader:
         self._read: dict[tuple[str, ...], PrintedLoads] = {}  # rows of tables below it
         self._size = 0  # of these, in rows
         self._pending = WrappedRow(self._wrapped_row)
+        self._folded = FoldedTable()
+        self._below_rows = False  # nothing else since: the rest of a folded table may follow
         self._may_read_table = True  # once a paragraph, which may have many headings
         self._after_heading = False  # the next line may be the rest of the heading
         self._after_row = False  # after a row or heading: the next line may be part of a row
@@ -83,6 +85,8 @@ class TableReader:
         words = line.split()
         if not words:
             self._blank()
+            return True
+        if self._folded.take(without_quotes(words)):
             return True
         heading = self.heading
         if heading is not None and not self._pending:
@@ -120,17 +124,19 @@ class TableReader:
             self._read[key] = loads
             self._size += len(lines)
         report.begin_with(heading.layout, loads)
-        self._after_heading, self._after_row = False, True
+        self._after_heading, self._after_row, self._below_rows = False, True, True
         return True
 
     def end(self) -> None:
         """Take the end of the text."""
         self._pending.give_up(self.heading)
+        self._folded.end()
         self.reports.end()
 
     def _row(self, row: Row, heading: Heading) -> None:
         self.reports.row(row, heading)
         self._after_heading, self._after_row = False, True
+        self._below_rows = not (heading.sar or heading.name_last)
 
     def _wrapped_row(self, row: Row, heading: Heading, lacking: str) -> None:
         report = self.reports.row(row, heading)
@@ -147,6 +153,10 @@ class TableReader:
 
     def _take_non_row(self, line: str, words: list[str]) -> bool:
         """Take a line that is not a row by itself."""
+        if self._below_rows and self._folded.begin(words, self.reports.current):
+            self._pending.give_up(self.heading)
+            return True
+        self._below_rows = self._below_rows and not any(map(str.isalnum, line))
         if self.heading is not None and self._pending.take(
             words, self.heading, may_begin=self._after_row
         ):

@@ -85,3 +85,13 @@ def test_strangers_are_counted():
 def test_what_gives_another_machine_away(theirs, told):
     """A host is the same with and without its domain; missing facts prove nothing."""
     assert told == of_another(Machine("lab", "6.1.0", "boot"), theirs)
+
+
+def test_the_only_path_to_an_nvme_namespace_has_its_figures():
+    """Kernels that count no I/O of a namespace with native multipath have that of its paths."""
+    stack = Topology([Device(f"nvme{n}n1", Kind.DISK, f"259:{n}") for n in (2, 3, 4)])
+    rows = ["nvme2c7n1", "nvme3c8n1", "nvme3c9n1", "nvme4c4n1", "nvme4n1", "nvme5c5n1"]
+    names = Names(stack)
+    resolved = names.resolved(Interval(dict.fromkeys(rows, IDLE)))
+    assert [*resolved.loads] == ["nvme2n1", *rows[1:]]
+    assert [*names.strangers] == ["nvme3c8n1", "nvme3c9n1", "nvme4c4n1", "nvme5c5n1"]
