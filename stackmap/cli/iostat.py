@@ -228,9 +228,9 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
     def of_shown(correction: str) -> bool:
         return correction.partition(": ")[2] in part.devices
 
-    if table and not table.columns:
+    if table and (not table.columns or table.adds):
         shown = (m.heading for m in METRICS if looks["extended"] or not m.extended)
-        table = table._replace(columns=tuple(shown))
+        table = table._replace(columns=(*shown, *table.names))
     options = {name: looks[name] for name in ("skip_idle", "time", "why")}
     options["extended"] = looks["extended"] or bool(table)
 

@@ -161,7 +161,7 @@ columns_option = click.option(
     metavar="LIST",
     default="",
     callback=_words,
-    help="Show these columns, comma-separated.",
+    help="Columns, comma-separated; +LIST adds to the default.",
 )
 sort_option = click.option("--sort", metavar="COLUMN", default="", help="Sort rows by COLUMN.")
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")

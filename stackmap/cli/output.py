@@ -53,6 +53,20 @@ def _has_width() -> bool:
     return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
+def decimal_point() -> str:
+    """Return that of the locale (LC_NUMERIC), for tables for people; "." if the locale is not installed."""
+    import locale  # no form for programs pays for it
+
+    before = locale.setlocale(locale.LC_NUMERIC)
+    try:
+        locale.setlocale(locale.LC_NUMERIC, "")
+    except locale.Error:
+        return "."
+    point = str(locale.localeconv()["decimal_point"])
+    locale.setlocale(locale.LC_NUMERIC, before)
+    return point
+
+
 def print_blocks(
     blocks: Iterable[Block], *, heading: bool = True, before: str = "", after: str = ""
 ) -> None:
@@ -82,6 +96,7 @@ def print_blocks(
             legend=sys.stdout.isatty(),
             colour=coloured(),
             widths=click.get_current_context().meta.setdefault(WIDTHS, {}),
+            point=decimal_point(),
         )
         lines = chain([before], rendered(blocks, style), [after])
     while part := "".join(islice(lines, LINES_AT_ONCE)):
@@ -121,7 +136,9 @@ QUESTIONS = {
 }
 # What to use in place of options that people know from iostat and lsblk, by command; options of one meaning together.
 INSTEAD = {
+    "blame": {"--list-columns": "--legend explains the columns"},
     "iostat": {
+        "--list-columns": "--legend explains the columns",
         "-c": "for CPU figures use `mpstat`",
         "-f": "name the device",
         "-g -H": "give a VG or a pattern as NAME; --totals adds totals",

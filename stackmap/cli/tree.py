@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.cli.options import no_heading_option, text_option
-from stackmap.cli.output import coloured, one_form, tell, width
+from stackmap.cli.output import coloured, decimal_point, one_form, tell, width
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -221,4 +221,5 @@ def _look(*, plain: bool) -> Look:
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()
     columns = width() if terminal else None
-    return (UNICODE if unicode else ASCII)._replace(width=columns, colour=coloured())
+    look = UNICODE if unicode else ASCII
+    return look._replace(width=columns, colour=coloured(), point=decimal_point())

@@ -14,7 +14,7 @@ from stackmap.model.load import on_one_line
 
 class Arrangement(NamedTuple):
     """
-    ``columns`` after the first one, in their order, () for all; ``sort``: a column, "" for none.
+    ``columns`` after the first one, in their order, () for all; "+" before the first adds them to all; ``sort``: a column, "" for none.
 
     ``unit`` of bytes: "" as in the headings, "MiB" for rates, or "B" with a unit beside each figure. A column is named by its heading, by a word of it, or by one of ``keys``:
     other names and the headings that they stand for. Case does not matter.
@@ -24,6 +24,16 @@ class Arrangement(NamedTuple):
     sort: str = ""
     keys: Mapping[str, str] = MappingProxyType({})
     unit: str = ""
+
+    @property
+    def adds(self) -> bool:
+        """Whether ``columns`` are shown beside the usual ones."""
+        return bool(self.columns) and self.columns[0].startswith("+")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of ``columns``."""
+        return tuple(name.removeprefix("+") for name in self.columns)
 
     def __bool__(self) -> bool:
         """Whether anything is asked for."""
@@ -35,7 +45,7 @@ class Arrangement(NamedTuple):
             return blocks
         blocks = list(blocks)
         tables = [block for block in blocks if isinstance(block, Table)]
-        for name in filter(None, (*self.columns, self.sort)):
+        for name in filter(None, (*self.names, self.sort)):
             if tables and not any(self._places(table, name) for table in tables):
                 known = dict.fromkeys(on_one_line(h) for t in tables for h in t.headings if h)
                 raise UsageError(f"no column '{name}'; columns: {', '.join(known)}")
@@ -78,6 +88,8 @@ class Arrangement(NamedTuple):
         return table._replace(groups=tuple(groups))
 
     def _chosen(self, table: Table) -> Table:
+        if self.adds:
+            return table
         places = [place for name in self.columns for place in self._places(table, name)]
         return with_columns(table, list(dict.fromkeys([0, *places]))) if places else table
 

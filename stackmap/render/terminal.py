@@ -40,6 +40,7 @@ class Style(NamedTuple):
     that read a line per row. ``headings``: with headlines and the headings of tables. ``legend``: with the
     legends of tables, for people on a terminal. ``colour``: severities in colour. ``widths``: of the columns
     of the tables written so far, by their headings; a column never gets narrower, so reports can be compared.
+    ``point``: the decimal point of figures in tables.
     """
 
     width: int = WIDTH
@@ -48,6 +49,7 @@ class Style(NamedTuple):
     legend: bool = False
     colour: bool = False
     widths: dict[tuple[str, ...], list[int]] | None = None
+    point: str = "."
 
 
 def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
@@ -209,9 +211,10 @@ def _without_empty(table: doc.Table) -> doc.Table:
 def _cell(cell: doc.Cell, style: Style) -> str:
     if not isinstance(cell, doc.Value):
         return safe(str(cell))
+    text = str(cell).replace(".", style.point)
     if style.colour and cell.tone in COLOURS:
-        return Coloured(str(cell), COLOURS[cell.tone])
-    return str(cell)
+        return Coloured(text, COLOURS[cell.tone])
+    return text
 
 
 @_lines_of.register(doc.Card)

@@ -8,7 +8,7 @@ from stackmap.document.describe import ARROW, Row, rows, title
 from stackmap.document.wording import size
 from stackmap.model.device import Device
 from stackmap.model.topology import Topology
-from stackmap.render.columns import Column, choose
+from stackmap.render.columns import SIZES, Column, choose
 from stackmap.render.text import DIM, RED, RESET, all_padded, cut, safe, widest
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-", "→": "-
 
 
 class Look(NamedTuple):
-    """``fork``, ``last``, ``pipe``, ``gap``: the lines of a tree. ``width``: None is unlimited."""
+    """``fork``, ``last``, ``pipe``, ``gap``: the lines of a tree. ``width``: None is unlimited. ``point``: in sizes."""
 
     fork: str
     last: str
@@ -28,6 +28,7 @@ class Look(NamedTuple):
     ascii: bool = False
     colour: bool = False
     width: int | None = None
+    point: str = "."
 
     def guides(self, branches: tuple[bool, ...]) -> str:
         """Return the lines before a row; *branches*: per level, whether more rows follow there."""
@@ -116,6 +117,8 @@ def _cells(column: Column, drawn: Sequence[Row], look: Look, *, exact: bool) -> 
     else:
         of_row, again = column.of_row, column.again
         texts = [of_row(row, exact=exact) if again or not row.again else "" for row in drawn]
+        if column.name in SIZES:
+            texts = [text.replace(".", look.point) for text in texts]
     if not "".join(texts).isprintable():  # rare, and escaping each cell is slow
         texts = [safe(text) for text in texts]
     if is_tree:

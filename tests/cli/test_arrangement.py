@@ -37,6 +37,16 @@ def test_columns_in_their_order():
     ]  # fmt: skip
 
 
+def test_a_plus_adds_columns_to_the_usual_ones():
+    """As -o of lsblk and tree; blame shows all its columns already."""
+    usual = rows("iostat", "sda")[0]
+
+    assert rows("iostat", "--columns", "+busy%,tps", "sda")[0] == [*usual, "busy%", "tps"]
+    assert rows("iostat", "--columns", "+w/s", "sda")[0] == usual
+    assert run("blame", "sda", "--columns", "+await").stdout == run("blame", "sda").stdout
+    assert "no column 'nope'" in str(run("blame", "sda", "--columns", "+nope").exception)
+
+
 @pytest.mark.parametrize("column", ["w_await", "write_await", "tps", "busy"])
 def test_rows_are_sorted_by_the_figures(column):
     """The largest first, as JSON has them; unknown ones last. Names are whole without the tree."""
