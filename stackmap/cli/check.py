@@ -71,9 +71,9 @@ def command(
     """
     Check alignment, chunks, stripes, sector sizes, errors and health.
 
-    As root on this machine, nvme-cli and smartctl open disks that are awake to read
-    their health, and LVM and mdadm read their metadata; --no-health leaves that out,
-    and then no device is opened.
+    As root on this machine, libblockdev, nvme-cli and smartctl open disks that are
+    awake to read their health, and LVM and mdadm read their metadata; --no-health
+    leaves that out, and then no device is opened.
     """
     if text is not None:
         session.take(text)

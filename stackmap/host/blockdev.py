@@ -1,5 +1,5 @@
 """
-LVM's and md's own metadata, through libblockdev's GObject introspection.
+LVM's and md's own metadata, and the health of disks, through libblockdev's GObject introspection.
 
 Optional: no edge of the topology depends on it, because the plugins need root
 and libblockdev 2.x knows neither segments nor tags. Versions 2.x and 3.x are distinguished by
@@ -20,6 +20,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
+from fcntl import ioctl
+from functools import partial
 from typing import Any
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
@@ -36,6 +38,25 @@ MD_FIELDS = (
     "device", "metadata", "level", "name", "array_size", "raid_devices", "total_devices",
     "active_devices", "working_devices", "failed_devices", "spare_devices", "clean", "uuid",
 )  # fmt: skip
+
+# Functions of 3.x that read the health of a disk: their plugin, and the fields of the answer.
+DISK_FUNCTIONS = {
+    "nvme_get_smart_log": ("NVME", "nvme", (
+        "critical_warning", "avail_spare", "percent_used", "total_data_written", "power_on_hours",
+        "media_errors", "temperature", "warning_temp_time", "critical_temp_time",
+    )),
+    "smart_ata_get_info": ("SMART", "smart", (
+        "overall_status_passed", "power_on_time", "temperature",
+    )),
+    "smart_scsi_get_info": ("SMART", "smart", (
+        "overall_status_passed", "power_on_time", "temperature", "scsi_grown_defect_list",
+        "read_errors_uncorrected", "write_errors_uncorrected", "write_processed_bytes",
+    )),
+}  # fmt: skip
+# Both plugins for ATA read the health of a sleeping disk, too, which would wake it. This command does not (hdreg.h, ACS).
+HDIO_DRIVE_CMD, CHECK_POWER_MODE = 0x031F, 0xE5
+ASLEEP = (0x00, 0x01, 0x40)  # standby, by timer or by order
+POWER_MODE = 2  # its place in the answer
 
 
 class LibraryQuestion(ForkedQuestion):
@@ -85,6 +106,40 @@ def arrays(names: Iterable[str]) -> list[Json]:
     return [_fields(_call(library.md_detail, f"/dev/{name}"), MD_FIELDS) for name in names]
 
 
+def disk_question(function: str, path: str) -> LibraryQuestion:
+    """Ask a function of ``DISK_FUNCTIONS`` about the disk at *path*."""
+    return LibraryQuestion(function, partial(disk_health, function, path))
+
+
+def disk_health(function: str, path: str) -> dict[str, Json]:
+    """Return what a function of ``DISK_FUNCTIONS`` says of the disk at *path*; ``asleep`` alone if it sleeps."""
+    plugin, label, names = DISK_FUNCTIONS[function]
+    library = _library(plugin, label)
+    ask = getattr(library, function)
+    if function == "smart_ata_get_info" and _is_asleep(path):
+        return {"asleep": True}
+    answer = _call(ask, path) if plugin == "NVME" else _call(ask, path, None)
+    found = _fields(answer, names)
+    if function == "smart_ata_get_info":
+        found["attributes"] = [_fields(each, ("id", "value_raw")) for each in answer.attributes]
+    return found
+
+
+def _is_asleep(path: str) -> bool:
+    """Whether the ATA disk at *path* sleeps; ``SourceError`` if it does not say."""
+    try:
+        disk = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return (
+                ioctl(disk, HDIO_DRIVE_CMD, bytes((CHECK_POWER_MODE, 0, 0, 0)))[POWER_MODE]
+                in ASLEEP
+            )
+        finally:
+            os.close(disk)
+    except OSError as error:
+        raise SourceError(f"libblockdev: power mode of {path}: {error.strerror}") from error
+
+
 def _library(plugin: str, label: str) -> Any:
     """Return libblockdev with *plugin* loaded; ``SourceMissing`` if a part is missing."""
     if os.geteuid() != 0:
@@ -101,6 +156,8 @@ def _library(plugin: str, label: str) -> Any:
 
     GLib.log_set_handler(None, GLib.LogLevelFlags.LEVEL_MASK, lambda *_: None, None)
     # By name: the numbers of this enumeration changed in 3.0.
+    if not hasattr(BlockDev.Plugin, plugin):
+        raise SourceMissing(f"libblockdev: this version has no {label} plugin")
     wanted = BlockDev.PluginSpec()
     wanted.name = getattr(BlockDev.Plugin, plugin)
     BlockDev.try_init([wanted], None)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.host import EVENTS_LOST, Answer, Host, Json, Metadata
@@ -22,6 +23,7 @@ from stackmap.host.capture_format import decoded, parse_udev, udev_file
 from stackmap.host.table_keys import masked
 
 if TYPE_CHECKING:
+    from stackmap.host.blockdev import LibraryQuestion
     from stackmap.host.command import Command
     from stackmap.host.dm_ioctl import Mapper
 
@@ -34,6 +36,7 @@ COMMAND_TIMEOUTS = {"lvm": 60.0}
 METADATA_TIMEOUT = 60.0  # libblockdev runs lvm, once per VG
 MACHINE_ID = "/etc/machine-id"
 CONTROL = "/dev/mapper/control"
+LIBRARY = "libblockdev"
 SMARTCTL_FAILED = 0b11  # it did not understand its options, or could not open the disk
 BLOCK = 65536
 # The properties of a uevent that are kept.
@@ -102,7 +105,14 @@ class LiveHost:
                 self._begun[command] = _started(command)
 
     def run(self, *command: str) -> str:
-        """Return the output of *command* in the C locale, within its time limit (``COMMAND_TIMEOUTS``)."""
+        """
+        Return the output of *command* in the C locale, within its time limit (``COMMAND_TIMEOUTS``).
+
+        ``libblockdev FUNCTION DISK`` is no program: its output is the answer of the library, as JSON.
+        """
+        if command[0] == LIBRARY:
+            asked = self._begun.pop(command, None) or _started(command)
+            return json.dumps(cast("LibraryQuestion", asked).result(DEFAULT_TIMEOUT))
         if command[0] == "dmsetup":
             answer = self._mapper().answer(command[1], self._mapper_timeout or DEFAULT_TIMEOUT)
             if answer is not None:
@@ -216,6 +226,10 @@ class _StoppedError(Exception):
 
 
 def _started(command: tuple[str, ...]) -> Command:
+    if command[0] == LIBRARY:
+        from stackmap.host.blockdev import disk_question
+
+        return disk_question(*command[1:])
     from stackmap.host.command import Command  # 2 ms, not needed without root or dm
 
     return Command(command)

@@ -1,13 +1,14 @@
 """
-What a disk says of itself: wear, errors and heat, by nvme-cli or smartctl where one is installed.
+What a disk says of itself: wear, errors and heat, by libblockdev's plugins (3.x), nvme-cli or smartctl.
 
 These questions open the disk, so only ``check`` asks them, on this machine, and ``--no-health`` leaves them
 out. QUESTIONS has all of them. Each runs in a process of its own, which is given up after
 ``DEFAULT_TIMEOUT`` of ``host/live.py``. A disk that sleeps is not asked: the kernel's runtime suspend is
-looked up first, and smartctl asks a SATA disk for its power mode, which does not wake it.
+looked up first, and libblockdev's child and smartctl ask a SATA disk for its power mode, which does not wake it.
 
-Both tools print log page 02h of NVMe, by other names; its data unit is 512,000 bytes. Of ATA's attributes only
-those are read that vendors agree on: 241 (written) has a unit of the vendor's.
+All print log page 02h of NVMe, by other names; its data unit is 512,000 bytes. Of ATA's attributes only
+those are read that vendors agree on: 241 (written) has a unit of the vendor's. Of SAS disks smartctl is asked
+first: it alone prints the share of life that is used.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute
 
 # The words before the path of the disk. ``standby,0``: a sleeping disk is no error, and prints no attributes.
 QUESTIONS = {
+    "nvme_get_smart_log": ("libblockdev", "nvme_get_smart_log"),
+    "smart_ata_get_info": ("libblockdev", "smart_ata_get_info"),
+    "smart_scsi_get_info": ("libblockdev", "smart_scsi_get_info"),
     "nvme": ("nvme", "smart-log", "--output-format=json"),
     "smartctl": (
         "smartctl",
@@ -39,6 +43,8 @@ MOST_SILENT = 2  # disks that do not answer in time: together 10 s
 ASLEEP = "asleep, and not woken"
 GIVEN_UP = "not asked, because other disks do not answer"
 NO_FIGURES = "the disk printed no health"
+LIBRARY = "libblockdev"
+ATA_VENDOR = "ATA"  # of each disk behind libata, also on a SAS controller
 
 DATA_UNIT = 512_000  # bytes
 KELVIN = 273
@@ -49,33 +55,39 @@ Figures = Mapping[str, Any]
 
 def read(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
     """Return the health of each disk of *devices* that can have one, by kernel name."""
-    asked = [device for device in devices if _tools(device)]
+    asked = [device for device in devices if _tools(host, device)]
     found: dict[str, Health] = {}
+    missing: dict[str, str] = {}  # tools that are not installed, and how that was said
     silent = 0
-    for place in range(0, len(asked), AT_ONCE):
-        batch = asked[place : place + AT_ONCE]
+    # The first alone: it shows which tools there are.
+    for place in (0, *range(1, len(asked), AT_ONCE)):
+        batch = asked[place : place + AT_ONCE] if place else asked[:1]
         asleep = {device.name for device in batch if _is_suspended(host, device)}
         for device in batch if silent < MOST_SILENT else ():
-            if device.name not in asleep:
-                host.start(*_question(_tools(device)[0], device))
+            tool = next((tool for tool in _tools(host, device) if tool not in missing), None)
+            if tool and device.name not in asleep:
+                host.start(*_question(tool, device))
         for device in batch:
             if device.name in asleep:
                 found[device.name] = Health(unknown=ASLEEP)
             elif silent >= MOST_SILENT:
                 found[device.name] = Health(unknown=GIVEN_UP)
             else:
-                found[device.name] = _ask(host, device)
+                found[device.name] = _ask(host, device, missing)
                 silent += NO_ANSWER in found[device.name].unknown
     return found
 
 
-def _tools(device: Device) -> tuple[str, ...]:
+def _tools(host: Host, device: Device) -> tuple[str, ...]:
     """Return the tools that can ask *device*, the first choice first; () for what is no disk of its own."""
     if device.kind is not Kind.DISK or NVME_PATH.fullmatch(device.name):
         return ()
     if device.name.startswith("nvme"):
-        return ("nvme", "smartctl")
-    return ("smartctl",) if device.name.startswith("sd") else ()
+        return ("nvme_get_smart_log", "nvme", "smartctl")
+    if not device.name.startswith("sd"):
+        return ()
+    is_ata = attribute(host, f"{ROOT}/{device.name}/device/vendor") == ATA_VENDOR
+    return ("smart_ata_get_info", "smartctl") if is_ata else ("smartctl", "smart_scsi_get_info")
 
 
 def _question(tool: str, device: Device) -> tuple[str, ...]:
@@ -87,26 +99,40 @@ def _is_suspended(host: Host, device: Device) -> bool:
     return status in ("suspended", "suspending")
 
 
-def _ask(host: Host, device: Device) -> Health:
+def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
+    """Return the health of *device* by the first tool that answers; enter those that are not installed in *missing*."""
+    tools = _tools(host, device)
     refused = ""
-    for tool in _tools(device):
+    for tool in tools:
         try:
-            return parse(host.run(*_question(tool, device)))
+            if tool not in missing:
+                return parse(host.run(*_question(tool, device)))
         except SourceMissing as error:  # the next tool may be installed
-            refused = refused or str(error)
+            missing[tool] = str(error)
         except SourceError as error:
-            return Health(unknown=str(error))
-    return Health(unknown=refused)
+            refused = refused or str(error)
+            # smartctl knows bridges and controllers that the library does not.
+            if NO_ANSWER in refused or QUESTIONS[tool][0] != LIBRARY:
+                break
+    return Health(
+        unknown=refused or next(missing[tool] for tool in tools if QUESTIONS[tool][0] != LIBRARY)
+    )
 
 
 def parse(text: str) -> Health:
-    """Return the health that nvme-cli or smartctl printed as JSON."""
+    """Return the health that libblockdev, nvme-cli or smartctl reported as JSON."""
     try:
         printed = json.loads(text)
     except ValueError:
         return Health(unknown="an answer that is not JSON")
     if not isinstance(printed, dict):
         return Health(unknown=NO_FIGURES)
+    if printed.get("asleep"):
+        return Health(unknown=ASLEEP)
+    if "critical_temp_time" in printed:
+        return _library_nvme(printed)
+    if "overall_status_passed" in printed:
+        return _library_smart(printed)
     page = _part(printed, "nvme_smart_health_information_log")
     if "percent_used" in printed or page:
         return _nvme(page or printed, kelvin=not page)
@@ -147,6 +173,34 @@ def _nvme(page: Figures, *, kelvin: bool) -> Health:
         temperature=None
         if degrees is None or (kelvin and not degrees)
         else degrees - KELVIN * kelvin,
+    )
+
+
+def _library_nvme(log: Figures) -> Health:
+    """Return the health of libblockdev's structure, in which 0 written is unknown and -273 °C is none."""
+    names = {"critical_temp_time": "critical_comp_time"}
+    health = _nvme({names.get(name, name): log[name] for name in log}, kelvin=False)
+    degrees = log.get("temperature")
+    return health._replace(
+        written=_number(log.get("total_data_written")) or None,
+        temperature=degrees if type(degrees) is int and degrees > -KELVIN else None,
+    )
+
+
+def _library_smart(info: Figures) -> Health:
+    """Return the health of libblockdev's structures of ATA or SCSI disks: minutes, and Kelvin or 0."""
+    passed, minutes = info["overall_status_passed"], _number(info.get("power_on_time"))
+    kelvin = _number(info.get("temperature"))
+    raw = {each.get("id"): _number(each.get("value_raw")) for each in _list(info, "attributes")}
+    errors = [_number(info.get(f"{way}_errors_uncorrected")) for way in ("read", "write")]
+    return Health(
+        failing=None if not isinstance(passed, bool) else not passed,
+        media_errors=raw.get(198) if None in errors else sum(each or 0 for each in errors),
+        pending=raw.get(197),
+        reallocated=raw.get(5, _number(info.get("scsi_grown_defect_list"))),
+        written=_number(info.get("write_processed_bytes")) or None,
+        power_on=minutes * MINUTE if minutes else None,
+        temperature=kelvin - KELVIN if kelvin else None,
     )
 
 

@@ -4,6 +4,7 @@ import faulthandler
 import os
 import sys
 import time
+import warnings
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from stackmap.errors import NO_ANSWER, SourceDenied, SourceError, SourceMissing, SourceTimeout
 from stackmap.host import blockdev
 from stackmap.host.blockdev import LibraryQuestion
+from stackmap.host.live import LiveHost
 
 
 def test_its_programs_are_not_those_of_the_callers_path(monkeypatch, tmp_path):
@@ -116,3 +118,68 @@ def test_a_library_that_hangs_is_given_up():
     with pytest.raises(SourceTimeout, match=NO_ANSWER):
         LibraryQuestion("x", lambda: time.sleep(60)).result(0.2)
     assert time.monotonic() - begun < 10
+
+
+def drawn_disk(library, power_mode, monkeypatch, tmp_path):
+    """A disk whose ioctl answers *power_mode*; each question to the library and to the disk is kept."""
+    path, asked = tmp_path / "disk", []
+    path.write_text("")
+
+    def answered(_, request, words):
+        asked.append((request, tuple(words)))
+        if power_mode is None:
+            raise OSError(22, "Invalid argument")
+        return bytes((0x50, 0, power_mode, 0))
+
+    def info(*words):
+        asked.append(words)
+        attribute = SimpleNamespace(id=197, value_raw=8)
+        return SimpleNamespace(overall_status_passed=True, attributes=[attribute])
+
+    monkeypatch.setattr(blockdev, "ioctl", answered)
+    library.smart_ata_get_info = library.smart_scsi_get_info = library.nvme_get_smart_log = info
+    return str(path), asked
+
+
+@pytest.mark.parametrize("mode", [0x80, 0x81, 0xFF])
+def test_a_disk_that_is_awake_is_asked(library, mode, monkeypatch, tmp_path):
+    path, asked = drawn_disk(library, mode, monkeypatch, tmp_path)
+    found = blockdev.disk_health("smart_ata_get_info", path)
+    assert found["attributes"] == [{"id": 197, "value_raw": 8}]
+    assert asked == [(0x031F, (0xE5, 0, 0, 0)), (path, None)]  # CHECK POWER MODE, then the library
+
+
+@pytest.mark.parametrize("mode", [0x00, 0x01, 0x40])
+def test_a_disk_that_sleeps_is_not_asked(library, mode, monkeypatch, tmp_path):
+    """Reading its attributes would wake it, and libblockdev does not look."""
+    path, asked = drawn_disk(library, mode, monkeypatch, tmp_path)
+    assert blockdev.disk_health("smart_ata_get_info", path) == {"asleep": True}
+    assert len(asked) == 1
+
+
+def test_a_disk_that_does_not_tell_its_power_mode_is_not_asked(library, monkeypatch, tmp_path):
+    path, asked = drawn_disk(library, None, monkeypatch, tmp_path)
+    with pytest.raises(SourceError, match="power mode"):
+        blockdev.disk_health("smart_ata_get_info", path)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "words"), [("nvme_get_smart_log", ()), ("smart_scsi_get_info", (None,))]
+)
+def test_other_disks_have_no_power_mode_to_ask_for(library, function, words, monkeypatch, tmp_path):
+    path, asked = drawn_disk(library, 0, monkeypatch, tmp_path)
+    assert blockdev.disk_health(function, path)[
+        "overall_status_passed" if words else "percent_used"
+    ] in (True, None)
+    assert asked == [(path, *words)]
+
+
+def test_where_libblockdev_cannot_ask_disks_it_is_missing():
+    """2.x has no such plugins, and where there is one, this is no disk."""
+    if os.geteuid() != 0:
+        pytest.skip("without root it is refused")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyGObject warns when it is imported
+        with pytest.raises(SourceError, match="libblockdev"):
+            LiveHost().run("libblockdev", "nvme_get_smart_log", "/dev/null")

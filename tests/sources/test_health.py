@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.discover import discover
-from stackmap.errors import NO_ANSWER, SourceMissing, SourceTimeout
-from stackmap.host import command, live
+from stackmap.errors import NO_ANSWER, SourceError, SourceMissing, SourceTimeout
+from stackmap.host import blockdev, command, live
 from stackmap.host.live import LiveHost
 from stackmap.model.health import Health
 from stackmap.sources import health
@@ -79,6 +79,120 @@ def test_an_answer(printed, expected):
     assert health.parse(json.dumps(printed)) == expected
 
 
+# What the structures of libblockdev 3.x hold.
+LIBRARY_NVME = {
+    "critical_warning": 0, "avail_spare": 97, "percent_used": 13, "total_data_written": 16093122 * 512000,
+    "power_on_hours": 6487, "media_errors": 2, "temperature": 38, "warning_temp_time": 3, "critical_temp_time": 2,
+}  # fmt: skip
+LIBRARY_ATA = {
+    "overall_status_passed": True, "power_on_time": 65592 * 60, "temperature": 25 + 273,
+    "attributes": [{"id": 5, "value_raw": 1975}, {"id": 197, "value_raw": 8}, {"id": 198, "value_raw": 0}],
+}  # fmt: skip
+LIBRARY_SCSI = {
+    "overall_status_passed": True, "power_on_time": 0, "temperature": 0, "scsi_grown_defect_list": 56,
+    "read_errors_uncorrected": 3, "write_errors_uncorrected": 0, "write_processed_bytes": 86472611000000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "of_the_tool", "lost"),
+    [
+        (LIBRARY_NVME, NVME, {}),
+        (LIBRARY_ATA, ATA, {}),
+        (LIBRARY_SCSI, SAS, {"used": None}),  # why smartctl is asked first
+    ],
+)
+def test_libblockdev_says_what_the_tool_says(answer, of_the_tool, lost):
+    expected = health.parse(json.dumps(of_the_tool))._replace(**lost)
+    assert health.parse(json.dumps(answer)) == expected
+
+
+def test_no_temperature_and_no_count_of_libblockdev_are_unknown():
+    found = health.parse(json.dumps(LIBRARY_NVME | {"temperature": -273, "total_data_written": 0}))
+    assert (found.temperature, found.written) == (None, None)
+    assert health.parse(json.dumps(LIBRARY_ATA | {"temperature": 0})).temperature is None
+
+
+class Spy(DrawnHost):
+    """It also keeps the words of each command."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.run_words = []
+
+    def run(self, *words):
+        self.run_words.append(words)
+        return super().run(*words)
+
+
+def ata(name="sda"):
+    return disk(name, device__vendor="ATA     ")
+
+
+def test_libblockdev_is_asked_before_the_tools():
+    answers = {
+        "libblockdev nvme_get_smart_log /dev/nvme0n1": json.dumps(LIBRARY_NVME),
+        "libblockdev smart_ata_get_info /dev/sda": json.dumps(LIBRARY_ATA),
+    }
+    host = Spy({**ata(), **nvme("numa")}, answers)
+    found = health.read(host, discover(host))
+    assert (found["nvme0n1"].used, found["sda"].pending) == (0.13, 8)
+    assert [words for words in host.run_words if words[0] in ("nvme", "smartctl")] == []
+
+
+def test_of_sas_smartctl_is_asked_first():
+    """libblockdev's structure lacks the share of life that is used."""
+    answers = {
+        "libblockdev smart_scsi_get_info /dev/sda": json.dumps(LIBRARY_SCSI),
+        "smartctl /dev/sda": json.dumps(SAS),
+    }
+    host = Spy(disk("sda", device__vendor="SEAGATE"), answers)
+    assert health.read(host, discover(host))["sda"].used == 0.04
+
+
+def test_a_disk_that_libblockdev_finds_asleep_is_not_asked_again():
+    answers = {"libblockdev smart_ata_get_info /dev/sda": json.dumps({"asleep": True})}
+    host = Spy(ata(), answers)
+    assert health.read(host, discover(host))["sda"] == Health(unknown=health.ASLEEP)
+    assert [words for words in host.run_words if words[0] == "smartctl"] == []
+
+
+class Refusing(Spy):
+    """libblockdev raises *error*."""
+
+    error: SourceError
+
+    def run(self, *words):
+        if words[0] == "libblockdev":
+            self.run_words.append(words)
+            raise self.error
+        return super().run(*words)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_asked"),
+    [
+        (
+            SourceError("libblockdev: power mode of /dev/sda: Invalid argument"),
+            True,
+        ),  # a USB bridge
+        (SourceTimeout(f"libblockdev: {NO_ANSWER} 5 s"), False),  # it would wait again
+    ],
+)
+def test_where_libblockdev_cannot_ask_smartctl_may(error, is_asked):
+    host = Refusing(ata(), {"smartctl /dev/sda": json.dumps(ATA)})
+    host.error = error
+    assert (health.read(host, discover(host))["sda"].pending == 8) == is_asked
+
+
+def test_what_is_not_installed_is_looked_for_once():
+    """With many disks, a child per disk would only learn the same again."""
+    host = Refusing({**ata("sda"), **ata("sdb"), **ata("sdc")})
+    host.error = SourceMissing("libblockdev: this version has no smart plugin")
+    health.read(host, discover(host))
+    assert len([words for words in host.run_words if words[0] == "libblockdev"]) == 1
+
+
 @pytest.mark.parametrize("value", [-1, "x", None, True, [], 1e400, "9" * 5000])
 def test_a_strange_figure_is_unknown(value):
     found = health.parse(json.dumps(NVME | {"percent_used": value, "media_errors": value}))
@@ -97,18 +211,6 @@ def machine(*commands):
         "/sys/block/sdb/device/power/runtime_status": "suspended\n",
     }  # fmt: skip
     return DrawnHost(files, dict(commands))
-
-
-class Spy(DrawnHost):
-    """It also keeps the words of each command."""
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.run_words = []
-
-    def run(self, *words):
-        self.run_words.append(words)
-        return super().run(*words)
 
 
 def test_every_question_that_is_ever_asked():
@@ -132,7 +234,12 @@ def test_every_question_that_is_ever_asked():
             "/dev/sda",
         ),
     ]
-    assert set(health.QUESTIONS) == {"nvme", "smartctl"}
+    functions = {"nvme_get_smart_log", "smart_ata_get_info", "smart_scsi_get_info"}
+    assert set(health.QUESTIONS) == {"nvme", "smartctl", *functions}
+    assert {health.QUESTIONS[each] for each in functions} == {
+        ("libblockdev", each) for each in functions
+    }
+    assert set(blockdev.DISK_FUNCTIONS) == functions
     assert found["nvme0n1"].used == 0.13
 
 
