@@ -34,7 +34,7 @@ WRITTEN = 0.02  # of all bytes: reads alone do not tell a stripe from a mirror
 LEAST_SHARE = 0.2  # of an equal part: a member that gets less is none
 # Of all searches in one text; of what is left untried nothing is said.
 MAX_STEPS = 100_000
-MAX_COMPARED = 20_000_000  # rates, which takes some 4 s; 1,000 volumes on 1,000 disks in 20 reports
+MAX_COMPARED = 10_000_000  # rates, which takes some 2 s; 500 volumes on 1,000 disks in 20 reports
 EXAMINED = 16  # intervals that choose what is tried; all decide
 MAX_ALIKE = 12  # devices that write as much as each other
 MOST = (

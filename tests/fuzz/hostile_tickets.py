@@ -1,12 +1,20 @@
-"""Texts of ``--input`` that would take much: outputs of tools in tickets, and figures of which stacks are inferred."""
+"""
+Texts of ``--input`` that would take much: outputs of tools in tickets, and figures of which stacks are inferred.
+
+``python -m tests.fuzz.hostile_tickets FILE NAME`` makes one, in a process of its own: what it needs would count for
+the commands that are measured after it.
+"""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.fuzz.running import Tally
+from tests.paths import ROOT
 
 SIZE = 10_000_000  # bytes at most
 HEADING = "Device r/s w/s rkB/s wkB/s await aqu-sz"
@@ -52,7 +60,12 @@ COMMANDS = (("tree",), ("explain",), ("iostat", "-l"))
 def named(tally: Tally, folder: Path) -> None:
     """Each of ``TICKETS``, with each command."""
     place = folder / "ticket.txt"
-    for what, text in TICKETS.items():
-        place.write_text(text()[:SIZE])
+    for what in TICKETS:
+        made = [sys.executable, "-m", "tests.fuzz.hostile_tickets", str(place), what]
+        subprocess.run(made, check=True, cwd=ROOT)
         for command in COMMANDS:
             tally.attack(f"ticket: {what}", (*command, "--input", str(place)))
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(TICKETS[sys.argv[2]]()[:SIZE])
