@@ -101,7 +101,7 @@ def data_members(layout: Layout, stripe: int) -> list[int] | None:
         first = parity if variant == "0" else 0
         return [first + place for place in range(members - parity)]
     turned = (stripe + (variant == "nr")) % members
-    at = turned if variant in ("ra", "rs", "zr", "nr") else members - 1 - turned  # of the parity
+    at = turned if variant in ("ra", "rs", "zr") else members - 1 - turned  # of the parity
     if variant in ("la", "ra", "zr", "nr"):
         return [slot for slot in range(members) if (slot - at) % members >= parity]
     start = {"ls": parity, "rs": parity, "nc": 1}.get(variant)
