@@ -205,9 +205,10 @@ def _library_smart(info: Figures) -> Health:
 
 
 def _ata(printed: Figures) -> Health:
-    raw = {}
-    for each in _list(_part(printed, "ata_smart_attributes"), "table"):
-        raw[each.get("id")] = _number(_part(each, "raw").get("value"))
+    raw = {
+        _number(each.get("id")): _number(_part(each, "raw").get("value"))
+        for each in _list(_part(printed, "ata_smart_attributes"), "table")
+    }
     return Health(reallocated=raw.get(5), pending=raw.get(197), media_errors=raw.get(198))
 
 

@@ -36,7 +36,8 @@ ATA = {
     "smart_status": {"passed": True},
     "ata_smart_attributes": {
         "table": [{"id": 5, "raw": {"value": 1975}}, {"id": 197, "raw": {"value": 8}},
-                  {"id": 198, "raw": {"value": 0}}, {"id": 241, "raw": {"value": 99}}, "damaged"],
+                  {"id": 198, "raw": {"value": 0}}, {"id": 241, "raw": {"value": 99}}, "damaged",
+                  {"id": [5], "raw": {"value": 1}}, {"id": None, "raw": {"value": 1}}],
     },
     "power_on_time": {"hours": 65592},
     "temperature": {"current": 25},

@@ -47,10 +47,17 @@ class TracedRequest(NamedTuple):
     done: float | None
 
 
-def watched(topology: Topology, names: Collection[str]) -> list[str]:
-    """Return the numbers of the devices whose layout ``whatif`` can change, as far as a filter has room."""
+def watched(topology: Topology, names: Collection[str]) -> tuple[list[str], str]:
+    """
+    Return the numbers of the devices whose layout ``whatif`` can change, as far as a filter has room.
+
+    With a sentence on those for which it has none, "" if all are watched.
+    """
     chosen = (topology[name] for name in names)
-    return [d.number for d in chosen if spreads(d) or not topology.above(d.name)][:MAX_FILTERED]
+    numbers = [d.number for d in chosen if spreads(d) or not topology.above(d.name)]
+    left_out = len(numbers) - MAX_FILTERED
+    note = f"no times of arrival at {left_out} of {len(numbers)} volumes: the kernel filters {MAX_FILTERED} at a time"
+    return numbers[:MAX_FILTERED], note if left_out > 0 else ""
 
 
 class ArrivalStream:

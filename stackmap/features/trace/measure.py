@@ -270,7 +270,9 @@ class Tracer:
         self.record = TraceRecord(
             cpus=self._overhead.cpus, dm_major=int(dm[0].partition(":")[0]) if dm else 0
         )
-        self._arrivals = ArrivalStream(host, watched(topology, self._names) if arrivals else ())
+        numbers, note = watched(topology, self._names) if arrivals else ([], "")
+        self._arrivals = ArrivalStream(host, numbers)
+        self._instruments.notes += [note] * bool(note)
         self._is_complete = False
 
     @contextmanager

@@ -63,6 +63,9 @@ class Machine(Kernel):
             return ""
         return super().read(path)
 
+    def drain(self, _path, _most):
+        return ""
+
     def offsets(self, _, members):
         if not self.btf:
             raise SourceMissing("/sys/kernel/btf/vmlinux: No such file or directory")
@@ -293,6 +296,26 @@ def test_a_trace_in_a_long_recording_ends_after_an_hour():
         assert tracer.record.notes == ("stopped after 3660 s: a trace takes at most 3600 s",)
         assert not tracer.stop_above(0.05)
     assert is_clean(machine)
+
+
+@pytest.mark.parametrize(
+    ("volumes", "notes"),
+    [
+        (48, ()),
+        (51, ("no times of arrival at 3 of 51 volumes: the kernel filters 48 at a time",)),
+    ],
+)
+def test_volumes_without_times_of_arrival_are_counted(volumes, notes):
+    """A filter must fit a page."""
+    machine = Machine()
+    topology = Topology(
+        [Device(f"dm-{n}", Kind.VOLUME, f"253:{n}", label=f"t/{n}") for n in range(volumes)], []
+    )
+    tracer = Tracer(machine, topology, [], arrivals=True)
+    with tracer.running():
+        (chosen,) = machine.files[f"{tracefs.EVENTS}/block/block_bio_queue/filter"]
+    assert chosen.count("dev == ") == 48
+    assert tracer.record.notes == notes
 
 
 def test_a_second_trace_is_refused_and_clean_removes_a_killed_one():
