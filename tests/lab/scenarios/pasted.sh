@@ -4,6 +4,8 @@
 modprobe -a raid456 raid1 dm_raid dm_mirror dm_crypt ext4
 in_memory lvm mdadm dmsetup mount umount cryptsetup blockdev xargs sha256sum
 
+# udev would add a spare again that was just removed: its superblock names the array.
+mkdir -p /run/udev/rules.d; : > /run/udev/rules.d/64-md-raid-assembly.rules; udevadm control --reload
 # Partitions for arrays (30 on three disks, and a fourth of each for --onto), VGs and PVs.
 for disk in sde sdf sdg sdh; do
     # shellcheck disable=SC2046 # several
