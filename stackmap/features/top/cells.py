@@ -116,6 +116,7 @@ RATE = Column("MiB/s", 7, _flow("bytes", MIB))
 AWAIT = Column("await ms", 8, _flow("await"), 1, ("SM2", "SM4"))
 QUEUE = Column("queue", 6, _queue, 2, ("SM4",))
 SPARK = Column("2 min", 8, _spark, 3, most=24)
+SHOWS = {"latency": (AWAIT.heading, QUEUE.heading), "cost": ("IOPS×", "bytes×", "cost")}
 
 COLUMNS: dict[str, tuple[Column, ...]] = {
     "volumes": (
@@ -187,9 +188,16 @@ class Span(NamedTuple):
 Line = list[Span]
 
 
-def chosen(columns: tuple[Column, ...], room: int) -> tuple[Column, ...]:
-    """Return the columns that fit beside a name of ``NARROWEST_NAME``; the highest rank is left out first."""
-    kept = columns
+def chosen(columns: tuple[Column, ...], room: int, measure: str = "") -> tuple[Column, ...]:
+    """
+    Return the columns that fit beside a name of ``NARROWEST_NAME``; the highest rank is left out first.
+
+    Those of *measure* are not left out.
+    """
+    kept = tuple(
+        each._replace(rank=0) if each.heading in SHOWS.get(measure, ()) else each
+        for each in columns
+    )
     while sum((each.width or NARROWEST_NAME) + 1 for each in kept) > room:
         worst = max(each.rank for each in kept)
         if not worst:
@@ -238,16 +246,19 @@ def _plain(text: str, *, ascii_only: bool) -> str:
 
 def sparkline(values: tuple[float | None, ...], room: int, *, ascii_only: bool = False) -> str:
     """
-    Return *values* as bars from 0 to their maximum, the newest at the right; unknown ones are blank.
+    Return *values* as bars from 0, the newest at the right; unknown ones are blank.
 
-    >>> sparkline((0, 1, None, 4), 6), sparkline((2, 4, 1, 1), 2)
-    ('  ▁▃ █', '█▃')
+    A full bar is their maximum, at least twice the usual value: so a constant load has bars of half the height.
+
+    >>> sparkline((0, 1, None, 4), 6), sparkline((2, 4, 1, 1), 2), sparkline((7, 7, 7), 3)
+    ('  ▁▃ █', '█▃', '▅▅▅')
     """
     steps = SPARKS[ascii_only]
     each = max(1, -(-len(values) // max(1, room)))
     groups = [values[max(0, end - each) : end] for end in range(len(values), 0, -each)][::-1]
     highest = [max((v for v in group if v is not None), default=None) for group in groups]
-    most = max(filter(None, highest), default=0.0)
+    known = [value for value in highest if value is not None]
+    most = max([*known, 2 * (usual(known) or 0.0)])
     text = "".join(
         " "
         if value is None
@@ -257,6 +268,11 @@ def sparkline(values: tuple[float | None, ...], room: int, *, ascii_only: bool =
         for value in highest
     )
     return text.rjust(room)
+
+
+def usual(values: Sequence[float]) -> float | None:
+    """Return the median of *values*, the lower one of two; None without values."""
+    return sorted(values)[(len(values) - 1) // 2] if values else None
 
 
 def _bar(shares: Shares, room: int, *, ascii_only: bool) -> str:

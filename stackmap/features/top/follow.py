@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.discover import discover
 from stackmap.discover.rediscovery import Rediscovery
-from stackmap.errors import NoInterval
+from stackmap.errors import NoInterval, UsageError
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import listen
@@ -93,9 +93,18 @@ class RecordedIntervals:
         return iter(()) if earlier < self.span[0] + self._spacing / 2 else self._until(earlier)
 
     def at(self, text: str) -> Iterator[TopologyInterval]:
-        """Yield the intervals up to the one that has the time *text*; ``UsageError`` if that is no time."""
+        """
+        Yield the intervals up to the one that has the time *text*; ``UsageError`` if that is no time.
+
+        Of the times of day before and after the present interval, the nearest one in the recording is meant.
+        """
         near = self._ends[-1] if self._ends else self.span[0]
-        return self._until(instant(text, self.span, near, later=False))
+        times = {instant(text, self.span, near, later=later) for later in (False, True)}
+        begin, end = self.span
+        inside = [time for time in times if len(times) == 1 or begin - self._spacing <= time <= end]
+        if not inside:
+            raise UsageError(f"{text} is not in this recording")
+        return self._until(min(inside, key=lambda time: abs(time - near)))
 
     def overview(self) -> list[TopologyInterval]:
         """Return the whole recording in at most about ``PARTS`` intervals."""

@@ -27,8 +27,9 @@ from stackmap.features.top.follow import PARTS, LiveIntervals, RecordedIntervals
 from stackmap.features.top.judge import Judge
 from stackmap.features.top.moment import Event, GroupLoad, Moment, RecentLoad, Scope
 from stackmap.features.top.rows import rows_of
-from stackmap.features.top.screen import Look, TimeLine, pane_lines, screen
+from stackmap.features.top.screen import pane_lines, screen
 from stackmap.features.top.state import VIEWS, Request, Row, Screen, State, pressed, scrolled
+from stackmap.features.top.tables import Look, TimeLine
 from stackmap.host.capture import CapturedHost
 from stackmap.host.live import LiveHost
 from stackmap.host.recording import RecordingHost
@@ -159,7 +160,8 @@ class Watcher:
 
     def _look(self) -> Look:
         width, height = self._display.size
-        return Look(width, height, self._display.ascii_only, self.seconds, self.timeline)
+        display = self._display
+        return Look(width, height, display.ascii_only, self.seconds, self.timeline, display.point)
 
     def _change_topology(self, topology: Topology) -> None:
         """Forget what is known of devices that were replaced or went away."""

@@ -7,7 +7,6 @@ With the panes over the rows: help, the per-layer table of a stack, or the findi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from stackmap.document.blocks import Block, Headline, Paragraph, Terms
 from stackmap.document.findings import finding_card
@@ -15,22 +14,15 @@ from stackmap.document.interval import instant
 from stackmap.document.layers import layers_document
 from stackmap.document.wording import percent, plural, rate
 from stackmap.features.top.cells import (
-    COLUMNS,
     Line,
     Span,
-    aligned,
-    chosen,
-    filled,
-    fitted,
     sparkline,
-    tone_of,
-    tones,
-    widths,
 )
 from stackmap.features.top.judge import CLEAR
 from stackmap.features.top.moment import Event, Moment
 from stackmap.features.top.rows import finding_text
-from stackmap.features.top.state import PROMPTS, SORTS, VIEWS, Row, State, row_at
+from stackmap.features.top.state import MEASURES, PROMPTS, SORTS, VIEWS, Row, State, row_at
+from stackmap.features.top.tables import HEADER, Look, TimeLine, panels, tab, table
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 from stackmap.render.terminal import Style, rendered
@@ -45,6 +37,7 @@ KEYS = (
     ("e", "explain the row: its findings"),
     ("r w b", "reads, writes, both"),
     ("s", "sort: stack order, IOPS, bytes, await, cost"),
+    ("m", "show rate, latency or cost over time, and first where columns are few"),
     ("/", "filter by name, VM or mount; an empty filter shows all"),
     ("n", "next match"),
     ("y", "show the command line for the row"),
@@ -52,7 +45,7 @@ KEYS = (
     ("z", "pause and go on"),
     ("W", "write the last five minutes as a capture"),
     ("t T", "next and previous interval of a recording"),
-    ("B", "jump to a time of a recording"),
+    ("B", "jump to a time of day, or another time of a recording"),
     (".", "play a recording"),
     ("Ctrl-Z", "suspend; fg resumes"),
     ("? h", "this help"),
@@ -65,7 +58,7 @@ WORDS = (
     ("queue", "requests in flight, on average"),
     ("IOPS×, bytes×", "arriving at a layer per request or byte at the top; of a stack: at its disks"),
     ("cost", "disk bytes per byte at the top, everything included; ~ estimate"),
-    ("2 min", "IOPS in stack order, bytes in cost order; each row scaled to its own maximum"),
+    ("2 min", "the row's rate (IOPS, or bytes if sorted by them), latency, or bytes for cost; half the height is its usual value"),
     ("-", "cannot be known"),
 )  # fmt: skip
 
@@ -123,41 +116,8 @@ def _explained(moment: Moment, row: Row) -> Iterator[Block]:
         yield Paragraph(f"For more intervals, run `{row.command}`.")
 
 
-SMALLEST = (60, 15)
-HEADER, FOOTER = 5, 1  # lines
-TIMELINE = 2
 DIRECTION_WORDS = {"read": "reads", "write": "writes", "total": "both"}
 HINT = "? help  q quit  / filter  s sort  enter layers  e explain"
-
-
-class TimeLine(NamedTuple):
-    """A recording: the load of each part of ``begin`` to ``end``, where events are, and the present ``time``."""
-
-    begin: float
-    end: float
-    loads: Sequence[float | None]
-    events: frozenset[int]
-    time: float
-
-
-class Look(NamedTuple):
-    """The size of the terminal, whether it shows ASCII only, and the interval in seconds; ``timeline`` of a recording."""
-
-    width: int
-    height: int
-    ascii: bool = False
-    seconds: float | None = None
-    timeline: TimeLine | None = None
-
-    @property
-    def page(self) -> int:
-        """How many rows fit."""
-        below = FOOTER + (TIMELINE if self.timeline else 0)
-        return max(1, self.height - HEADER - below)
-
-    def fitted(self, line: Line) -> Line:
-        """Return *line* without what does not fit."""
-        return fitted(line, self.width, ascii_only=self.ascii)
 
 
 def screen(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
@@ -166,7 +126,8 @@ def screen(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
         body = pane_lines(moment, state, rows, look)[state.scroll :]
         middle: list[Line] = [[], *(look.fitted([Span(text)]) for text in body[: look.page])]
     else:
-        middle = _table(moment, state, rows, look)
+        middle = table(moment, state, rows, look)
+        middle += panels(moment, state, rows, look, look.page + 1 - len(middle))
     lines = [look.fitted(line) for line in _header(moment, state, look)] + middle
     lines += [[] for _ in range(HEADER + look.page - len(lines))]
     lines += _timeline(look.timeline, look) if look.timeline else []
@@ -183,11 +144,13 @@ def pane_lines(moment: Moment, state: State, rows: Sequence[Row], look: Look) ->
 def _header(moment: Moment, state: State, look: Look) -> list[Line]:
     interval = moment.interval
     seconds = interval.seconds if look.seconds is None else look.seconds
+    order = f"{SORTS[state.sort]}, {DIRECTION_WORDS[state.direction]}, {MEASURES[state.measure]}"
     parts = [
         "stackmap top",
         moment.topology.machine.host,
         instant(interval.time) or "",
         f"every {seconds or 0:.3g} s",
+        order,
     ]
     running = "PAUSED" if state.paused else "PLAYING" if state.playing else ""
     title = [Span("  ".join(filter(None, parts)), "bold"), Span(f"  {running}", "reverse")]
@@ -224,46 +187,10 @@ def _tabs(moment: Moment, state: State) -> Line:
     for number, view in enumerate(VIEWS):
         count = f" ({counts[view]})" if counts.get(view) else ""
         line += [
-            Span(f"{number + 1} {view}{count}", "reverse" * (number == state.view)),
+            Span(f"{tab(number)}{count}", "reverse" * (number == state.view)),
             Span("  "),
         ]
-    order = f"{SORTS[state.sort]}, {DIRECTION_WORDS[state.direction]}"
-    return [*line, Span(" " + order), Span(f"  /{state.filter}" if state.filter else "")]
-
-
-def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
-    columns = chosen(COLUMNS[VIEWS[state.view]], look.width)
-    places = [*zip(columns, widths(columns, look.width), strict=True)]
-    severities = tones(moment)
-    heading = (
-        aligned(each.heading, room, each.words, ascii_only=look.ascii) + " "
-        for each, room in places
-    )
-    lines: list[Line] = [[Span(text, "bold") for text in heading]]
-    for row in rows[state.offset : state.offset + look.page]:
-        line: Line = []
-        for column, room in places:
-            text = filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
-            tone = tone_of(column, moment, row, severities)
-            if not line and row.key == state.cursor:
-                tone = tone or "reverse"
-            line += [Span(text, tone), Span(" ")]
-        lines.append(line)
-    if not rows:
-        view = VIEWS[state.view]
-        why = moment.verdict if view == "findings" else NOTHING[view]
-        lines.append([Span(f"nothing matches {state.filter!r}" if state.filter else why)])
-        return [look.fitted(line) for line in lines]
-    # Below the smallest size, the columns that cannot be left out do not fit.
-    return lines if look.width >= SMALLEST[0] else [look.fitted(line) for line in lines]
-
-
-NOTHING = {
-    "volumes": "no device with counters",
-    "disks": "no disk with counters",
-    "services": "no mount, VM or service is known to use a device here",
-    "events": "no device came, went or changed",
-}
+    return [*line, Span(f"/{state.filter}" if state.filter else "")]
 
 
 def _timeline(timeline: TimeLine, look: Look) -> list[Line]:

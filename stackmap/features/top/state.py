@@ -15,6 +15,7 @@ from stackmap.rules.rule import Finding
 
 VIEWS = ("volumes", "disks", "services", "findings", "events")
 SORTS = ("stack order", "IOPS", "bytes", "await", "cost")
+MEASURES = ("rate", "latency", "cost")  # of the sparklines
 DIRECTIONS = {"r": "read", "w": "write", "b": "total"}
 # What is asked for in the last line, by the key that asks.
 PROMPTS = {
@@ -80,7 +81,7 @@ class State:
 
     ``view``: an index of ``VIEWS``. ``cursor``: the key of a row, ``offset``: the index of the
     first row on the screen. ``toggled``: rows that are folded where others are not, or the reverse.
-    ``sort``: an index of ``SORTS``. ``pane``: what is open over the rows, "" for nothing, and
+    ``sort``: an index of ``SORTS``, ``measure`` of ``MEASURES``. ``pane``: what is open over the rows, "" for nothing, and
     ``scroll`` its first line. ``asked``: the key of the open prompt, ``typed`` its text.
     ``message``: for the last line.
     """
@@ -90,6 +91,7 @@ class State:
     offset: int = 0
     toggled: frozenset[str] = frozenset()
     sort: int = 0
+    measure: int = 0
     direction: str = "total"
     filter: str = ""
     pane: str = ""
@@ -102,8 +104,9 @@ class State:
 
     @property
     def metric(self) -> str:
-        """The metric of the sparklines: the one that is sorted by; a cost is one of bytes."""
-        return {"await": "await", "bytes": "bytes", "cost": "bytes"}.get(SORTS[self.sort], "iops")
+        """The metric of the sparklines; a rate is of bytes if sorted by them, and a cost always."""
+        rate = "bytes" if SORTS[self.sort] == "bytes" else "iops"
+        return {"latency": "await", "cost": "bytes"}.get(MEASURES[self.measure], rate)
 
 
 Change = tuple[State, Request | None]
@@ -198,7 +201,13 @@ def scrolled(state: State, rows: Sequence[Row], page: int) -> State:
 
 def _sort(state: State, _: str, __: Screen) -> State:
     sort = (state.sort + 1) % len(SORTS)
-    return replace(state, sort=sort, message=f"sorted by {SORTS[sort]}" if sort else SORTS[0])
+    measure = {"await": "latency", "cost": "cost"}.get(SORTS[sort], "rate")
+    said = f"sorted by {SORTS[sort]}" if sort else SORTS[0]
+    return replace(state, sort=sort, measure=MEASURES.index(measure), message=said)
+
+
+def _measure(state: State, _: str, __: Screen) -> State:
+    return replace(state, measure=(state.measure + 1) % len(MEASURES))
 
 
 def _fold(state: State, _: str, screen: Screen) -> State:
@@ -238,6 +247,7 @@ ACTIONS: dict[str, Callable[[State, str, Screen], State]] = {
     **dict.fromkeys("rwb", lambda state, key, _: replace(state, direction=DIRECTIONS[key])),
     **dict.fromkeys(PANES, _pane),
     "s": _sort,
+    "m": _measure,
     " ": _fold,
     "y": _copy,
     "z": lambda state, *_: replace(state, paused=not state.paused),

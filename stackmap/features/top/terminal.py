@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.output import coloured
+from stackmap.cli.output import coloured, decimal_point
 from stackmap.host import signals
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Terminal:
         self._ascii = (
             locale.nl_langinfo(locale.CODESET) != UTF_8 or os.environ.get("TERM") == "linux"
         )
+        self.point = decimal_point()
         self._attributes: dict[str, int] = {"bold": curses.A_BOLD, "reverse": curses.A_REVERSE}
         self._held = io.StringIO()
         self._shown: list[Line] = []

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.document.wording import rate
 from stackmap.features.top.cells import sparkline
 from stackmap.features.top.moment import GroupLoad, Scope
 from stackmap.features.top.rows import _user_row
@@ -35,7 +36,10 @@ SCREENSHOTS = {
     "volumes-filtered": (["/", *"r10", "enter"], (80, 24)),
     "volumes-60x15": (["down", "down"], (60, 15)),
     "volumes-wide": ([], (140, 30)),
+    "volumes-large": ([], (120, 40)),
+    "volumes-latency-60x15": (["m"], (60, 15)),
     "disks": (["2"], (100, 24)),
+    "disks-very-large": (["2"], (200, 60)),
     "services": (["3"], (80, 24)),
     "findings": (["4"], (80, 24)),
     "findings-explained": (["4", "e"], (80, 24)),
@@ -166,9 +170,9 @@ def replace_host(machine, host):
 
 def test_colours_are_those_of_findings_alone():
     """Nothing has a colour before a finding lasts; then only what its rules judge, on its devices."""
-    _, first = watch(VGHDD, size=(120, 40), count=1)
+    _, first = watch(VGHDD, size=(119, 40), count=1)
     assert tones(first) == set()
-    watcher, last = watch(VGHDD, size=(120, 40))
+    watcher, last = watch(VGHDD, size=(119, 40))
     watcher.press("2")
     assert watcher.moment.findings
     coloured = [line for line in last.lines if any(s.tone in ("warning", "critical") for s in line)]
@@ -179,10 +183,71 @@ def tones(display):
     return {s.tone for line in display.lines for s in line} & {"warning", "critical"}
 
 
+def test_a_key_shows_rate_latency_and_cost_in_turn():
+    """The sparkline shows it, and its columns are the last to be left out; sorting chooses it, too."""
+    watcher, display = watch(VGHDD, size=(60, 15))
+    shown = []
+    for _ in range(4):
+        shown.append((watcher.state.metric, display.text.splitlines()[4].split()[1:]))
+        watcher.press("m")
+
+    assert [metric for metric, _ in shown] == ["iops", "await", "bytes", "iops"]
+    assert shown[0] == shown[3]
+    assert {"await", "queue"} <= {*shown[1][1]}
+    assert {"IOPS×", "bytes×", "cost"} <= {*shown[2][1]}
+    press(watcher, *"sss")
+    assert watcher.state.metric == "await"
+
+
+@pytest.mark.parametrize("value", [0.5, 7, 400_000])
+@pytest.mark.parametrize("count", [1, 2, 24])
+def test_a_constant_load_has_bars_of_half_the_height(value, count):
+    """Whatever its rate; a burst is full, and an hour without load flat at the bottom."""
+    assert {*sparkline((value,) * count, 24).strip()} == {"▅"}
+    assert sparkline((value,) * 5 + (4 * value,), 6) == "▃▃▃▃▃█"
+    assert {*sparkline((0.0,) * count, 24).strip()} == {"▁"}
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 60)])
+@pytest.mark.parametrize("view", "1234")
+def test_a_large_screen_has_the_other_views_in_its_empty_lines(size, view):
+    """With the figures that they have in full, and the stack of the marked row over time."""
+    watcher, display = watch(VGHDD, size=size)
+    press(watcher, view, "down")
+    text = display.text
+
+    titles = {"1": "[1] Volumes", "2": "[2] Disks", "3": "[3] Services", "4": "[4] Findings"}
+    below = "\n".join(text.splitlines()[6:])
+    assert [title in below for key, title in titles.items() if key != view] == [True] * 3
+    assert display.text.count("\n") == size[1]
+    press(watcher, "1", "down")
+    values = watcher.moment.recent.values("dm-8", "iops", "total")
+    (line,) = [line for line in display.text.splitlines() if line.startswith("IOPS ")]
+    assert line.split()[2:5] == [rate(values[-1]), rate(sorted(values)[1]), rate(max(values))]
+
+
+def test_a_full_or_small_screen_has_rows_only():
+    """No row gives way to another view."""
+    for size in ((119, 40), (120, 18)):
+        _, display = watch(VGHDD, size=size)
+        assert "usual" not in display.text
+
+
+def test_figures_have_the_decimal_point_of_the_terminals_locale():
+    """Names and sentences keep theirs."""
+    watcher, display = watch(VGHDD, size=(120, 40))
+    display.point = ","
+    watcher.show()
+
+    assert "176,7" in display.text
+    assert "62.3 ms" in display.text
+    assert "176.7" not in display.text
+
+
 def test_a_sparkline_keeps_what_is_highest():
     """Fewer columns than values: a peak is not averaged away; unknown is blank, all zero is a floor."""
     assert sparkline((0, 0, 9, 0), 2) == "▁█"
-    assert sparkline((None, None, 1, 1), 4) == "  ██"
+    assert sparkline((None, None, 1, 1), 4) == "  ▅▅"
     assert sparkline((0, 0, 0), 3) == "▁▁▁"
     assert sparkline((0, 4), 2, ascii_only=True) == "_@"
     assert sparkline((), 3) == "   "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -265,6 +266,34 @@ def test_a_jump_goes_to_the_interval_that_has_the_time(text, place):
     assert player.watcher.moment.interval.time == times(VGHDD)[place]
 
 
+@pytest.mark.parametrize("start", [0, -1])
+@pytest.mark.parametrize("place", [0, 2, -1])
+def test_a_time_of_day_is_found_from_anywhere(start, place):
+    """From the first interval too, before which the time of day was yesterday's; from an open pane, too."""
+    player = player_of(VGHDD)
+    wanted = times(VGHDD)
+    player.serve(Request("jump", f"@{wanted[start]}"))
+    clock = f"{datetime.fromtimestamp(wanted[place] - 0.5):%H:%M:%S}"  # noqa: DTZ006 - as people type it
+
+    player.watcher.press("?")
+    request = [player.watcher.press(key) for key in ("B", *clock, "enter")][-1]
+    player.serve(request)
+
+    assert player.watcher.moment.interval.time == wanted[place]
+
+
+def test_a_time_of_day_that_was_not_recorded_is_refused():
+    """It does not go to an end of the recording as if that were the time."""
+    player = player_of(VGHDD)
+    player.serve(Request("jump", "-2.5s"))
+    before = player.watcher.moment
+    noon = f"{datetime.fromtimestamp(times(VGHDD)[0] + 6 * 3600):%H:%M}"  # noqa: DTZ006 - as people type it
+    player.serve(Request("jump", noon))
+
+    assert player.watcher.moment is before
+    assert "is not in this recording" in player.watcher.state.message
+
+
 def test_after_a_jump_the_minutes_before_are_known():
     """The sparkline and the findings need what came before the interval."""
     player = player_of(VGHDD)
@@ -309,7 +338,7 @@ def shown_services(monkeypatch, *samples, uses=()):
     kept = iter([{key: CgroupCounters(*n) for key, n in each.items()} for each in samples])
     monkeypatch.setattr(program.cgroup, "read", lambda _: next(kept))
     source = RecordedIntervals(CapturedHost(str(VGHDD)))
-    watcher, display = watch(VGHDD, count=1, size=(120, 30))
+    watcher, display = watch(VGHDD, count=1, size=(119, 30))
     watcher.press("3")
     watcher.take(*next(source.from_start()))
     watcher.moment.scope.users = list(uses)

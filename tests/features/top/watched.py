@@ -17,7 +17,7 @@ class PaperDisplay:
 
     def __init__(self, size=(80, 24), *, ascii_only=False):
         self.size, self.ascii_only = size, ascii_only
-        self.lines = []
+        self.lines, self.point = [], "."
 
     def key(self, seconds):
         raise AssertionError(f"a test presses keys itself, in {seconds}")
