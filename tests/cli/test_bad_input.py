@@ -361,11 +361,12 @@ def test_no_counters_is_not_idle(tmp_path):
 
 @pytest.mark.parametrize("files", [5, 6])
 def test_too_few_files_may_be_open(files):
-    """One line without a traceback, which names what was read, on a machine with device-mapper or without."""
+    """They suffice, as they may with Python 3.13, or one line without a traceback says that they do not."""
     few = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
     done = stackmap("iostat", "0.1", "2", preexec_fn=few)
 
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (1, "")
-    assert line.startswith("stackmap: ")
-    assert line.endswith("Too many open files")
+    if done.returncode == 0:
+        assert (done.stderr, bool(done.stdout)) == ("", True)
+    else:
+        assert (done.returncode, done.stdout) == (1, "")
+        assert re.fullmatch(r"stackmap: (\S+: )?Too many open files\n", done.stderr)
