@@ -11,7 +11,8 @@ on the gaps between writes (``superblock_writes``), which no counter shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from math import exp, inf, sqrt
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ PAUSES_WITH_PARITY = 0.75  # of those without: writes take longer
 DEVIATIONS = 2.0
 OFFSET = 3 / 8  # of Anscombe's transform
 PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keeps
+CLEAN_AFTER = 2  # runs without a write until a region is clean
+MARKED = (CLEAN_AFTER + 0.5) * PERIOD  # seconds after a write
 # The daemon runs when md's thread wakes up. On parity levels every write wakes it; on copies none does
 # (raid10.c, raid10_unplug), and after other work it sleeps the whole period again: in one of two lab runs.
 LATE_PERIOD = 1.25 * PERIOD
@@ -72,6 +75,24 @@ class Hypothesis(NamedTuple):
         if self.span is not None:  # of unbounded regions, each write finds a clean one
             random = random_sets(random, max(1e-3, self.span / bitmap.covers), period)
         return self.following * written / bitmap.covers + random
+
+
+def regions_of(offset: int, size: int, covers: float) -> range:
+    """Return the regions of *covers* bytes that hold *size* bytes from *offset* on."""
+    return range(int(offset / covers), int((offset + max(size, 1) - 1) / covers) + 1)
+
+
+def marked_before(
+    writes: Sequence[range], rate: float, random: Callable[[], float]
+) -> Iterator[int]:
+    """
+    Yield the regions that are marked before the first of *writes*, if as many went on before, *rate* per second.
+
+    How often a region is written shows in the other writes to it: one that is written once may be new.
+    """
+    for region, count in Counter(region for each in writes for region in each).items():
+        if random() > exp(-(count - 1) / len(writes) * rate * MARKED):
+            yield region
 
 
 def daemon_period(layout: Layout | None) -> float:

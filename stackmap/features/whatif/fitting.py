@@ -41,7 +41,7 @@ OFF = 0.25  # of the measured mean: a simulation further off is no answer
 CLOSE = 0.10  # one this close needs no better one
 VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
 RARE = 0.03  # of all requests: a direction with fewer is not judged
-FITTING = 600  # requests of a run that looks for the depth of a loop
+FITTING = 1000  # requests of a run that looks for the depth of a loop
 DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no difference
 LEAST = 20  # requests of a direction for a percentile
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
@@ -116,7 +116,10 @@ class Fitting:
         for way in ways:
             for load in self._loads(way):
                 outcome = self._run(load, way)
-                tried.append(Fit(load, way, outcome, self._distance(outcome)))
+                off = self._distance(outcome)
+                if load.kind == "closed":  # it makes its own rate
+                    off = max(off, abs(log(outcome.rate / self.rate)))
+                tried.append(Fit(load, way, outcome, off))
         self._nearest = min(tried, key=lambda fit: fit.off)
         # The close ones in the order of likelihood; if the likely one is not close, by distance.
         tried.sort(key=lambda fit: fit.off > log(1 + CLOSE))
@@ -163,6 +166,8 @@ class Fitting:
         for depth in DEPTHS:
             if depth * (1 + OFF) < least:
                 continue
+            if depth > DEEPER * max(1.0, self._load.queue):
+                break
             loop = saturating(load, depth)
             outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), way)
             off = abs(log(outcome.rate / self.rate)) + self._distance(outcome)
@@ -180,7 +185,14 @@ class Fitting:
 
     def _run(self, load: Load, way: tuple[Service, ...]) -> Outcome:
         """Simulate the present layout."""
-        return Simulation(stack_of(self.context, self.present, way)).run(load.arrivals)
+        return Simulation(self.stack(self.present, way)).run(load.arrivals)
+
+    def stack(
+        self, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
+    ) -> Stack:
+        """Return *layout* on *disks*, under the measured writes."""
+        found = stack_of(self.context, layout, disks, projected=projected)
+        return found._replace(writes=self._load.write.requests)
 
     @property
     def drift(self) -> float:

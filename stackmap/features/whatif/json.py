@@ -106,6 +106,7 @@ def _time(time: TimeProjection) -> Json:
         "headroom": {"now": time.headroom_now, "projected": _ends(time.headroom)},
         "busy": {"now": time.busy_now, "projected": _ends(time.busy)},
         "iops": {"now": time.iops_now, "projected": _ends(time.iops)},
+        "unseen": time.unseen and dict(zip(("now", "projected"), time.unseen, strict=True)),
         "arrivals": time.arrivals,
         "reason": time.reason or None,
         "reason_code": code_of(time.reason),

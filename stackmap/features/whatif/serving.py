@@ -8,10 +8,13 @@ at once. A spinning disk and a queue of one request serve one at a time. Of othe
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from math import inf
+from operator import itemgetter
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from stackmap.commands import additions
 from stackmap.discover import discover
@@ -39,17 +42,24 @@ LEAST = 20  # requests of a direction that show what one takes
 FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
 NANO, MILLI = 1e-9, 1e-3
 BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
+DEADLINE = "[mq-deadline]"
+BATCH, STARVED = 16, 2  # block/mq-deadline.c, fifo_batch and writes_starved
+SATURATED = 0.9  # share of time busy: from here on, requests always wait
+FAVOURED = 2.0  # times the await of reads: in one queue, writes do not wait so much longer
 
 Then = Callable[[], None]
+Order = Literal["arrival", "turns", "reads"]
 
 
 class Service(NamedTuple):
     """
     How a disk serves: ``read`` and ``write`` are the times of single requests, all equally likely.
 
-    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling.
-    ``rotational``: it has one place where its head is. ``others``: reads and writes per second of other
-    volumes. ``flush``: seconds that an empty flush takes.
+    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling
+    or if not known. ``rotational``: it has one place where its head is. ``others``: reads and writes per second
+    of other volumes; where they are a ``crowd``, it keeps so many in flight. ``flush``: seconds that an empty
+    flush takes. ``order`` of those that wait: as they arrived; reads and writes in turns, as QEMU's limit of
+    IOPS; or batches by offset, of reads first, as mq-deadline.
     """
 
     read: Sequence[float]
@@ -59,14 +69,27 @@ class Service(NamedTuple):
     rotational: bool = False
     others: tuple[float, float] = (0.0, 0.0)
     flush: float = 0.0
+    crowd: int = 0
+    order: Order = "arrival"
+
+
+class Queued(NamedTuple):
+    """A request that waits at a disk, with its ``place`` among those of its direction."""
+
+    place: float
+    number: int
+    operation: str
+    then: Then
 
 
 class Disk:
-    """A queue in order of arrival, with ``servers``."""
+    """A queue with ``servers``."""
 
     def __init__(self, run: Simulation, service: Service) -> None:
         self._run, self.service = run, service
-        self._queue: deque[tuple[str, Then]] = deque()
+        self._queues: tuple[list[Queued], list[Queued]] = ([], [])  # of reads, of writes
+        self._direction = self._batch = self._starved = self._number = 0
+        self._places = [-1.0, -1.0]  # of the last reads and writes that were served
         self._serving = 0
         self.pending = 0
         self.head = 0
@@ -74,10 +97,10 @@ class Disk:
         self._writes = 0
         self._last_read = -1.0
         self._waiting: deque[Then] = deque()
-        depth = min(16, service.depth or 0)
-        most = 2 if depth == 1 else depth
-        # blk-wbt.c, calc_wb_limits: a disk with a queue of one request has room for two.
-        self._limits = (most, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
+        # blk-wbt.c, calc_wb_limits, and blk-rq-qos.c, rq_depth_calc_max_depth, while reads meet wbt_lat_usec:
+        # a disk with a queue of one request has room for two.
+        most = 3 * (service.depth or 0) // 4
+        self._limits = (2, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
 
     def accepts(self) -> bool:
         """Whether one more write of md may be sent."""
@@ -95,7 +118,11 @@ class Disk:
         if operation == READ:
             self._last_read = self._run.now
         self._writes += counted
-        self._queue.append((operation, partial(self._written, then) if counted else then))
+        self._number += 1
+        place = self._run.random() if self.service.order == "reads" else self._number
+        queue = self._queues[operation != READ]
+        then = partial(self._written, then) if counted else then
+        insort(queue, Queued(place, self._number, operation, then))
         self._next()
 
     def _written(self, then: Then) -> None:
@@ -108,14 +135,46 @@ class Disk:
                 break
 
     def _next(self) -> None:
-        while self._queue and self._serving < self.service.servers:
-            operation, then = self._queue.popleft()
+        while any(self._queues) and self._serving < self.service.servers:
+            _, _, operation, then = self._taken()
             self._serving += 1
             times = self.service.read if operation == READ else self.service.write
             drawn = times[int(self._run.random() * len(times))]
             took = self.service.flush if operation == FLUSH else drawn
             self.served += took
             self._run.at(self._run.now + took, self._end, operation, then)
+
+    def _taken(self) -> Queued:
+        """Take the request that is next out of its queue."""
+        if self.service.order == "reads":
+            return self._of_batch()
+        reads, writes = self._queues
+        if not reads or not writes:
+            self._direction = not reads
+        elif self.service.order == "turns":
+            self._direction = not self._direction
+        else:
+            self._direction = writes[0].number < reads[0].number
+        return self._queues[self._direction].pop(0)
+
+    def _of_batch(self) -> Queued:
+        """Take the next request by offset; begin a batch where one ends (``__dd_dispatch_request``)."""
+        reads, writes = self._queues
+        queue, at = self._queues[self._direction], self._following(self._direction)
+        if self._batch >= BATCH or at == len(queue):
+            self._batch = 0
+            self._direction = not reads or (bool(writes) and self._starved >= STARVED)
+            self._starved = 0 if self._direction else self._starved + bool(writes)
+            queue, at = self._queues[self._direction], self._following(self._direction)
+            if at == len(queue):
+                at = min(range(at), key=lambda each: queue[each].number)
+        self._batch += 1
+        self._places[self._direction] = queue[at].place
+        return queue.pop(at)
+
+    def _following(self, direction: int) -> int:
+        """Return which request of *direction* lies behind the last one that was served."""
+        return bisect(self._queues[direction], self._places[direction], key=itemgetter(0))
 
     def _end(self, operation: str, then: Then) -> None:
         self._serving -= 1
@@ -149,7 +208,42 @@ def services(
         if known:
             found.append(tuple(service or known[0] for service in each))
     serial_only = all(disk.queue.rotational or disk.queue.depth == 1 for disk in disks)
-    return found[:1] if serial_only else list(dict.fromkeys(reversed(found)))
+    ways = found[:1] if serial_only else list(dict.fromkeys(reversed(found)))
+    saturated = [(ledger.load(disk.name).busy or 0.0) >= SATURATED for disk in disks]
+    if len(found) > 1 and any(saturated) and not all(saturated):
+        # Virtual disks claim to spin, and serve more at once. Beside the full one, it does not matter how many wait.
+        mixed = zip(saturated, *found, strict=True)
+        ways.append(tuple(serial if full else parallel for full, serial, parallel in mixed))
+    return [
+        tuple(service._replace(order=order) for service in way)
+        for way in ways
+        for order in _orders(ledger, disks)
+    ]
+
+
+def _orders(ledger: Ledger, disks: Sequence[Device]) -> list[Order]:
+    """
+    Return the orders in which *disks* may serve what waits, the likely one first.
+
+    In one queue reads and writes wait alike. mq-deadline orders what a disk's own queue has no room for.
+    """
+    if all(disk.queue.depth == 1 and DEADLINE in (disk.queue.scheduler or "") for disk in disks):
+        return ["reads"]
+    loads = [ledger.load(disk.name) for disk in disks]
+    if not any(map(_favours_reads, loads)):
+        return ["arrival"]
+    return ["turns", "reads"] if any(map(_orders_some, disks, loads)) else ["turns"]
+
+
+def _orders_some(disk: Device, load: Load) -> bool:
+    """Whether the kernel may hold back requests of *disk* and order them: unknown queues have room for all."""
+    in_flight = (load.total.wait or 0.0) * MILLI
+    return DEADLINE in (disk.queue.scheduler or DEADLINE) and in_flight > (disk.queue.depth or inf)
+
+
+def _favours_reads(load: Load) -> bool:
+    read, write = load.read.await_ms, load.write.await_ms
+    return bool(read and write and (load.busy or 0) >= SATURATED and write > FAVOURED * read)
 
 
 def _service(
@@ -169,15 +263,17 @@ def _service(
     if times is None:
         return None
     pages = volume.metadata.requests if volume and volume.metadata else 0.0
-    depth = disk.queue.depth or disk.queue.nr_requests or DEEP
+    depth = disk.queue.depth or disk.queue.nr_requests
+    others = _others(ledger, context, disk, load, pages / max(1, len(context.disks)))
     throttled = disk.queue.throttling != 0 and BFQ not in (disk.queue.scheduler or "")
     return Service(
         *times,
-        servers=1 if serial or disk.queue.rotational else min(depth, 2 * DEEP),
+        servers=1 if serial else min(depth or DEEP, 2 * DEEP),
         depth=depth if throttled else None,
         rotational=bool(disk.queue.rotational),
-        others=_others(ledger, context, disk, load, pages / max(1, len(context.disks))),
+        others=others,
         flush=(load.flush.await_ms or 0.0) * MILLI,
+        crowd=_crowd(load, others) if (load.busy or 0.0) >= SATURATED else 0,
     )
 
 
@@ -254,7 +350,8 @@ def _counted(
     means = [mean, mean]
     flows = load.read, load.write
     fewest = min(flow.ios or 0.0 for flow in flows) * (seconds or 1.0)
-    if fewest >= LEAST and (load.busy or 1.0) < QUIET:  # what each takes is not hidden by waiting
+    # What each takes is hidden by waiting, if requests wait for each other.
+    if fewest >= LEAST and (not serial or (load.busy or 1.0) < QUIET):
         means = [mean * (flow.await_ms or wait) / wait for flow in flows]
     read, write = (evenly(each) for each in means)
     return read, write
@@ -285,6 +382,12 @@ def _others(
     return found[0], found[1]
 
 
+def _crowd(load: Load, others: tuple[float, float]) -> int:
+    """Return how many requests of *others* are in flight at a disk with *load*, by Little's law."""
+    flows = zip(others, (load.read, load.write), strict=True)
+    return round(sum(rate * (flow.await_ms or 0.0) * MILLI for rate, flow in flows))
+
+
 def busiest_disk(path: str) -> Service:
     """Return how the disk with most requests in the capture at *path* serves; ``InputError`` if it has none."""
     host = CapturedHost(path)
@@ -303,4 +406,4 @@ def busiest_disk(path: str) -> Service:
     ways = services(ledger, volume_context(topology, busiest), None, trace) if busiest else []
     if not ways:
         raise InputError(f"{path}: its disks were idle, or their await is unknown")
-    return ways[0][0]._replace(others=(0.0, 0.0))
+    return ways[0][0]._replace(others=(0.0, 0.0), crowd=0)

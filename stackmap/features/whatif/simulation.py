@@ -24,7 +24,7 @@ from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stackmap.features.whatif.bitmap import PERIOD
+from stackmap.features.whatif.bitmap import CLEAN_AFTER, PERIOD, marked_before, regions_of
 from stackmap.features.whatif.geometry import Geometry, Part, Rows
 from stackmap.features.whatif.serving import FLUSH, OPERATIONS, READ, WRITE, Disk, Service, Then
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.caching import Front
     from stackmap.model.raid import Layout
 
-CLEAN_AFTER = 2  # passes of the bitmap's daemon without a write until a region is clean
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
 SEED = 20
 
@@ -57,7 +56,8 @@ class Stack(NamedTuple):
     """
     A layout of ``size`` bytes on disks: member *i* is on the disk ``places[i]``. ``covers``: bytes of the volume
     per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes.
-    ``missing``: members that failed. ``front``: a cache that answers some requests.
+    ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per second
+    before the first request.
     """
 
     layout: Layout
@@ -68,6 +68,7 @@ class Stack(NamedTuple):
     held: bool
     missing: AbstractSet[int] = frozenset()
     front: Front | None = None
+    writes: float = 0.0
 
 
 class Outcome(NamedTuple):
@@ -131,14 +132,24 @@ class Simulation:
     def run(self, arrivals: Sequence[Arrival]) -> Outcome:
         """Run *arrivals* to the end of the last."""
         self._open = len(arrivals)
+        if covers := self._stack.covers:
+            spans = [
+                regions_of(each.offset, each.size, covers)
+                for each in arrivals
+                if each.operation == WRITE
+            ]
+            before = marked_before(spans, self._stack.writes, self.random)
+            self._written.update(dict.fromkeys(before, 0))
         for each in arrivals:
             if each.follows:
                 self._following.setdefault(each.thread, deque()).append(each)
             else:
                 self.at(each.delay, self._arrive, each)
         for disk in self._disks:
+            for _ in range(disk.service.crowd):
+                self._crowd(disk)
             for rate, operation in zip(disk.service.others, (READ, WRITE), strict=True):
-                if rate:
+                if rate and not disk.service.crowd:
                     self._other(disk, operation, rate)
         while self._open and self._events:
             self.now, _, call, arguments = heappop(self._events)
@@ -155,6 +166,12 @@ class Simulation:
             self._other(disk, operation, rate)
 
         self.at(self.now + self._draw.expovariate(rate), sent)
+
+    def _crowd(self, disk: Disk) -> None:
+        """Send *disk* a request of other volumes, and at its end the next one."""
+        reads, writes = disk.service.others
+        operation = READ if self.random() * (reads + writes) < reads else WRITE
+        disk.submit(operation, partial(self._crowd, disk))
 
     def _arrive(self, request: Arrival) -> None:
         if not self._managed or self._stack.layout.parity:
@@ -221,8 +238,7 @@ class Simulation:
         if covers is None:
             self._update(request, end, thread)
             return
-        last = request.offset + max(request.size, 1) - 1
-        regions = range(int(request.offset / covers), int(last / covers) + 1)
+        regions = regions_of(request.offset, request.size, covers)
         passes, never = int(self.now / PERIOD), -CLEAN_AFTER - 1
         is_clean = any(passes - self._written.get(each, never) > CLEAN_AFTER for each in regions)
 

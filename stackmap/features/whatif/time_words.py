@@ -88,9 +88,11 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
                 f"{short(time.iops_now)} ({change_percent(changed, 0)})."
             )
     if time.unseen is not None:
+        now, then = map(_ms, time.unseen)
+        waits = f"{now} ms" if is_check else f"{now} ms now, {then} ms as projected"
         yield (
-            f"Programs wait about {_ms(time.unseen)} ms more per write now than the volume shows: writeback "
-            "throttling holds them before their requests are in flight. The projected times include this."
+            f"A program that sends all requests from one thread waits longer than the volume shows: {waits} per "
+            "request. Copies make the thread wait for the bitmap and for writeback throttling."
         )
     if time.arrivals is not None:
         yield f"Requests arrive {KINDS[time.arrivals]}."

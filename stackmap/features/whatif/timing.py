@@ -23,10 +23,9 @@ from stackmap.features.whatif.fitting import (
     Fit,
     Fitting,
     figures_of,
-    stack_of,
 )
 from stackmap.features.whatif.quantities import Band, exact
-from stackmap.features.whatif.serving import READ, WRITE, Service
+from stackmap.features.whatif.serving import READ, Service
 from stackmap.features.whatif.simulation import Outcome, Simulation, Stack
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
@@ -45,7 +44,8 @@ class TimeProjection(NamedTuple):
     Latencies in milliseconds by direction and statistic. ``headroom``: by what factor the load may grow until the
     layout serves no more, or a latency limit is exceeded. ``busy``: share of the busiest disk's limit that is used.
     ``iops``: requests per second. ``arrivals``: as in JSON. ``reason``: why nothing is projected, "" if it is.
-    ``unseen``: milliseconds that programs wait now before their writes are at the volume; None if they do not.
+    ``unseen``: milliseconds per request, now and projected, that a program with one thread waits before its
+    request is at the volume; None if it hardly does.
     """
 
     self_check: Mapping[str, Mapping[str, Checked]] = MappingProxyType({})
@@ -59,7 +59,7 @@ class TimeProjection(NamedTuple):
     iops: Band | None = None
     arrivals: str | None = None
     reason: str = ""
-    unseen: float | None = None
+    unseen: tuple[float, float] | None = None
 
 
 class Wanted(NamedTuple):
@@ -118,15 +118,26 @@ def project_time(fitting: Fitting, layout: Layout, wanted: Wanted) -> TimeProjec
         _band(iops, error),
         arrivals,
         _overload(layout, most * rate, rate * wanted.growth) if over else "",
-        _unseen(likely.outcome),
+        _unseen(likely.outcome, runs[0][1]),
     )
 
 
-def _unseen(outcome: Outcome) -> float | None:
-    """Return how long submission blocks the program, on average per write."""
-    whole, seen = outcome.latencies[WRITE], outcome.seen[WRITE]
-    waits = (sum(whole) - sum(seen)) / len(whole) * MILLI if whole else 0.0
-    return waits if whole and waits > CLOSE * sum(seen) / len(seen) * MILLI else None
+def _unseen(now: Outcome, projected: Outcome) -> tuple[float, float] | None:
+    """Return how long submission blocks the program on average; None if it is less than ``CLOSE`` of a request's time."""
+    both = [
+        (whole - seen, seen)
+        for outcome in (now, projected)
+        for whole, seen in (map(_mean, (outcome.latencies, outcome.seen)),)
+    ]
+    if all(waits <= CLOSE * seen for waits, seen in both):
+        return None
+    return both[0][0], both[1][0]
+
+
+def _mean(times: Mapping[str, Sequence[float]]) -> float:
+    """Return the mean of all *times* in milliseconds."""
+    every = [time for each in times.values() for time in each]
+    return sum(every) / max(1, len(every)) * MILLI
 
 
 def _bands(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, dict[str, Band]]:
@@ -135,7 +146,7 @@ def _bands(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, d
     for direction in fitting.measured:
         values: dict[str, list[float]] = {}
         for fit, outcome in runs:
-            times, factor = outcome.latencies[direction], fitting.factor(fit, direction)
+            times, factor = outcome.seen[direction], fitting.factor(fit, direction)
             if times and factor:
                 for key, value in figures_of(times).items():
                     values.setdefault(key, []).append(value * factor)
@@ -163,7 +174,7 @@ def _headrooms(
     ways = {likely.services: likely.load}
     for fit in fitting.fits:
         ways.setdefault(fit.services, fit.load)
-    now = stack_of(fitting.context, fitting.present, likely.services)
+    now = fitting.stack(fitting.present, likely.services)
     found = [
         _room(load, stack, rate, wanted.limit)
         for way, load in ways.items()
@@ -177,7 +188,7 @@ def _stacks(
 ) -> list[Stack]:
     """Return what is projected, the likely one first: with a cache, one for each end of the range of its hits."""
     disks = (wanted.disks,) if wanted.disks else ways
-    stack = stack_of(fitting.context, layout, disks, projected=True)
+    stack = fitting.stack(layout, disks, projected=True)
     if not wanted.cache or not wanted.hits:
         return [stack]
     fronts = (wanted.hits.front(wanted.cache, end) for end in ("likely", "low", "high"))
