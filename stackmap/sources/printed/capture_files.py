@@ -132,6 +132,8 @@ class CaptureFiles:
             properties["MD_DEVNAME"] = kinds["alias"].removeprefix(ALIAS)
         if name.startswith("md") and not disk and not any(key.startswith("md/") for key in told):
             self._files.setdefault(f"{place}/md/uuid", "")
+        if name.startswith("bcache") and not disk:
+            self._files.setdefault(f"{place}/bcache/state", "")
         self._slaves(device, place, disk)
         if number and properties:
             database = "".join(f"E:{key}={value}\n" for key, value in properties.items())

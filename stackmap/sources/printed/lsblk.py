@@ -2,7 +2,7 @@ r"""
 ``lsblk``, in every form: tree (-f, -t, -m, -o …, -O, -s, -i, -p), list (-l, -r), pairs (-P) and JSON (-J).
 
 In the tree a name stands two characters right of that of the device it is drawn under; that is the device
-below it, with -s the one above it. Of a device-mapper device the name is device-mapper's, and the column TYPE
+below it, with -s the one above it. With -M, a device on several others is drawn once (``Groups``). Of a device-mapper device the name is device-mapper's, and the column TYPE
 (or the form of the name) tells that it is one.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from stackmap.sources.printed.columns import MAX_WORDS, PlacedWord, fits, size_of, tree_of, words_of
 from stackmap.sources.printed.columns import cells as cells_of
@@ -63,6 +63,12 @@ BOOLEANS = {"true": "1", "false": "0"}
 BRANCHES = "│├└|`"
 FILL = "─"  # in place of what is drawn before a name
 _DISK = re.compile(r"[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
+MAX_STEP = 3  # a paste may have a blank more than the two characters of a level
+# lsblk -M: an arrow at the first, a further and the last member of a group, and the line to a device on it.
+GROUP_MARKS, FIRST_MEMBER, LAST_MEMBER = frozenset(" ┌├└┬┈▶┆,|`'->"), "┌,", "└'"
+_ARROW = re.compile(r"[┌├└,|'][┈┬-][▶>]")
+_CHILD = re.compile(r"[└├`|][┈-]+$")
+_REMARK = re.compile(r"\s+<[-=<]+.*$")  # of an author, behind a row
 MAX_MISSED = 3  # lines in a row that are no rows end a table
 _POINT = re.compile(rf"{TREE}(/(?!dev/)\S*(?: \S+)*|\[SWAP\])")
 
@@ -76,57 +82,109 @@ def is_heading(line: str) -> bool:
 def read(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of a table with or without its heading."""
     heading = words_of(lines[0]) if is_heading(lines[0]) else []
+    if heading:
+        heading, lines = _whole_heading(heading, lines)
     first = lines[0]
     begin = next((h.start for h in heading if h.text == "NAME"), len(first) - len(first.lstrip()))
     rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines, begin))
     drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
-    inverse = any(depth and _is_disk(row) for depth, row in rows)
-    way: list[str] = []
-    for depth, row in rows:
-        if not row:  # what follows below a row that cannot be read is below an unknown device
+    inverse = any(row.width and _is_disk(row.cells) for row in rows)
+    groups = Groups()
+    way: list[tuple[int, str]] = []  # the width and the device of each row above this one
+    for row in rows:
+        if not row.cells:  # what follows below a row that cannot be read is below an unknown device
             way.clear()
             continue
-        ref = _ref(row)
-        yield from row_facts(row)
-        del way[depth:]
-        if depth and depth == len(way) and way[-1] and drawn:
-            above, below = (way[-1], ref) if inverse else (ref, way[-1])
+        ref = _ref(row.cells)
+        yield from row_facts(row.cells)
+        yield from groups.take(row.before, ref)
+        while way and way[-1][0] >= row.width:
+            way.pop()
+        if way and row.width - way[-1][0] <= MAX_STEP and drawn:
+            above, below = (way[-1][1], ref) if inverse else (ref, way[-1][1])
             yield Fact(above, "on", below)
-        way += [""] * (depth - len(way)) + [ref]
+        way.append((row.width, ref))
 
 
-def _rows(
-    heading: list[PlacedWord], lines: list[str], begin: int
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the depth and the cells of each row; mount points on lines of their own belong to the row before."""
+def _whole_heading(
+    heading: list[PlacedWord], lines: list[str]
+) -> tuple[list[PlacedWord], list[str]]:
+    """Return the words of a heading and its table; a mail may have wrapped it, and not the rows."""
+    words = lines[1].split() if len(lines) > 1 else []
+    if not words or "NAME" in words or not COLUMNS.issuperset(words):
+        return heading, lines
+    whole = f"{lines[0].rstrip()} {lines[1].strip()}"
+    return words_of(whole), [whole, *lines[2:]]
+
+
+class Groups:
+    """Devices that several others share, as ``lsblk -M`` draws them: arrows at each of the others, a line to the device."""
+
+    def __init__(self) -> None:
+        self._members: dict[int, list[str]] = {}  # by the place of their line
+        self._complete: dict[int, list[str]] = {}  # by the place where the devices on them hang
+
+    def take(self, drawn: str, device: str) -> Iterator[Fact]:
+        """Take what is *drawn* before the row of *device*; yield what it lies on."""
+        for arrow in _ARROW.finditer(drawn):
+            place = arrow.start()
+            if arrow[0][0] in FIRST_MEMBER:
+                self._members[place] = []
+            members = self._members.get(place)
+            if members is None:  # its beginning is not in the text
+                continue
+            members.append(device)
+            if arrow[0][0] in LAST_MEMBER:
+                self._complete[place + 1] = self._members.pop(place)
+        child = _CHILD.search(drawn)
+        for member in self._complete.get(child.start(), ()) if child else ():
+            yield Fact(device, "on", member)
+
+
+class Line(NamedTuple):
+    """A row: how much is drawn before its name in the tree, its cells, and what is drawn before the tree."""
+
+    width: int
+    cells: dict[str, str]
+    before: str = ""
+
+
+NO_ROW = Line(0, {})
+
+
+def _rows(heading: list[PlacedWord], lines: list[str], begin: int) -> Iterator[Line]:
+    """Yield the rows; mount points on lines of their own belong to the row before."""
     column = next((h.text for h in heading if h.text.startswith("MOUNTPOINT")), "")
-    waiting: tuple[int, dict[str, str]] | None = None
+    waiting: Line | None = None
     cut, missed = "", 0  # the beginning of a row that a mail cut; lines in a row that are none
-    for line in filter(None, lines):
-        depth, row = _row(heading, line, begin)
+    grouped = any(_ARROW.search(line, 0, begin) for line in lines)
+    for whole in filter(None, lines):
+        before = whole[:begin] if grouped and GROUP_MARKS.issuperset(whole[:begin]) else ""
+        line = " " * len(before) + whole[len(before) :]
+        row = _row(heading, line, begin)
         if row is None and cut:
-            depth, row = _row(heading, f"{cut} {line.strip()}", begin)
+            row = _row(heading, f"{cut} {line.strip()}", begin)
+        if row is None and (remark := _REMARK.search(line)):
+            row = _row(heading, line[: remark.start()], begin)
         if row is None and waiting and column and (point := _POINT.fullmatch(line.strip())):
-            waiting[1][column] = f"{waiting[1].get(column, '')} {point[1]}".strip()
+            waiting.cells[column] = f"{waiting.cells.get(column, '')} {point[1]}".strip()
         elif row is None:
             if waiting:
                 yield waiting
-            yield 0, {}
+            yield NO_ROW
             waiting, cut, missed = None, line, missed + 1
             if missed > MAX_MISSED:
                 break
         else:
             if waiting:
                 yield waiting
-            if any(mark in row.get("NAME", "") for mark in "┈▶┬┌"):
-                return  # lsblk -M draws devices once, by another tree
-            waiting, cut, missed = (depth, row), "", 0
+            waiting, cut, missed = row._replace(before=before), "", 0
     if waiting:
         yield waiting
 
 
-def _row(heading: list[PlacedWord], line: str, begin: int) -> tuple[int, dict[str, str] | None]:
-    """Return the depth and the cells of a line; no cells if it is no row."""
+def _row(heading: list[PlacedWord], line: str, begin: int) -> Line | None:
+    """Return the row in a line, None if it is none."""
     indent = begin if line[:begin].strip() else min(begin, len(line) - len(line.lstrip()))
     drawn = re.match(TREE, line[indent:])
     width = drawn.end() if drawn else 0
@@ -140,10 +198,10 @@ def _row(heading: list[PlacedWord], line: str, begin: int) -> tuple[int, dict[st
     else:
         row = cells_of(heading, line, FORMS)
     if row is None or not _is_whole(heading, row):
-        return 0, None
+        return None
     if "NAME" in row:
         row["NAME"] = row["NAME"].lstrip(FILL)
-    return width // 2, row
+    return Line(width, row)
 
 
 def _is_whole(heading: list[PlacedWord], row: Mapping[str, str]) -> bool:

@@ -1,0 +1,134 @@
+"""lsblk in a ticket: drawn with -M, wrapped by a mail, marked by its author, with bcache."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from stackmap.model.device import Role
+from tests.paths import ROOT
+from tests.test_tickets import edges, read
+
+MERGED = """\
+    NAME        MAJ:MIN RM  SIZE RO TYPE  MOUNTPOINTS
+┌┈▶ sda           8:0    0    2T  0 disk
+├┈▶ sdb           8:16   0    2T  0 disk
+└┬▶ sdc           8:32   0    2T  0 disk
+ └┈┈md5           9:5    0    4T  0 raid5 /srv/pool
+    sdd           8:48   0  500G  0 disk
+    ├─sdd1        8:49   0    1G  0 part  /boot
+┌┈▶ └─sdd2        8:50   0  499G  0 part
+┆   sde           8:64   0  500G  0 disk
+└┬▶ └─sde1        8:65   0  499G  0 part
+ └┈┈md6           9:6    0  499G  0 raid1
+    └─md6-home  253:0    0  100G  0 crypt /home
+"""
+# In ASCII, libsmartcols draws the same with other characters.
+IN_ASCII = str.maketrans({"┌": ",", "┈": "-", "▶": ">", "├": "|", "┬": "-", "┆": "|", "─": "-"})
+MERGED_EDGES = {
+    *(("md5", disk) for disk in ("sda", "sdb", "sdc")),
+    *(("md6", member) for member in ("sdd2", "sde1")),
+    ("sdd1", "sdd"), ("sdd2", "sdd"), ("sde1", "sde"), ("dm-0", "md6"),
+}  # fmt: skip
+
+
+def in_ascii(text: str) -> str:
+    """Return *text* as ``lsblk -i`` draws it: "'->" at the last member, "`-" at what is on a group or in a tree."""
+    return text.replace("└┬▶", "'->").replace("└", "`").translate(IN_ASCII)
+
+
+@pytest.mark.parametrize("draw", [str, in_ascii])
+@pytest.mark.parametrize("quote", ["", "> ", "> > "])
+def test_a_device_on_several_others_is_drawn_once(draw, quote):
+    text = "".join(f"{quote}{line}\n" for line in draw(MERGED).splitlines())
+    topology, notes = read(text)
+    assert edges(topology) == MERGED_EDGES
+    assert topology["md5"].mounts == ("/srv/pool",)
+    assert not notes
+
+
+def test_a_group_whose_beginning_is_cut_gives_no_device_of_another():
+    lines = MERGED.splitlines(keepends=True)
+    topology, _ = read("".join([lines[0], *lines[3:]]))
+    assert edges(topology) == {edge for edge in MERGED_EDGES if edge[0] != "md5"}
+
+
+@pytest.mark.skipif(not shutil.which("lsblk"), reason="lsblk is not installed")
+@pytest.mark.parametrize("options", [(), ("-i",)])
+@pytest.mark.parametrize("sample", ["ec2-nvme-raid0", "raid5-raid10-medusa"])
+def test_lsblk_itself_draws_the_same_stack_either_way(sample, options):
+    def printed(*more):
+        root = ROOT / "sample_topologies" / sample
+        command = ["lsblk", "--sysroot", str(root), *options, *more]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own command
+        return run.stdout
+
+    merged = printed("-M")
+    assert "->" in merged or "▶" in merged
+    assert edges(read(merged)[0]) == edges(read(printed())[0])
+
+
+def test_a_mail_wraps_the_heading_and_some_rows():
+    text = """\
+NAME                                          MAJ:MIN RM   SIZE RO
+TYPE  MOUNTPOINT
+sda                                             8:0    0 119.2G  0 disk
+├─sda1                                          8:1    0   512M  0
+part  /boot/efi
+└─sda2                                          8:2    0 118.7G  0 part
+  └─luks-0b0f3f3e-1111-4222-8333-944455566677 253:0    0 118.7G  0 crypt /
+"""
+    topology, _ = read(text)
+    assert edges(topology) == {("sda1", "sda"), ("sda2", "sda"), ("dm-0", "sda2")}
+    assert topology["sda1"].mounts == ("/boot/efi",)
+
+
+@pytest.mark.parametrize("remark", ["  <---- this one", " <=====", " <<< failing?"])
+def test_a_remark_of_the_author_behind_a_row_does_not_hide_it(remark):
+    text = f"""\
+NAME   MAJ:MIN RM   SIZE RO TYPE MOUNTPOINT
+sda      8:0    0   1.8T  0 disk
+|-sda1   8:1    0   400G  0 part{remark}
+`-sda2   8:2    0   300G  0 part /data
+"""
+    topology, _ = read(text)
+    assert edges(topology) == {("sda1", "sda"), ("sda2", "sda")}
+
+
+def test_a_blank_too_many_in_a_tree_keeps_the_level():
+    text = """\
+NAME          MAJ:MIN RM   SIZE RO TYPE  MOUNTPOINT
+sda             8:0    0   3,7T  0 disk
+├─sda1          8:1    0   260M  0 part  /boot
+└─sda2          8:2    0   3,5T  0 part
+ └─sda2_crypt 254:0    0   3,5T  0 crypt
+   ├─vg0-root 254:1    0    28G  0 lvm   /
+   └─vg0-home 254:2    0   2,7T  0 lvm   /home
+"""
+    topology, _ = read(text)
+    assert edges(topology) == {
+        ("sda1", "sda"), ("sda2", "sda"), ("dm-0", "sda2"), ("dm-1", "dm-0"), ("dm-2", "dm-0"),
+    }  # fmt: skip
+
+
+def test_bcache_has_its_disk_and_its_cache():
+    text = """\
+NAME          MAJ:MIN RM   SIZE RO TYPE MOUNTPOINT
+sdd             8:48   0   9.1T  0 disk
+└─bcache0     252:0    0   9.1T  0 disk
+sde             8:64   0   9.1T  0 disk
+└─bcache1     252:128  0   9.1T  0 disk
+sdh             8:112  0 447.1G  0 disk
+├─sdh1          8:113  0   200G  0 part
+│ ├─bcache0   252:0    0   9.1T  0 disk
+│ └─bcache1   252:128  0   9.1T  0 disk
+└─sdh2          8:114  0 247.1G  0 part
+"""
+    topology, _ = read(text)
+    roles = {(edge.above, edge.below): edge.role for edge in topology.edges}
+    assert roles["bcache0", "sdd"] is Role.ORIGIN
+    assert roles["bcache0", "sdh1"] is Role.CACHE
+    assert roles["bcache1", "sde"] is Role.ORIGIN
+    assert roles["bcache1", "sdh1"] is Role.CACHE
