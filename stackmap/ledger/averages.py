@@ -22,6 +22,7 @@ from stackmap.model.load import (
 )
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
+SEPARATE = "the reports have no device and no heading in common: each device has the figures of its own report"
 MAX_HELD = 1000  # loads not yet added up: some 1 MB; more of them leave the caches of a CPU
 
 Part = tuple[Mapping[str, Load], float]  # loads and their weight
@@ -51,6 +52,7 @@ class Average:
         self._held: dict[int, Part] = {}  # the loads since then, by identity
         self._size = 0  # of these, in loads
         self._sizes: set[int] = set()  # how many devices an interval had
+        self._separate: list[PrintedLoads] | None = []  # reports without anything in common
         self._weight = 0.0
         self._notes: dict[str, None] = {}
         self.count = 0
@@ -77,24 +79,41 @@ class Average:
         loads, before = self._held.get(id(interval.loads), (interval.loads, 0.0))
         self._held[id(loads)] = loads, before + weight
         self._sizes.add(len(loads))
+        self._compare(loads)
         self._size += 0 if before else 1 + len(loads)
         if self._size > MAX_HELD:
             self._total, self._held, self._size = self._sum(), {}, 0
+
+    def _compare(self, loads: Mapping[str, Load]) -> None:
+        """Note whether all reports so far have different devices and columns."""
+        if self._separate is None:
+            return
+        others = self._separate
+        if isinstance(loads, PrintedLoads) and not any(
+            table.convert == loads.convert or not {*table.names}.isdisjoint(loads.names)
+            for table in others
+        ):
+            others.append(loads)
+        else:
+            self._separate = None
 
     def result(self) -> Interval | None:
         """Return the average so far; None if nothing was added."""
         if self._last is None:
             return None
         loads = self._sum()
+        separate = self._is_text() and bool(self._separate) and self._weight > 1
         filtered = self._is_text() and len(self._sizes | {len(loads)}) > 1
+        note = SEPARATE if separate else ABSENT
+        weight = 1.0 if separate else self._weight
         return Interval(
-            {name: _times(load, 1 / self._weight) for name, load in loads.items()},
+            {name: _times(load, 1 / weight) for name, load in loads.items()},
             time=self._last.time,
             seconds=None if self._last.seconds is None else self._weight,
             stamp=self._last.stamp if self.count == 1 else f"average of {self.count} intervals",
             since_boot=self._last.since_boot,
             summary=self._last.summary,
-            notes=(*self._notes, *([ABSENT] if filtered else [])),
+            notes=(*self._notes, *([note] if filtered else [])),
             events=tuple(self._events),
             machine=self._last.machine,
             count=self.count,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from stackmap.ledger.member_writes import doubled, flushes_sent
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load, plus, sum_flows
+from stackmap.model.load import IDLE, Flow, Load, plus, sum_flows
 from stackmap.model.topology import Topology, computed_once
 
 UNKNOWN = Load()
@@ -27,6 +27,8 @@ STUCK = 0.99  # busy for this share of the time
 MILLISECONDS = 1000.0  # of a second
 # Before (99dc422335d8), a short request counts as busy until the next tick of the kernel.
 PRECISE_BUSY = (6, 10)
+FEW_WRITES = 0.05  # of the requests and of the queue
+LEAST_QUEUE = 0.1  # requests, printed with two decimals
 MOST_IN_FLIGHT = 1e6  # requests; old kernels print 42933903.02 after their counter went below 0
 
 
@@ -104,6 +106,20 @@ def _only_partitions(topology: Topology) -> Mapping[str, str]:
 def _unprinted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     disk = _only_partitions(topology).get(device.name, "")
     return loads.get(disk) if loads[device.name] == UNKNOWN else None
+
+
+def _mostly_reads(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    read, write, queue = load.read, load.write, load.aqu
+    if load.whole is not None or write.wait is not None or not (read.ios and read.wait and queue):
+        return None
+    if (write.ios or 0.0) > FEW_WRITES * read.ios or queue < LEAST_QUEUE:
+        return None
+    if abs(read.wait / MILLISECONDS - queue) > FEW_WRITES * queue:  # in flight = rate × await
+        return None
+    sent = read.ios + (write.ios or 0.0)
+    moved = None if read.bytes is None else read.bytes + (write.bytes or 0.0)
+    return load._replace(whole=Flow(sent, None, moved, read.wait * sent / read.ios))
 
 
 def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
@@ -278,6 +294,13 @@ def release(kernel: str) -> tuple[int, ...]:
 
 
 RULES = (
+    Rule(
+        "mostly-reads",
+        "the text has no await of writes, and reads are at least 95 % of the requests in flight: their await "
+        "stands for all requests",
+        lambda _, __: True,
+        _mostly_reads,
+    ),
     Rule(
         "partition-not-printed",
         "iostat -x prints no partitions: the only partition of a disk has the figures of the disk",

@@ -32,6 +32,13 @@ FLASH = Medium("flash", 5.0, 200_000.0)
 BULK = 128 * KIB  # bytes: requests of this size move data; their queue is throughput, not trouble
 SAME = 1.1  # times: rounding makes equal figures this different
 
+# Whether programs wait for what is in a queue depends on its direction; ``queued`` chooses the sentence.
+QUEUE_CAVEAT = (
+    "[Writeback fills a queue too, and programs do not wait for its {writes}.]"
+    "[Readahead and programs that send many {reads} at a time fill a queue too.]"
+)
+MOSTLY = 0.95  # of requests and bytes: the rest does not make a queue
+
 UNKNOWN = Medium("a healthy disk of any type", SPINNING.access_ms, SPINNING.bytes_per_ms)
 
 
@@ -46,6 +53,15 @@ def expected_ms(device: Device, size: float) -> float:
     """Return the milliseconds that one request of *size* bytes may need on an idle, healthy device."""
     kind = medium(device)
     return kind.access_ms + size / kind.bytes_per_ms
+
+
+def queued(load: Load) -> dict[str, str]:
+    """Return the word that chooses between the sentences of ``QUEUE_CAVEAT``: what *load* mostly is."""
+    requests = ratio(load.read.ios, load.total.ios) or 0.0
+    moved = ratio(load.read.bytes, load.total.bytes)
+    only_reads = requests >= MOSTLY and (moved is None or moved >= MOSTLY)
+    word = "reads" if only_reads else "writes"
+    return {word: word}
 
 
 def service_ms(load: Load) -> float | None:

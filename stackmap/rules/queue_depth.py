@@ -9,7 +9,7 @@ from stackmap.ledger.amplification import StackFigures
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
-from stackmap.rules.disk import BULK, expected_ms, medium
+from stackmap.rules.disk import BULK, QUEUE_CAVEAT, expected_ms, medium, queued
 from stackmap.rules.hung import contradicts, impossible
 from stackmap.rules.rule import (
     Found,
@@ -66,7 +66,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
     title="{queue} requests wait at {device}: {await}",
     sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
     "at most {usual} on {medium}, so requests wait in the queue.",
-    caveat="Writeback fills a queue too, and programs do not wait for it.",
+    caveat=QUEUE_CAVEAT,
     advice="Compare with a quiet time (`--baseline`) to judge overload. Run `stackmap blame {device}` to "
     "find the source.",
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
@@ -93,7 +93,8 @@ def _queueing(device: Device, load: Load, usual: float, *, weight: float) -> Obs
         "size": (load.total.size, "bytes"),
         "rate": (load.total.ios, "requests/s"),
     }
-    return observe(device.name, figures, {"medium": medium(device).name}, weight=weight)
+    words = {"medium": medium(device).name, **queued(load)}
+    return observe(device.name, figures, words, weight=weight)
 
 
 @_rule(
@@ -173,7 +174,7 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     title="{device} is overloaded",
     sentence="{device} is overloaded: {queue} requests are in flight and await is {await}. One {size} request "
     "needs at most {usual} on {medium}.",
-    caveat="Writeback fills a queue too, and programs do not wait for it.",
+    caveat=QUEUE_CAVEAT,
     advice="Run `stackmap blame {device}` to find the source. Lower the queue depth, or spread the load "
     "over more or faster disks.",
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",

@@ -10,7 +10,7 @@ from stackmap.model.device import Device, Role
 from stackmap.model.dm_targets import is_passthrough
 from stackmap.model.load import Load, ratio, sum_flows
 from stackmap.rules.context import Context
-from stackmap.rules.disk import BULK, UNKNOWN, expected_ms
+from stackmap.rules.disk import BULK, QUEUE_CAVEAT, UNKNOWN, expected_ms, queued
 from stackmap.rules.hung import contradicts, impossible
 from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rule, Severity, observe
 
@@ -37,7 +37,7 @@ OTHER = ("work of this layer", "Measure the latency inside.")
     title="Requests wait in {device}, not below it",
     sentence="Requests wait in {device}, not below it: await is {await}, and {below_wait} at most below "
     "({below}). The difference is {work}.",
-    caveat="Awaits are means: a few very slow requests look like many slow ones. Writeback fills a queue too.",
+    caveat=f"Awaits are means: a few very slow requests look like many slow ones. {QUEUE_CAVEAT}",
     advice="{remedy} Run `stackmap trace {device}` for the latency of each layer.",
     source="stackmap-kernel(7), Layers: await of a layer includes that of the layer below",
     thresholds={
@@ -71,6 +71,7 @@ def layer_wait(context: Context, limits: Limits) -> Found:
         }
         titles = ", ".join(context.topology[name].title for name in below[:4])
         words = {"below": titles, "work": work, "remedy": remedy}
+        words |= queued(context.load(device.name))
         batches = not is_passthrough(device) and _is_bulk(context, device.name)
         severity = Severity.INFO if batches else None
         yield observe(device.name, figures, words, weight=own, severity=severity)
@@ -223,7 +224,7 @@ def _behind(
     outcome=Outcome.OVERLOADED,
     sentence="{device} is slow: await is {await} with {queue} requests in flight ({rate} of {size}). One such "
     "request needs at most {usual}.[ {where}.]",
-    caveat="Writeback fills a queue too, and programs do not wait for it.",
+    caveat=QUEUE_CAVEAT,
     advice="Fewer requests at a time wait less: lower the queue depth. Run `stackmap trace {device}` for the "
     "latency of each layer.",
     source="J. Little (1961): await = requests in flight ÷ rate",
@@ -256,6 +257,7 @@ def long_wait(context: Context, limits: Limits) -> Found:
             "usual": (usual, "ms"),
         }
         words = {"where": where} if (where := _where(context, below, disks, wait)) else {}
+        words |= queued(load)
         severity = Severity.INFO if _is_bulk(context, name) else None
         yield observe(name, figures, words, weight=wait, severity=severity)
 

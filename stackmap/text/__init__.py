@@ -27,6 +27,14 @@ FORMATS: tuple[tuple[Callable[[str], object], Callable[[Lines], Iterator[Interva
 
 MAX_UNUSED_LINES = 500_000  # in a row
 
+# A kernel name, perhaps after marks or a time, and figures, some with decimals.
+DEVICE_ROW = re.compile(
+    r"(?=.{0,400}\d[.,]\d)(?:[\s>|#*]|\d\d:\d\d:\d\d\s){0,40}"
+    r"(?:[shv]d[a-z]{1,3}\d{0,3}|xvd[a-z]\d{0,2}|nvme\d+(?:c\d+)?n\d+(?:p\d+)?|(?:md|dm-|zd|rbd|nbd|bcache|drbd|mmcblk)\d[p\d]*)"
+    r"(?:\s+\d[\d.,]*[kMGTB%]?){3,}\s*$"
+)
+MAX_NAMED_LINES = 5
+
 # Texts without usable statistics, each with the reason or what to do.
 OTHER_FORMATS = (
     (re.compile(r"^\s*AIX \S+ \d"), "sar of AIX: only Linux is supported"),
@@ -58,12 +66,12 @@ def intervals(
     """
     told = warn and (lambda what: warn(f"{name}: {what}"))
     try:
-        yield from _intervals(Lines(chunks, told))
+        yield from _intervals(Lines(chunks, told), told)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
 
-def _intervals(lines: Lines) -> Iterator[Interval]:
+def _intervals(lines: Lines, warn: Callable[[str], None] | None) -> Iterator[Interval]:
     strays = UnusedLines(lines)
     while (line := next(iter(lines), None)) is not None:
         lines.push_back()
@@ -77,6 +85,8 @@ def _intervals(lines: Lines) -> Iterator[Interval]:
         yield from inferred
         if not inferred:
             raise InputError(strays.reason())
+    elif warn and (unused := strays.unused()):
+        warn(unused)
 
 
 class UnusedLines:
@@ -88,6 +98,8 @@ class UnusedLines:
         self.found = False  # a device's figures: then there is nothing to explain
         self.in_a_row = 0  # since the last interval
         self.rows: list[str] = []
+        self._unused: list[int] = []  # numbers of the first lines that look like a device's row
+        self._unused_count = 0
 
     def take(self, line: str) -> bool:
         """Take a line; return True if it begins another format than a table."""
@@ -96,6 +108,10 @@ class UnusedLines:
             raise InputError(f"refused: {MAX_UNUSED_LINES} lines in a row are no device statistics")
         if not self.found:
             self._look_at(line)
+        if DEVICE_ROW.match(line):
+            self._unused_count += 1
+            if len(self._unused) < MAX_NAMED_LINES:
+                self._unused.append(self._lines.number)
         return any(begins(line) for begins, _ in FORMATS)
 
     def _look_at(self, line: str) -> None:
@@ -105,6 +121,19 @@ class UnusedLines:
             for pattern, meaning in OTHER_FORMATS:
                 if pattern.search(line):
                     self._stranger = f"line {self._lines.number}: {meaning}"
+
+    def unused(self) -> str:
+        """Return how many lines look like rows of devices and were not used, "" without one."""
+        if not self._unused_count:
+            return ""
+        numbers = ", ".join(map(str, self._unused))
+        more = ", …" if self._unused_count > len(self._unused) else ""
+        what = "line looks like a row of a device and was"
+        if self._unused_count > 1:
+            what = "lines look like rows of devices and were"
+        return (
+            f"{self._unused_count} {what} not used, for no heading above fits: line {numbers}{more}"
+        )
 
     def reason(self) -> str:
         """Return why nothing was found, and what to do."""

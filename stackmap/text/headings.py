@@ -33,6 +33,7 @@ SAR_DEVICE = "DEV"
 MAX_PREFIX_WORDS = 4  # before a name: sar's time ("00시 47분 25초"), quote marks of a mail
 MAX_HEADING_WORDS = 100  # in a heading with the text before it
 QUOTE_MARKS = frozenset({"#", "//", "*", *(mark * depth for mark in ">|" for depth in range(1, 9))})
+REMARK_MARKS = "<←#"  # and behind it
 # What authors put before a row: "-->", "**", "<KEY>", "[slow]"; a time before it is another matter.
 _MARK = re.compile(r"[<>\[\]()*=~!+-]*[A-Za-z]{0,20}[<>\[\]()*=~!:+-]+")
 # Of a time: "2023-11-05", "15:35:52.100", "PM", "Nov".
@@ -157,6 +158,14 @@ def without_quotes(words: list[str]) -> list[str]:
     while first < len(words) and words[first] in QUOTE_MARKS:
         first += 1
     return words[first:]
+
+
+def without_remark(words: list[str]) -> list[str]:
+    """Return the words before what an author put behind the figures of a row: "<<< here"."""
+    for place in range(1, len(words)):
+        if words[place][0] in REMARK_MARKS and is_number(words[place - 1]):
+            return words[:place]
+    return words
 
 
 def heading(words: Sequence[str]) -> Heading | None:

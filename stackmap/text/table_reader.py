@@ -22,6 +22,7 @@ from stackmap.text.headings import (
     heading,
     join_wrapped,
     without_quotes,
+    without_remark,
 )
 from stackmap.text.printed_time import is_time
 from stackmap.text.repairs import FoldedTable, WrappedRow
@@ -97,7 +98,11 @@ class TableReader:
         if heading is None and "." in words[0] and parse_plain_numbers(words) is not None:
             self._after_heading = self._after_row = False
             return True  # figures of processors
-        return self._take_non_row(line, without_quotes(words))
+        bare = without_quotes(words)
+        kept = without_remark(bare)
+        if kept != bare and heading is not None:
+            return self.take(" ".join(kept))
+        return self._take_non_row(line, bare)
 
     def take_rows(self, lines: list[str]) -> bool:
         """Take the rows of a table together; return False if a line is no ordinary row."""

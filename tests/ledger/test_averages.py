@@ -8,7 +8,7 @@ from stackmap.ledger import averages
 from stackmap.ledger.averages import Average, average
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
-from stackmap.text.table_layout import TableLayout
+from stackmap.text.table_layout import TableLayout, layout_of_names
 
 
 def reading(ios: float) -> Load:
@@ -143,3 +143,38 @@ def test_the_average_at_the_end_of_a_report_is_a_summary(rates):
     for whole in found:
         assert whole.summary
         assert whole.loads["sda"].read.ios == pytest.approx(sum(rates) / len(rates))
+
+
+def table(columns: str, *rows: str) -> Interval:
+    """Return a report of a text: each row a name and its figures."""
+    names = [row.split()[0] for row in rows]
+    figures = [float(word) for row in rows for word in row.split()[1:]]
+    return Interval(layout_of_names(tuple(columns.split())).table(names, figures))
+
+
+def test_examples_with_other_devices_and_headings_keep_their_figures():
+    """An article shows one disk, then another with other columns: neither was idle in between."""
+    found = averaged(
+        table("r/s w/s r_await", "sda 158.00 2.00 18.40"),
+        table("r/s r_await aqu-sz", "nvme0n1 42000.00 0.21 8.82", "nvme1n1 40.00 0.20 0.01"),
+    )
+
+    assert [found.loads[name].read.ios for name in ("sda", "nvme0n1", "nvme1n1")] == [
+        158,
+        42000,
+        40,
+    ]
+    assert found.notes == (averages.SEPARATE,)
+
+
+@pytest.mark.parametrize("second", ["r/s w/s r_await", "r/s r_await aqu-sz"])
+def test_a_device_that_a_report_of_one_run_lacks_was_idle(second):
+    """As with -z: the heading is the same, or a device is."""
+    names = ("sda", "sdb") if second == "r/s w/s r_await" else ("sda", "sda")
+    found = averaged(
+        table("r/s w/s r_await", f"{names[0]} 10.00 2.00 8.00", "sdc 6.00 1.00 1.00"),
+        table(second, f"{names[1]} 20.00 4.00 9.00"),
+    )
+
+    assert found.loads["sdc"].read.ios == 3
+    assert found.notes == (averages.ABSENT,)

@@ -7,7 +7,7 @@ from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load
 from stackmap.model.raid import layout
-from stackmap.model.topology import Edge
+from stackmap.model.topology import Edge, Topology
 from tests.drawn import did, disk, moved, passing, raid_volume, topology
 
 
@@ -277,3 +277,29 @@ def test_every_rule_says_why():
     """--why and the man page print it."""
     assert len({rule.name for rule in RULES}) == len(RULES)
     assert all(len(rule.why) > 20 for rule in RULES)
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "queue", "applies"),
+    [
+        (158.0, 2.0, 2.94, True),  # 158/s × 18.4 ms are 2.91 of the 2.94 in flight
+        (158.0, None, 2.94, True),
+        (158.0, 2.0, 4.0, False),  # a quarter of the queue is something else
+        (158.0, 40.0, 2.94, False),  # a cache may answer them at once
+        (2.7, None, 0.05, False),  # too coarse as evidence
+        (158.0, None, None, False),
+    ],
+)
+def test_the_await_of_reads_stands_for_all_where_they_fill_the_queue(reads, writes, queue, applies):
+    """Columns were cut: the text has no await of writes."""
+    read = did(reads, 4096, wait=18.4 * reads)
+    loads, done = mended(
+        Topology([disk("sda")]),
+        {"sda": Load(read=read, write=Flow(ios=writes), aqu=queue)},
+    )
+
+    total = loads["sda"].total
+    assert total.await_ms == (pytest.approx(18.4) if applies else None)
+    assert total.ios == (reads + (writes or 0) if applies or writes else None)
+    assert loads["sda"].read == read
+    assert done == (("mostly-reads: sda",) if applies else ())

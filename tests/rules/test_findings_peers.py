@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.document.rule_words import filled, words_of
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.topology import NO_TOPOLOGY, Edge, Topology
@@ -425,3 +426,22 @@ def test_only_volumes_with_io_share_the_disks(bytes_, named):
 
     assert found.observed.words["other_volumes"] == named
     assert found.observed.evidence["member_rate"].value == 400
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [(0.0, "many reads at a time"), (1.0, "many reads at a time"), (90.0, "programs do not wait")],
+)
+def test_the_caveat_about_a_queue_is_about_what_fills_it(written, said):
+    """Writeback fills no queue of reads."""
+    load = moved(
+        read=did(150, 4096, wait=150 * 60),
+        write=did(written, 4096, wait=60 * written),
+        aqu=9.0,
+        busy=1.0,
+    )
+    tree = Topology([disk("sda")], [])
+    found = findings(Context(tree, Interval({"sda": load}, seconds=10.0)))
+    (each,) = (each for each in found if each.rule.id == "SM406")
+    words = words_of(tree, each.observed)
+    assert said in filled(each.rule.caveat, words)

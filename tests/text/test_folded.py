@@ -98,3 +98,31 @@ def test_prose_with_a_time_is_no_row() -> None:
     row = "at 08:15:00 we had 1.00 2.00 3.00"
     (report,) = read("Device: tps kB_read/s kB_wrtn/s", "sda 1.00 2.00 3.00", row)
     assert [*report.loads] == ["sda"]
+
+
+@pytest.mark.parametrize("remark", ["<<< the backup starts", "<--", "# slow", "← here"])
+def test_a_remark_behind_a_row_does_not_hide_it_and_those_below(remark: str) -> None:
+    title, *rows = table()
+    lines = [rows[0] + "  " + remark, *rows[1:]]
+    assert dict(read(title, *lines)[0].loads) == WHOLE
+    wrapped = []
+    for line in (title, *lines):
+        words = line.split()
+        wrapped += [" ".join(words[:8]), " ".join(words[8:])]
+    assert dict(read(*wrapped)[0].loads) == WHOLE
+
+
+def test_rows_that_no_heading_fits_are_counted_on_stderr() -> None:
+    said: list[str] = []
+    lines = [
+        *table(),
+        "",
+        "Disk  load   reads/s writes/s",
+        "sdb   99.00  12.00  3.50",
+        "> 08:15:00 md3 1.00 2 3.5",
+    ]
+    text = "\n".join([*lines, "sdc is slow since 1.5 days", "sdd 8:0 0 1.8T 0 disk"]) + "\n"
+    assert len([*intervals([text.encode()], "ticket", said.append)]) == 1
+    assert said == [
+        "ticket: 2 lines look like rows of devices and were not used, for no heading above fits: line 7, 8"
+    ]
