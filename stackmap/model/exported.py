@@ -16,6 +16,7 @@ EDGE_BYTES = "stackmap_edge_bytes"
 BUILD = "stackmap_build_info"
 TIMESTAMP = "stackmap_topology_timestamp_seconds"
 RECORDINGS = "stackmap.recordings/1"  # the schema of a directory of recordings in Parquet
+SLOW, HUNG = "SM202", "SM305"  # the rules whose findings are exported with their figures
 
 # node_exporter's default of --collector.diskstats.device-exclude.
 NOT_EXPORTED = re.compile(r"(z?ram|loop|fd|(h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+")

@@ -167,7 +167,7 @@ def ideal_write(topology: Topology, stack: Stack) -> float | None:
     return None if known is None else known.write[0]
 
 
-# By name of the metric: the dm target, a count, the count it is a part of, and the help.
+# By name of the metric: the dm target, a count, the count it is a part of, and the help. FULL_OF: what may become full.
 RATIOS = (
     ("thin_pool_data_used", "thin-pool", "data_used", "data_total", "Used share of a thin pool's data."),
     ("thin_pool_metadata_used", "thin-pool", "metadata_used", "metadata_total", "Used share of its metadata."),
@@ -175,6 +175,7 @@ RATIOS = (
     ("cache_used", "cache", "used", "total", "Used share of a cache."),
     ("cache_dirty", "cache", "dirty", "total", "Share of a cache that is not yet written back."),
 )  # fmt: skip
+FULL_OF = {"thin_pool_data_used": "data", "thin_pool_metadata_used": "metadata", "snapshot_used": "space"}  # fmt: skip
 CACHE_COUNTS = (
     "read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions",
 )  # fmt: skip
@@ -182,13 +183,10 @@ CACHE_COUNTS = (
 
 def _state_families(topology: Topology) -> Iterator[Family]:
     devices = [device for device in topology if device.counts]
-    for name, target, used, total, help_ in RATIOS:
-        shares = (
-            (_device(device), device.counts[used] / device.counts[total])
-            for device in devices
-            if device.target == target and used in device.counts and device.counts.get(total)
-        )
-        yield _gauge(f"stackmap_{name}_ratio", help_, shares)
+    shares = [(device, name, share) for device in devices for name, share in _shares(device)]
+    for name, _, _, _, help_ in RATIOS:
+        found = ((_device(device), share) for device, of, share in shares if of == name)
+        yield _gauge(f"stackmap_{name}_ratio", help_, found)
     for name in CACHE_COUNTS:
         yield Family(
             f"stackmap_cache_{name}_total",
@@ -209,6 +207,19 @@ def _state_families(topology: Topology) -> Iterator[Family]:
             for key, number in errors(device.counts).items()
         ),
     )
+
+
+def _shares(device: Device) -> Iterator[tuple[str, float]]:
+    counts = device.counts
+    for name, target, used, total, _ in RATIOS:
+        if device.target == target and used in counts and counts.get(total):
+            yield name, counts[used] / counts[total]
+
+
+def fullest(device: Device) -> tuple[float | None, str]:
+    """Return the highest used share of what may become full, and of which space; None and "" without any."""
+    found = ((share, FULL_OF[name]) for name, share in _shares(device) if name in FULL_OF)
+    return max(found, default=(None, ""))
 
 
 def lasting_state(device: Device) -> str:

@@ -2,6 +2,7 @@
 Parquet files, which need pyarrow: a writer of rows, and the tables of a recording with the files that describe them.
 
 Counts over an interval compress best as a stream of each byte of them (BYTE_STREAM_SPLIT), sorted by device.
+A file with few rows is read by the thousand: its footer, dictionaries and zstd's buffers would cost more than its rows.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """``key``: the column by which the rows of a batch are sorted, "" for as they come."""
+    """``key``: the column by which the rows of a batch are sorted, "" for as they come. ``few``: rows per file."""
 
     name: str
     columns: tuple[Column, ...]
     key: str = ""
+    few: bool = False
 
 
 Row = Sequence[Any]
@@ -62,7 +64,7 @@ def schema_of(table: Table) -> Any:
     """Return the schema of *table*; the metadata of each column has its meaning and unit."""
     pa = arrow()
     forms = {
-        TEXT: pa.dictionary(pa.int32(), pa.string()),
+        TEXT: pa.string() if table.few else pa.dictionary(pa.int32(), pa.string()),
         TEXTS: pa.list_(pa.string()),
         COUNT: pa.int64(),
         NUMBER: pa.float64(),
@@ -119,8 +121,8 @@ class RowWriter:
 
 
 @contextmanager
-def writing_rows(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
-    """Yield the writer of *table* to *file*, which is complete when this ends."""
+def writing_rows(file: IO[bytes], table: Table, *, described: bool) -> Iterator[RowWriter]:
+    """Yield the writer of *table* to *file*, which is complete when this ends. *described*: by another file."""
     pa, schema = arrow(), schema_of(table)
     numbers = [each.name for each in table.columns if each.form == NUMBER]
     texts = [each.name for each in table.columns if each.form in (TEXT, TEXTS)]
@@ -128,8 +130,13 @@ def writing_rows(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
     encodings = dict.fromkeys(numbers, "BYTE_STREAM_SPLIT") | dict.fromkeys(
         times, "DELTA_BINARY_PACKED"
     )
+    packing: dict[str, Any] = (
+        {"compression": "snappy", "use_dictionary": False}
+        if table.few
+        else {"compression": "zstd", "use_dictionary": texts, "column_encoding": encodings}
+    )
     with pa.parquet.ParquetWriter(
-        file, schema, compression="zstd", use_dictionary=texts, column_encoding=encodings
+        file, schema, store_schema=not described, write_statistics=times, **packing
     ) as writer:
         rows = RowWriter(table, writer, schema)
         yield rows
@@ -177,11 +184,13 @@ TABLES = (
         Column("state", TEXT, "Without its progress."),
         Column("trouble", TEXT, "failed, hung or degraded, as check says; else empty."),
         Column("mounts", TEXTS),
-    )),
+        Column("used", NUMBER, "Share of its space that a thin pool or a snapshot uses."),
+        Column("space", TEXT, "Which space that is: data, metadata or space; else empty."),
+    ), few=True),
     Table("edges", (
         PERIOD, Column("above", TEXT), Column("below", TEXT), Column("role", TEXT),
         Column("start", COUNT, "First byte used below.", "bytes"), Column("length", COUNT, "", "bytes"),
-    )),
+    ), few=True),
     Table("stacks", (
         PERIOD, TOP, Column("name", TEXT), Column("uuid", TEXT, "UUID of LVM or md."),
         Column("kind", TEXT), Column("level", TEXT),
@@ -191,13 +200,13 @@ TABLES = (
         Column("members", COUNT), Column("parity", COUNT), Column("chunk", COUNT, "", "bytes"),
         Column("ideal", NUMBER, "Least bytes written at the disks per byte written."),
         Column("syncing", FLAG), Column("degraded", FLAG),
-    )),
+    ), few=True),
     Table("weights", (
         PERIOD, TOP, Column("layer", TEXT, "volume, raid, members, disks, or one between."),
         Column("role", TEXT, "data or metadata."),
         Column("device", TEXT, "Its counts belong to the layer of the stack."),
         Column("disk", TEXT, "The only disk that it sends to; empty for several."),
-    )),
+    ), few=True),
     Table("intervals", (
         PERIOD, *ENDS, Column("device", TEXT),
         *_counts(*DIRECTED, "discards", "discard_bytes", "discard_ms", "flushes", "flush_ms", "weighted_ms", "busy_ms"),
@@ -216,15 +225,16 @@ TABLES = (
         PERIOD, *SPAN, Column("id", TEXT), Column("rule", TEXT), Column("severity", TEXT), Column("outcome", TEXT),
         Column("device", TEXT), Column("name", TEXT), Column("title", TEXT), Column("sentence", TEXT),
         Column("setup", FLAG, "A finding of check, which needs no load."),
+        Column("ratio", NUMBER, "await ÷ the median of its peers, of a slow member."),
         Column("evidence", EVIDENCE),
-    )),
+    ), few=True),
     Table("episodes", (
         PERIOD, *SPAN, TOP, Column("name", TEXT), Column("devices", TEXTS), Column("changed", TEXT),
         Column("factor", NUMBER, "await during it ÷ before."),
         Column("await_usual", NUMBER, "", "ms"), Column("await_during", NUMBER, "", "ms"),
         Column("findings", TEXTS, "Their ids."),
-    )),
-    Table("events", (PERIOD, Column("time", TIME), Column("event", TEXT))),
+    ), few=True),
+    Table("events", (PERIOD, Column("time", TIME), Column("event", TEXT)), few=True),
 )  # fmt: skip
 # How DuckDB reads them from their directory; names of hosts and days stay what they are.
 VIEW = (

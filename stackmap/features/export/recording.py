@@ -19,6 +19,7 @@ from stackmap.errors import InputError
 from stackmap.features.export.families import (
     BROKEN,
     RAID_FIGURES,
+    fullest,
     ideal_write,
     lasting_state,
     trouble_of,
@@ -42,6 +43,7 @@ from stackmap.ledger.amplification import StackFigures, one_by_one
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.time_series import IntervalSeries
+from stackmap.model.exported import SLOW
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
@@ -139,7 +141,9 @@ class _Day:
         folder = f"{directory}/{table.name}/host={host}/day={self.date}"
         open_directory(folder, make=True).close()
         output = OutputFile(f"{folder}/{self._id}.parquet", force=force)
-        return files.enter_context(writing_rows(files.enter_context(output.writing()), table))
+        return files.enter_context(
+            writing_rows(files.enter_context(output.writing()), table, described=True)
+        )
 
     def add(self, topology: Topology, part: Topology, measured: Interval) -> None:
         """Add an interval."""
@@ -259,6 +263,7 @@ def _devices(topology: Topology) -> Iterator[Row]:
             machine.boot, machine.kernel, device.name, device.title, str(device.kind), device.target, device.uuid,
             device.model, device.serial, device.size, device.rotational, *raid, lasting_state(device),
             trouble_of(topology, device.name) if device.name in broken else "", list(device.mounts),
+            *fullest(device),
         )  # fmt: skip
 
 
@@ -306,12 +311,14 @@ def _causes(stack: StackFigures, seconds: float) -> Iterator[Row]:
 def _finding(topology: Topology, finding: Finding) -> Row:
     rule, device = finding.rule, finding.device
     words = words_of(topology, finding.observed)
+    observed = finding.observed.evidence
     evidence: Sequence[Mapping[str, object]] = [
         {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
-        for name, it in finding.observed.evidence.items()
+        for name, it in observed.items()
     ]
+    ratio = observed["ratio"].value if rule.id == SLOW else None
     return (
         rule.id, rule.name, str(finding.severity), str(rule.outcome), device,
         topology[device].title if device in topology else device,
-        safe(filled(rule.title, words)), safe(filled(rule.sentence, words)), not rule.needs_load, evidence,
+        safe(filled(rule.title, words)), safe(filled(rule.sentence, words)), not rule.needs_load, ratio, evidence,
     )  # fmt: skip

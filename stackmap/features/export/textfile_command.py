@@ -24,6 +24,7 @@ from stackmap.errors import InputError, NoInterval, OutputRefused, ParseError
 from stackmap.features.export.families import FIRST, Exported, Family, families, textfile
 from stackmap.features.export.weights import stacks
 from stackmap.host.directory import OutputFile
+from stackmap.model.exported import HUNG, SLOW
 from stackmap.model.interval import Interval
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context, measured_context
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 NAME = "stackmap.prom"
 SAMPLES = "stackmap.samples"  # beside it; node_exporter reads *.prom only
 READABLE = 0o644
-SLOW, HUNG = "SM202", "SM305"
 FIRST_KEPT = "# Samples that stackmap export --textfile judges members by; boot "
 TIME = "time "
 LEAST = 600  # seconds of samples that a judgement needs

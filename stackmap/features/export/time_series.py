@@ -160,7 +160,7 @@ def escaped(text: str) -> str:
 
 def write_parquet(file: IO[bytes], reports: Iterable[tuple[Topology, Interval]]) -> int:
     """Write *reports* to *file*, one row per device and interval; return the number of rows."""
-    with writing_rows(file, FIGURES) as writer:
+    with writing_rows(file, FIGURES, described=False) as writer:
         writer.add(
             (time, seconds, *who, *(metric.value(load) for metric in METRICS))
             for time, seconds, who, load in _loads(reports)

@@ -163,6 +163,14 @@ def test_a_varied_load_needs_little_space(tmp_path):
     assert size / (288 * len(topology)) <= MOST_BYTES
 
 
+def test_a_short_recording_needs_little_space(written):
+    """Five intervals of 23 devices: each of ten files is little more than its rows."""
+    files = [*written.glob("*/*/day=2026-11-21/*.parquet")]
+
+    assert sum(each.stat().st_size for each in files) < 200 * 5 * 23
+    assert len(files) == len(TABLES)
+
+
 def test_a_strange_name_of_a_host_is_one_directory(tmp_path):
     """It cannot leave its place, and DuckDB gives it back."""
     host = "../a b/%41='x'"
