@@ -137,11 +137,11 @@ WORLDLY_MODULES = {
     "signal", "shutil", "click", "sys",
 }  # fmt: skip
 WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "now", "today", "utcnow"}
-# In a feature: its commands, the screen of top, the connection to Prometheus, the reader of tables, and what
+# In a feature: its commands, the screen of top, the connection to Prometheus, the readers of tables, and what
 # pip installed.
 AT_THE_EDGE = {
     "command", "textfile_command", "target", "terminal", "program", "judge",
-    "http", "http_config", "recordings", "inputs", "additions", "installed",
+    "http", "http_config", "recordings", "recording_files", "inputs", "additions", "installed",
 }  # fmt: skip
 PURE = [
     p

@@ -6,7 +6,7 @@ The rules record what is wrong, once for the alerts and for this; the doubts are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.document.interval import end_time, instant
@@ -45,9 +45,9 @@ class Trouble(NamedTuple):
     What is wrong on a host at the end of the window.
 
     ``what``: one of KINDS. ``device``: the kernel name, "" for the host itself; ``name``: the volume, array or pool.
-    ``model``, ``serial``: of a disk. ``reason``: why a host is silent. ``value``: the used share of what is full,
-    the times the await of its peers of what is sick, the seconds of a wrong clock. ``since``: seconds since the
-    epoch, when the rules first saw it.
+    ``model``, ``serial``: of a disk. ``reason``: why a host is silent, or its clock wrong. ``value``: the used
+    share of what is full, the times the await of its peers of what is sick, the seconds of a wrong clock.
+    ``since``: seconds since the epoch, when it was first seen.
     """
 
     what: str
@@ -91,8 +91,8 @@ def _measure(what: str, space: str, value: float) -> str:
     return f"{number(value, 1)}× the await of its peers"
 
 
-def troubles(now: Iterable[Series], since: Iterable[Series], cluster: str) -> Iterator[Trouble]:
-    """Yield the troubles in the answers to NOW and SINCE, the worst first."""
+def troubles(now: Iterable[Series], since: Iterable[Series], cluster: str) -> list[Trouble]:
+    """Return the troubles in the answers to NOW and SINCE, the worst first."""
     keys = (cluster, "job", "instance", *IDENTITY)
     begun = {tuple(each.labels.get(key, "") for key in keys): each.value for each in since}
     found = []
@@ -104,8 +104,13 @@ def troubles(now: Iterable[Series], since: Iterable[Series], cluster: str) -> It
         of_disk = (get("model", ""), get("serial", ""), get("reason", ""))
         names = (get(cluster, ""), get("device", ""), get("name", ""), get("space", ""))
         found.append(Trouble(what, get("instance", ""), *names, *of_disk, value, begun.get(key)))
+    return worst_first(found)
+
+
+def worst_first(found: Iterable[Trouble]) -> list[Trouble]:
+    """Return what was *found* in the order of KINDS; kinds of other versions are last."""
     place = {what: number for number, what in enumerate(KINDS)}
-    yield from sorted(found, key=lambda each: (place.get(each.what, len(place)), *each[1:5]))
+    return sorted(found, key=lambda each: (place.get(each.what, len(place)), *each[1:5]))
 
 
 def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:

@@ -3,26 +3,25 @@
 ``fleet --recordings``: the volumes of a fleet from directories that ``export --parquet`` wrote, through DuckDB.
 
 The figures are sums over each period, whose devices have counts for the same intervals; ``SUMS`` to ``VOLUMES`` are
-what the recording rules compute from rates. A local directory is read by DuckDB, S3 by pyarrow's file system: nothing
-is downloaded but data. A file that cannot be read is left out and named.
+what the recording rules compute from rates. A file that cannot be read is left out and named.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from stackmap.document.wording import plural
 from stackmap.errors import InputError
-from stackmap.features.fleet.health import KINDS, Trouble
+from stackmap.features.fleet import health
+from stackmap.features.fleet.health import Trouble
+from stackmap.features.fleet.recording_files import NEEDED, File, source_of
 from stackmap.features.fleet.volumes import (
     RATES,
     Fleet,
@@ -32,25 +31,27 @@ from stackmap.features.fleet.volumes import (
     Volume,
     worst_first,
 )
+from stackmap.model.exported import HUNG, SLOW
 from stackmap.render.text import safe
 
-NEEDED = "--recordings needs DuckDB: in a venv, pip install duckdb (and pyarrow for s3://)"
 # What DuckDB may take: this, and so many bytes per byte of the files; on disk the same again.
 LEAST_MEMORY, MEMORY_PER_BYTE, MOST_MEMORY = 96 << 20, 8, 1 << 30
 # Seconds of CPU: rows that all join with each other are no end of work. A fleet of 1 GB takes some 200.
 LEAST_CPU, CPU_PER_BYTE = 5.0, 0.4e-6
 # Rows that files may have: these, and so many per byte. A row of an idle device takes 0.25 bytes.
 FREE_ROWS = 200_000
-ROWS_PER_BYTE = {"sums": 5.0}
+ROWS_PER_BYTE = {"intervals": 5.0}
 OTHER_ROWS_PER_BYTE = 0.25
 TOO_MUCH = "refused: needs too much memory or time for its size; give a shorter --window"
-S3 = "s3://"
 NAMED = 5  # files that are left out, by name
 DAY = 86400
-SLOW, HUNG = "SM202", "SM305"
-IN_WINDOW = "epoch(time) > $begin AND epoch(time) <= $end AND seconds > 0"
-# A text may be long, and in all rows.
-_TEXT, LEFT = re.compile(r"\w+::VARCHAR"), r"left(\g<0>, 1000)"
+FULL = 0.95  # used share, as the rules' poolFull.critical
+AHEAD = 60  # seconds by which a recording may end after its file was written, as the rules' clockSkewSeconds
+EARLIEST = -6e10  # in the year 68
+QUIET = 3600  # seconds without a recording before the window's end, of a silent host; or so many of its intervals:
+QUIET_INTERVALS = 3
+AHEAD_OF_FILE = "its recording ends after the file was written"
+LAPSE = 3600  # seconds: a shorter time without a trouble does not end it
 COUNTS = ("reads", "read_merges", "read_bytes", "read_ms", "writes", "write_merges", "write_bytes", "write_ms")  # fmt: skip
 
 
@@ -59,26 +60,43 @@ def _known(figure: str) -> str:
     return f"CASE WHEN count({figure}) = count(*) THEN sum({figure}) END"
 
 
-# By table: what is read of its files. Casts, as a foreign file may have other types.
-STAGES = {
-    "stacks": """SELECT period::BIGINT AS period, top::VARCHAR AS top, name::VARCHAR AS name, uuid::VARCHAR AS uuid,
-        kind::VARCHAR AS kind, level::VARCHAR AS level, shared::BOOL AS shared, plain::BOOL AS plain,
-        raid::VARCHAR AS raid, members::BIGINT AS members, parity::BIGINT AS parity, chunk::DOUBLE AS chunk,
-        ideal::DOUBLE AS ideal, syncing::BOOL AS syncing, degraded::BOOL AS degraded FROM {source}""",
-    "weights": """SELECT period::BIGINT AS period, top::VARCHAR AS top, layer::VARCHAR AS layer,
-        device::VARCHAR AS device, disk::VARCHAR AS disk FROM {source}""",
-    "devices": """SELECT period::BIGINT AS period, host::VARCHAR AS host, machine::VARCHAR AS machine,
-        epoch_us("begin"::TIMESTAMPTZ) / 1e6 AS first, epoch_us("end"::TIMESTAMPTZ) / 1e6 AS last,
-        device::VARCHAR AS device, name::VARCHAR AS name, kind::VARCHAR AS kind, model::VARCHAR AS model,
-        serial::VARCHAR AS serial, trouble::VARCHAR AS trouble FROM {source}""",
-    "findings": """SELECT period::BIGINT AS period, epoch_us("begin"::TIMESTAMPTZ) / 1e6 AS first,
-        epoch_us("end"::TIMESTAMPTZ) / 1e6 AS last, id::VARCHAR AS id, severity::VARCHAR AS severity,
-        device::VARCHAR AS device, [e.value FOR e IN evidence IF e.name = 'ratio'][1]::DOUBLE AS ratio
-        FROM {source} WHERE id IN ('SM202', 'SM305')""",
-    "sums": f"""SELECT period::BIGINT AS period, device::VARCHAR AS device, sum(seconds::DOUBLE) AS seconds,
-        {", ".join(f"{_known(f'{name}::DOUBLE')} AS {name}" for name in COUNTS)}
-        FROM {{source}} WHERE {IN_WINDOW} GROUP BY ALL""",
+# By table: the columns that are read of its files. Types, as a foreign file may have others.
+COLUMNS = {
+    "stacks": {
+        "BIGINT": "period members parity", "VARCHAR": "top name uuid kind level raid", "DOUBLE": "chunk ideal",
+        "BOOL": "shared plain syncing degraded",
+    },
+    "weights": {"BIGINT": "period", "VARCHAR": "top layer device disk"},
+    "devices": {
+        "BIGINT": "period", "VARCHAR": "host day machine device name kind model serial trouble space",
+        "DOUBLE": "used", "TIMESTAMPTZ": "begin end",
+    },
+    "findings": {
+        "BIGINT": "period", "VARCHAR": "id severity device", "DOUBLE": "ratio", "TIMESTAMPTZ": "begin end",
+    },
 }  # fmt: skip
+TIMES = {"begin": "first", "end": "last"}  # as seconds since the epoch
+
+
+def _columns(table: str) -> str:
+    casts = {
+        "TIMESTAMPTZ": 'epoch_us("{0}"::TIMESTAMPTZ) / 1e6',
+        "VARCHAR": "left({0}::VARCHAR, 1000)",  # a text may be long, and in all rows
+    }
+    return ", ".join(
+        f"{casts.get(form, f'{{0}}::{form}').format(name)} AS {TIMES.get(name, name)}"
+        for form, names in COLUMNS[table].items()
+        for name in names.split()
+    )
+
+
+STAGES = {table: f"SELECT {_columns(table)} FROM {{source}}" for table in COLUMNS} | {
+    "intervals": f"""SELECT period::BIGINT AS period, left(device::VARCHAR, 1000) AS device, sum(seconds::DOUBLE) AS seconds,
+        max(seconds::DOUBLE) AS pace, {", ".join(f"{_known(f'{name}::DOUBLE')} AS {name}" for name in COUNTS)}
+        FROM {{source}} WHERE seconds > 0 {{within}} GROUP BY ALL""",
+}
+STAGES["findings"] += f" WHERE id = '{HUNG}' AND severity = 'critical' OR id = '{SLOW}' AND severity IN ('warning', 'critical')"  # fmt: skip
+WITHIN = "AND time::TIMESTAMPTZ > to_timestamp($begin) AND time::TIMESTAMPTZ <= to_timestamp($end)"
 # Requests at the disks are counted by what sends them; the disk tells how many of them it merged.
 PARTS = f"""CREATE TEMP TABLE parts AS
     SELECT w.period, w.top, w.layer, max(s.seconds) AS seconds,
@@ -91,7 +109,7 @@ PARTS = f"""CREATE TEMP TABLE parts AS
     _known('''(s.reads + s.read_merges) * coalesce(d.reads / nullif(d.reads + d.read_merges, 0), d.reads * 0 + 1)
          + (s.writes + s.write_merges) * coalesce(d.writes / nullif(d.writes + d.write_merges, 0), d.writes * 0 + 1)''')
 } AS requests
-    FROM weights w LEFT JOIN sums s USING (period, device) LEFT JOIN sums d ON d.period = w.period AND d.device = w.disk
+    FROM weights w LEFT JOIN intervals s USING (period, device) LEFT JOIN intervals d ON d.period = w.period AND d.device = w.disk
     WHERE layer IN ('volume', 'raid', 'members', 'disks') GROUP BY ALL"""
 
 
@@ -132,17 +150,26 @@ SLOWEST = f"""WITH slow AS (SELECT w.period, w.top, f.device, max(f.ratio) AS ra
         arg_max(slow.device, slow.ratio), max(slow.ratio)
     FROM slow JOIN stacks s USING (period, top) JOIN (SELECT DISTINCT period, host, machine FROM devices) d USING (period)
     WHERE s.raid <> '' GROUP BY d.host, d.machine, identity"""
-# What was wrong when the recording of a machine ended.
-HEALTH = f"""WITH newest AS (SELECT host, machine, max(last) AS last FROM devices WHERE first < $end GROUP BY ALL),
+# What was wrong, from when to when, and the end of the host's recordings.
+TROUBLES = f"""WITH hosts AS (SELECT host, machine, max(last) AS ended FROM devices WHERE first < $end GROUP BY ALL),
     found AS (SELECT period, device, trouble AS what, NULL::DOUBLE AS value, first, last FROM devices WHERE trouble <> ''
-        UNION ALL SELECT period, device, CASE id WHEN '{SLOW}' THEN 'sick' ELSE 'hung' END, ratio, first, last
-        FROM findings WHERE id = '{SLOW}' OR severity = 'critical')
-    SELECT what, d.host, d.device, d.name, any_value(d.model), any_value(d.serial), arg_max(value, found.last), min(found.first)
-    FROM found JOIN devices d USING (period, device) JOIN newest n USING (host, machine)
-    GROUP BY what, d.host, d.machine, d.device, d.name HAVING max(found.last) >= max(n.last) - 1"""
+        UNION ALL SELECT period, device, 'full', used, first, last FROM devices WHERE used > {FULL}
+        UNION ALL SELECT period, device, CASE id WHEN '{SLOW}' THEN 'sick' ELSE 'hung' END, ratio, first, last FROM findings)
+    SELECT what, host, machine, d.device, name, CASE what WHEN 'full' THEN space ELSE '' END, model, serial, value,
+        found.first, found.last, ended
+    FROM found JOIN devices d USING (period, device) JOIN hosts USING (host, machine)
+    WHERE found.first < $end ORDER BY found.first, value"""
+SILENT = f"""WITH hosts AS (SELECT host, machine, max(last) AS ended FROM devices WHERE first < $end GROUP BY ALL),
+    paces AS (SELECT host, machine, max(pace) AS pace FROM intervals JOIN devices USING (period, device) GROUP BY ALL)
+    SELECT host, ended FROM hosts JOIN paces USING (host, machine)
+    WHERE ended < $end - greatest({QUIET}, {QUIET_INTERVALS} * pace)"""
+WRONG_CLOCKS = f"""SELECT host, max(last - written) FROM devices JOIN written USING (host, day)
+    WHERE last > $begin AND last > written + {AHEAD} GROUP BY host, machine"""
+NEWEST = f"""SELECT coalesce(max(last) FILTER (last <= written + {AHEAD}), max(last))
+    FROM devices JOIN written USING (host, day)"""
 MODELS = """SELECT model, count(DISTINCT (host, machine)), count(DISTINCT (host, machine, serial, device)),
         sum(reads + writes) / any_value(total), sum(read_ms + write_ms) / 1000 / any_value(total)
-    FROM sums JOIN devices USING (period, device), (SELECT $seconds AS total)
+    FROM intervals JOIN devices USING (period, device), (SELECT $seconds AS total)
     WHERE kind = 'disk' AND model <> '' GROUP BY model"""
 
 
@@ -206,106 +233,107 @@ class _Reader:
         self._connection = connection
         self._asked = asked
         self._left_out: list[str] = []
-        self._sizes: dict[str, int] = {}
-        self._scan, self._list = _s3(asked.place) if asked.place.startswith(S3) else _local(asked.place)  # fmt: skip
+        self._scan, self._list = source_of(asked.place)  # fmt: skip
 
     def read(self) -> Fleet:
-        wanted = [self._files(table) for table in ("devices", "stacks", "weights", "findings")]
-        self._files("intervals")
-        size = sum(self._sizes.values())
+        files = {table: self._files(table) for table in STAGES}
+        size = sum(each.size for of_table in files.values() for each in of_table)
         memory = min(LEAST_MEMORY + MEMORY_PER_BYTE * size, MOST_MEMORY)
         for setting in ("memory_limit", "max_temp_directory_size"):
             self._connection.execute(f"SET {setting} = '{memory}B'")
         with _interrupted_after(LEAST_CPU + CPU_PER_BYTE * size, self._connection):
-            return self._fleet(wanted)
+            return self._fleet(files)
 
-    def _fleet(self, wanted: Sequence[Sequence[str]]) -> Fleet:
+    def _fleet(self, files: dict[str, list[File]]) -> Fleet:
         asked = self._asked
-        self._stage("devices", "devices", wanted[0])
-        newest = self._rows("SELECT max(last) FROM devices")[0][0]
+        self._stage("devices", files["devices"])
+        written = [(each.host, each.day, each.written) for each in files["devices"]]
+        self._connection.execute(
+            "CREATE TEMP TABLE written AS SELECT host, day, max(written) AS written FROM (SELECT unnest(?::VARCHAR[]) AS host, unnest(?::VARCHAR[]) AS day, unnest(?::DOUBLE[]) AS written) GROUP BY ALL",
+            [list(column) for column in zip(*written, strict=True)],
+        )  # fmt: skip
+        newest = self._rows(NEWEST)[0][0]
         if newest is None:
             raise InputError(f"{asked.place}: the recordings have no devices")
         end = newest if asked.end is None else asked.end
-        seconds = end + 1 if asked.seconds is None else asked.seconds
-        window = {"begin": end - seconds, "end": end}
-        for table, files in zip(("stacks", "weights", "findings"), wanted[1:], strict=True):
-            self._stage(table, table, files)
-        days = range(int(window["begin"] // DAY), int(end // DAY) + 1)
-        self._stage("sums", "intervals", [f for f in self._files("intervals") if _day(f) in days], window)  # fmt: skip
+        window = {"begin": EARLIEST if asked.seconds is None else end - asked.seconds, "end": end}
+        for table in ("stacks", "weights", "findings"):
+            self._stage(table, files[table])
+        days = [f"{datetime.fromtimestamp(max(0, each), UTC):%Y-%m-%d}" for each in window.values()]
+        inside = [
+            f for f in files["intervals"] if window["begin"] <= 0 or days[0] <= f.day <= days[1]
+        ]
+        self._stage("intervals", inside, window)
         self._connection.execute(PARTS)
         self._connection.execute(VOLUMES)
         volumes = [each for each in self._volumes(window) if asked.level in ("", each.level)]
-        span = self._rows("SELECT count(DISTINCT (host, machine)), sum(seconds) FROM (SELECT host, machine, period, max(seconds) AS seconds FROM sums JOIN devices USING (period, device) GROUP BY ALL)")[0]  # fmt: skip
+        span = self._rows("SELECT count(DISTINCT (host, machine)), sum(seconds) FROM (SELECT host, machine, period, max(seconds) AS seconds FROM intervals JOIN devices USING (period, device) GROUP BY ALL)")[0]  # fmt: skip
         if not span[0] or (not volumes and not asked.by):
             raise InputError(f"{asked.place}: no volumes with figures in the window")
         levels = _levels(volumes)
         groups = () if not asked.by else levels if asked.by == "level" else tuple(self._models(span[1] / span[0]))  # fmt: skip
         shown = worst_first(volumes, asked.sort)[: asked.limit or None]
         length = "all recordings" if asked.seconds is None else f"{asked.seconds:g}s"
+        troubles = health.worst_first(self._troubles(window))
         return Fleet(
-            length, end, span[0], () if asked.by else tuple(shown), levels, tuple(self._partial()), tuple(self._notes()),
-            tuple(self._health(window)), asked.by, groups,
+            length, end, span[0], () if asked.by else tuple(shown), levels, tuple(self._partial(troubles)),
+            tuple(self._notes()), tuple(troubles), asked.by, groups,
         )  # fmt: skip
 
-    def _files(self, table: str) -> list[str]:
+    def _files(self, table: str) -> list[File]:
         """Return the files of *table*; ``InputError`` if there are none."""
-        sizes = self._list(table)
-        files = [each for each in sizes if fnmatchcase(_host(each), self._asked.host or "*")]
-        self._sizes |= {each: sizes[each] for each in files}
-        if not files:
+        found = [each for each in self._list(table) if fnmatchcase(each.host, self._asked.host or "*")]  # fmt: skip
+        if not found:
             raise InputError(f"{self._asked.place}: no recordings ({table}/host=*/day=*/*.parquet); stackmap export --parquet -o DIR/ writes them")  # fmt: skip
-        return files
+        self._left_out += [f"{safe(each.path)}: no regular file" for each in found if each.written is None]  # fmt: skip
+        return [each for each in found if each.written is not None]
 
     def _rows(self, query: str, values: dict[str, float] | None = None) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, values or {}).fetchall()  # type: ignore[no-any-return]
 
     def _stage(
-        self, stage: str, table: str, files: Sequence[str], values: dict[str, float] | None = None
+        self, table: str, files: Sequence[File], window: dict[str, float] | None = None
     ) -> None:
-        """Make the temporary table *stage* of those *files* that can be read."""
-        reason = self._failure(stage, files, values or {})
-        if not reason:
-            return
-        damaged = dict(self._damaged(stage, files, values or {}))
-        self._left_out += [f"{name}: {why}" for name, why in damaged.items()]
-        good = [name for name in files if name not in damaged]
-        if damaged and good:
-            reason = self._failure(stage, good, values or {})
-        if reason or not good:
+        """Make the temporary table *table* of those *files* that can be read; ``InputError`` if none can."""
+        bounded = window is not None and (self._asked.seconds, self._asked.end) != (None, None)
+        query = STAGES[table].replace("{within}", WITHIN if bounded else "")
+        before = len(self._left_out)
+        made = self._load(table, query, files, (bounded and window) or {}, made=False)
+        if not made:
+            reason = self._left_out[before] if self._left_out[before:] else "no file of the window"
             raise InputError(f"{self._asked.place}: {table} cannot be read: {reason}")
 
-    def _damaged(
-        self, stage: str, files: Sequence[str], values: dict[str, float]
-    ) -> Iterator[tuple[str, str]]:
-        """Yield the files that cannot be read with their reason, found by halves."""
-        reason = self._failure(stage, files, values)
-        if reason and len(files) == 1:
-            yield files[0], reason
-        elif reason:
-            half = len(files) // 2
-            yield from self._damaged(stage, files[:half], values)
-            yield from self._damaged(stage, files[half:], values)
-
-    def _failure(self, stage: str, files: Sequence[str], values: dict[str, float]) -> str:
-        """Make the table *stage* of all *files*; return why it fails, "" if it does not."""
+    def _load(
+        self, table: str, query: str, files: Sequence[File], values: dict[str, float], *, made: bool
+    ) -> bool:
+        """Load *files*, by halves where one cannot be read, which is left out; return whether *table* is made."""
         import duckdb
 
+        if not files:
+            return made
+        into = f"INSERT INTO {table}" if made else f"CREATE TEMP TABLE {table} AS"
         try:
-            self._load(stage, files, values)
+            with self._scan(self._connection, [each.path for each in files]) as source:
+                self._check_rows(table, source, sum(each.size for each in files))
+                self._connection.execute(f"{into} {query.format(source=source)}", values)
         except (duckdb.OutOfMemoryException, duckdb.InterruptException):
             raise
         except (duckdb.Error, OSError, ValueError) as error:
-            return safe(str(error).partition("\n")[0])
-        return ""
+            half = len(files) // 2
+            if not half:
+                reason = safe(str(error).partition("\n")[0])
+                self._left_out.append(f"{safe(files[0].path)}: {reason}")
+                return made
+            for part in (files[:half], files[half:]):
+                made = self._load(table, query, part, values, made=made)
+            return made
+        return True
 
-    def _load(self, stage: str, files: Sequence[str], values: dict[str, float]) -> None:
-        with self._scan(self._connection, files) as source:
-            ((rows,),) = self._rows(f"SELECT count(*) FROM {source}")
-            size = sum(self._sizes[name] for name in files)
-            if rows > FREE_ROWS + ROWS_PER_BYTE.get(stage, OTHER_ROWS_PER_BYTE) * size:
-                raise ValueError(f"{rows} rows in {size} bytes are too many")
-            query = _TEXT.sub(LEFT, STAGES[stage]).format(source=source)
-            self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {stage} AS {query}", values)
+    def _check_rows(self, table: str, source: str, size: int) -> None:
+        """Raise ``ValueError`` if *source* has more rows than files of *size* bytes can hold."""
+        ((rows,),) = self._rows(f"SELECT count(*) FROM {source}")
+        if rows > FREE_ROWS + ROWS_PER_BYTE.get(table, OTHER_ROWS_PER_BYTE) * size:
+            raise ValueError(f"{rows} rows in {size} bytes are too many")
 
     def _volumes(self, window: dict[str, float]) -> Iterator[Volume]:
         slowest = {tuple(row[:3]): SlowestMember(*row[3:]) for row in self._rows(SLOWEST, window)}
@@ -329,14 +357,28 @@ class _Reader:
         for model, hosts, disks, requests, waited in self._rows(MODELS, {"seconds": seconds}):
             yield Group(model, hosts=hosts, disks=disks, requests=requests, io_seconds=waited)
 
-    def _health(self, window: dict[str, float]) -> list[Trouble]:
-        found = [
-            Trouble(what, host, "", device, name, "", model, serial, "", value, since)
-            for what, host, device, name, model, serial, value, since in self._rows(HEALTH, {"end": window["end"]})
-        ]  # fmt: skip
-        return sorted(found, key=lambda each: (KINDS.index(each.what) if each.what in KINDS else len(KINDS), each[1:5]))  # fmt: skip
+    def _troubles(self, window: dict[str, float]) -> Iterator[Trouble]:
+        """Yield what was wrong when the recordings of each host ended."""
+        spans: dict[tuple[str, str, str, str], tuple[float, float]] = {}
+        newest: dict[tuple[str, str, str, str], tuple[Any, ...]] = {}
+        end = {"end": window["end"]}
+        for what, host, machine, device, *more, first, last, ended in self._rows(TROUBLES, end):
+            key = (what, host, machine, device)
+            since, until = spans.get(key, (first, last))
+            spans[key] = since if first <= until + LAPSE else first, max(until, last)
+            newest[key] = *more, ended
+        for key, (since, until) in spans.items():
+            what, host, _, device = key
+            name, space, model, serial, value, ended = newest[key]
+            if until >= ended - 1:
+                yield Trouble(what, host, "", device, name, space, model, serial, "", value, since)
+        for host, ended in self._rows(SILENT, end):
+            yield Trouble("silent", host, reason="nothing later is recorded", since=ended)
+        for host, ahead in self._rows(WRONG_CLOCKS, {"begin": window["begin"]}):
+            yield Trouble("clock", host, reason=AHEAD_OF_FILE, value=ahead)
 
-    def _partial(self) -> Iterator[str]:
+    def _partial(self, troubles: Iterable[Trouble]) -> Iterator[str]:
+        yield from filter(None, (health.doubtful(troubles),))
         if self._left_out:
             files = plural(len(self._left_out), "file")
             yield f"{files} left out, which cannot be read"
@@ -351,22 +393,6 @@ class _Reader:
         ((renamed,),) = self._rows("SELECT count(*) FROM volumes WHERE names > 1")
         if renamed:
             yield f"{plural(renamed, 'volume')} had another name earlier in the window; the figures are of all names of the same UUID"
-
-
-def _host(path: str) -> str:
-    found = re.search("/host=([^/]*)/", path)
-    return unquote(found[1]) if found else ""
-
-
-def _day(path: str) -> int | None:
-    """Return the day of a file since the epoch; None without one."""
-    from datetime import date
-
-    found = re.search("/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/", path)
-    try:
-        return (date.fromisoformat(found[1]) - date(1970, 1, 1)).days if found else None
-    except ValueError:
-        return None
 
 
 def _levels(volumes: Iterable[Volume]) -> tuple[Group, ...]:
@@ -392,59 +418,3 @@ def _level(level: str, volumes: Sequence[Volume]) -> Group:
 def _sum(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
-
-
-Scan = Callable[[Any, Sequence[str]], Any]  # a context with the SQL of a source
-Lister = Callable[[str], dict[str, int]]  # files with their bytes
-
-
-def _local(place: str) -> tuple[Scan, Lister]:
-    """Return how to read files of the directory *place*, and how to list those of a table."""
-    from contextlib import nullcontext
-    from glob import escape, glob
-
-    def scan(_: Any, files: Sequence[str]) -> Any:
-        names = ", ".join("'" + escape(name).replace("'", "''") + "'" for name in files)
-        hive = "hive_partitioning = true, hive_types = {'host': VARCHAR, 'day': VARCHAR}"
-        return nullcontext(f"read_parquet([{names}], {hive})")
-
-    def listed(table: str) -> dict[str, int]:
-        names = sorted(glob(f"{escape(place)}/{table}/*/*/*.parquet"))
-        return {name: os.path.getsize(name) for name in names if os.path.exists(name)}
-
-    return scan, listed
-
-
-def _s3(place: str) -> tuple[Scan, Lister]:
-    """Return the same for a prefix on S3, with the credentials and the endpoint that the AWS tools use."""
-    try:
-        import pyarrow as pa
-        from pyarrow import dataset, fs
-    except ImportError as error:
-        raise InputError(NEEDED) from error
-    try:
-        system, prefix = fs.FileSystem.from_uri(place)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{place}: {error}") from error
-
-    @contextmanager
-    def scan(connection: Any, files: Sequence[str]) -> Iterator[str]:
-        fields = pa.schema([("host", pa.string()), ("day", pa.string())])
-        source = dataset.dataset(
-            list(files), filesystem=system, format="parquet", partitioning=dataset.partitioning(fields, flavor="hive")
-        )  # fmt: skip
-        connection.register("source", source)
-        yield "source"
-        connection.unregister("source")
-
-    def listed(table: str) -> dict[str, int]:
-        try:
-            found = system.get_file_info(fs.FileSelector(f"{prefix}/{table}", recursive=True))
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise InputError(f"{place}: {safe(str(error))}") from error
-        files = {each.path: each.size or 0 for each in found if each.path.endswith(".parquet")}
-        return dict(sorted(files.items()))
-
-    return scan, listed

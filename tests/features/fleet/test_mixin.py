@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from stackmap.features.fleet.recordings import AHEAD, FULL
 from tests.features.fleet.servers import HERE, RULES
 
 MIXIN = HERE / "packaging" / "mixin"
@@ -76,6 +77,13 @@ def test_a_site_sets_cluster_and_severities(build):
 
     assert "(region, job, instance)" in alerts["StackmapTargetsCollide"]["expr"]
     assert alerts["StackmapDegraded"]["labels"] == {"severity": "page"}
+
+
+def test_recordings_are_judged_by_the_limits_of_the_rules(build):
+    config = build.evaluated("(import 'mixin.libsonnet')._config")
+
+    assert config["poolFull"]["critical"] == FULL
+    assert config["clockSkewSeconds"] == AHEAD
 
 
 def test_every_alert_has_a_runbook(build):

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from stackmap.cli import stackmap
 from stackmap.errors import InputError
 from stackmap.features.fleet import recordings
-from stackmap.features.fleet.recordings import NEEDED
+from stackmap.features.fleet.recording_files import NEEDED
 from tests.paths import ROOT
 
 pytest.importorskip("duckdb")
@@ -88,6 +88,14 @@ def test_its_figures_are_those_of_iostat_and_explain(recorded):
     assert answer["hosts"] == 1
 
 
+def test_a_window_has_its_intervals_only(recorded):
+    """Both bounds: the other day's recording is not among them."""
+    words = "--window", "1h", "--at", "2026-11-21T10:40:00Z"
+    names = {each["name"] for each in json.loads(fleet(recorded, "-J", *words).stdout)["volumes"]}
+
+    assert names == {each["top"] for each in told("iostat", "--per-layer")["stacks"]}
+
+
 def test_what_is_sick_at_the_end_is_told(recorded):
     """The window ends with the recording of that day."""
     answer = json.loads(fleet(recorded, "-J", "--at", "2026-11-21T10:40:00Z").stdout)
@@ -146,9 +154,8 @@ def test_a_file_with_other_columns_is_left_out(place):
 @pytest.mark.parametrize("table", ["devices", "intervals"])
 def test_more_rows_than_its_bytes_can_hold_are_refused(recorded, table, monkeypatch):
     """Equal rows take no room in a file, and all of it in memory: 10 million took 1.1 GB."""
-    stage = {"intervals": "sums"}.get(table, table)
     monkeypatch.setattr(recordings, "FREE_ROWS", 0)
-    monkeypatch.setattr(recordings, "ROWS_PER_BYTE", {"sums": 5.0} | {stage: 0.0001})
+    monkeypatch.setattr(recordings, "ROWS_PER_BYTE", {"intervals": 5.0} | {table: 0.0001})
     result = fleet(recorded)
 
     assert isinstance(result.exception, InputError)
@@ -166,6 +173,28 @@ def test_endless_work_is_interrupted(recorded, monkeypatch):
 
     assert isinstance(result.exception, InputError)
     assert str(result.exception) == f"{recorded}: {recordings.TOO_MUCH}"
+
+
+@pytest.mark.parametrize("table", ["intervals", "devices"])
+def test_what_is_no_regular_file_is_left_out(place, table):
+    """A named pipe would never end; a link leads nowhere."""
+    os.mkfifo(place / table / DAY / "pipe.parquet")
+    (place / table / DAY / "link.parquet").symlink_to("nowhere")
+    result = fleet(place, "-J")
+
+    left_out = "".join(json.loads(result.stdout)["partial"])
+    assert result.exit_code == 64
+    assert "pipe.parquet: no regular file" in left_out
+    assert "link.parquet: no regular file" in left_out
+
+
+def test_a_file_without_host_and_day_is_no_recording(place):
+    before = fleet(place, "-J").stdout
+    (path,) = (place / "stacks" / DAY).iterdir()
+    (place / "stacks" / "x" / "y").mkdir(parents=True)
+    shutil.copy(path, place / "stacks" / "x" / "y" / path.name)
+
+    assert fleet(place, "-J").stdout == before
 
 
 def test_without_any_good_file_it_fails_in_one_line(place):

@@ -1,0 +1,116 @@
+"""
+The files of recordings in a directory or on S3: which there are, and how DuckDB reads them.
+
+A local directory is read by DuckDB, S3 by pyarrow's file system: nothing is downloaded but data.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from glob import escape, glob
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from stackmap.errors import InputError
+from stackmap.render.text import safe
+
+NEEDED = "--recordings needs DuckDB: in a venv, pip install duckdb (and pyarrow for s3://)"
+S3 = "s3://"
+
+
+class File(NamedTuple):
+    """``size``: bytes; ``written``: when, seconds since the epoch; None for what is no regular file."""
+
+    path: str
+    size: int
+    written: float | None
+
+    @property
+    def host(self) -> str:
+        """The host whose recording it is."""
+        return unquote(self._part("host"))
+
+    @property
+    def day(self) -> str:
+        """The day of its intervals, as 2026-11-27."""
+        return self._part("day")
+
+    def _part(self, name: str) -> str:
+        found = re.search(f"/{name}=([^/]*)/", self.path)
+        return found[1] if found else ""
+
+
+Scan = Callable[[Any, Sequence[str]], Any]  # a context with the SQL of a source
+Lister = Callable[[str], list[File]]
+
+
+def source_of(place: str) -> tuple[Scan, Lister]:
+    """Return how to read files of *place*, and how to list those of a table."""
+    return _s3(place) if place.startswith(S3) else _local(place)
+
+
+def _local(place: str) -> tuple[Scan, Lister]:
+    """Return how to read files of the directory *place*, and how to list those of a table."""
+
+    def scan(_: Any, files: Sequence[str]) -> Any:
+        names = ", ".join("'" + escape(name).replace("'", "''") + "'" for name in files)
+        hive = "hive_partitioning = true, hive_types = {'host': VARCHAR, 'day': VARCHAR}"
+        return nullcontext(f"read_parquet([{names}], {hive})")
+
+    def listed(table: str) -> list[File]:
+        names = sorted(glob(f"{escape(place)}/{table}/host=*/day=*/*.parquet"))
+        return [File(name, *_state(name)) for name in names]
+
+    return scan, listed
+
+
+def _state(path: str) -> tuple[int, float | None]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, None
+    return found.st_size, found.st_mtime if stat.S_ISREG(found.st_mode) else None
+
+
+def _s3(place: str) -> tuple[Scan, Lister]:
+    """Return the same for a prefix on S3, with the credentials and the endpoint that the AWS tools use."""
+    try:
+        import pyarrow as pa
+        from pyarrow import dataset, fs
+    except ImportError as error:
+        raise InputError(NEEDED) from error
+    try:
+        system, prefix = fs.FileSystem.from_uri(place)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place}: {error}") from error
+
+    @contextmanager
+    def scan(connection: Any, files: Sequence[str]) -> Iterator[str]:
+        fields = pa.schema([("host", pa.string()), ("day", pa.string())])
+        source = dataset.dataset(
+            list(files), filesystem=system, format="parquet", partitioning=dataset.partitioning(fields, flavor="hive")
+        )  # fmt: skip
+        connection.register("source", source)
+        try:
+            yield "source"
+        finally:
+            connection.unregister("source")
+
+    def listed(table: str) -> list[File]:
+        try:
+            found = system.get_file_info(fs.FileSelector(f"{prefix}/{table}", recursive=True))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"{place}: {safe(str(error))}") from error
+        return sorted(
+            File(each.path, each.size or 0, each.mtime.timestamp())
+            for each in found
+            if re.search("/host=[^/]*/day=[^/]*/[^/]*[.]parquet$", each.path)
+        )
+
+    return scan, listed
