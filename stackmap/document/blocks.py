@@ -176,6 +176,26 @@ class Stack(NamedTuple):
     suspects: frozenset[str] = frozenset()
 
 
+class Node(NamedTuple):
+    """A box of a ``Diagram``: its lines; ``marked``: with another colour."""
+
+    key: str
+    lines: tuple[str, ...]
+    marked: bool = False
+
+
+class Diagram(NamedTuple):
+    """
+    Boxes and arrows between them, from the left to the right, drawn in HTML alone: a table beside it has all in words.
+
+    ``links``: from, to, and the word beside the arrow.
+    """
+
+    title: str
+    nodes: tuple[Node, ...]
+    links: tuple[tuple[str, str, str], ...]
+
+
 class Line(NamedTuple):
     """A time series of means; ``low`` and ``high``: its extremes, () for none."""
 
@@ -284,6 +304,7 @@ Block = (
     | Table
     | Code
     | Stack
+    | Diagram
     | Chart
     | Bars
     | Tiles

@@ -6,21 +6,22 @@ from stackmap.errors import UsageError
 
 SECTOR = 512  # of the kernel, device-mapper and sysstat, for any sector size of a disk
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-_SIZE = r"([0-9]{1,6})([mgt])(?:i?b)?"
-_BYTES = {"m": MIB, "g": GIB, "t": 1024 * GIB}
+_SIZE = r"([0-9]{1,6})([kmgt])(?:i?b)?"
+_BYTES = {"k": KIB, "m": MIB, "g": GIB, "t": 1024 * GIB}
 
 
-def parse_size(text: str) -> int:
+def parse_size(text: str, least: int = MIB, examples: str = "500M, 2G or 1T") -> int:
     """
-    Return the bytes that *text* means, at least 1 MiB.
+    Return the bytes that *text* means, at least *least*; ``UsageError`` with *examples* for any other text.
 
     >>> parse_size("500M"), parse_size("2 GiB")
     (524288000, 2147483648)
     """
     found = re.fullmatch(_SIZE, text.lower().replace(" ", ""))
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"{text!r} is not a size; write 500M, 2G or 1T")
-    return int(found[1]) * _BYTES[found[2]]
+    size = 0 if found is None else int(found[1]) * _BYTES[found[2]]
+    if size < least:
+        raise UsageError(f"{text!r} is not a size; write {examples}")
+    return size
 
 
 def percent(part: float, whole: float) -> str:

@@ -121,6 +121,11 @@ def _stack(block: doc.Stack, level: int) -> list[str]:
     return [_text(block.title), *_code(doc.Code(render_tree(block.topology)), level)]
 
 
+@_written.register(doc.Diagram)
+def _diagram(_: doc.Diagram, __: int) -> list[str]:
+    return []  # the table beside it has all
+
+
 @_written.register(doc.Chart)
 def _chart(block: doc.Chart, _: int) -> list[str]:
     most = max((v for line in block.lines for v in line.values if v is not None), default=0.0)

@@ -35,7 +35,7 @@ FILLS = {
     Kind.THIN_POOL: "#b9ddd6",
     Kind.SNAPSHOT: "#fff2cc",
 }
-PLAIN = "#ffffff"
+PLAIN, MARKED = "#ffffff", "#cfe2f3"
 TROUBLE = "#f4cccc"
 
 
@@ -48,7 +48,7 @@ class Box(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """An arrow from a box to one below it; ``role``: "" for data."""
+    """An arrow from a box to one below it; ``role``: the word beside it, of this program, "" for data."""
 
     above: str
     below: str

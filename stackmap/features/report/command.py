@@ -19,6 +19,7 @@ from stackmap.host.capture_format import encoded
 from stackmap.host.directory import OutputFile
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import LayoutRequest, parse
+from stackmap.model.units import KIB, MIB, parse_size
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
@@ -35,6 +36,15 @@ ALTERNATIVES = ("raid10", "raid5", "raid6")  # compared where no layout is asked
 COUNT = 60  # intervals of a second on a live machine
 MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm")
+LARGEST = 16 * MIB  # of --explain-write
+
+
+def _size(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """Return the bytes of --explain-write."""
+    size = None if text is None else parse_size(text, 4 * KIB, "4k, 8k or 1M")
+    if size is not None and size > LARGEST:
+        raise click.BadParameter(f"at most 16M, not {text}")
+    return size
 
 
 @click.command(options_metavar="-o FILE [OPTIONS]")
@@ -56,6 +66,13 @@ HTML = (".html", ".htm")
     help="Propose this layout for NAME (repeatable).",
 )
 @onto_option
+@click.option(
+    "--explain-write",
+    "written",
+    metavar="SIZE",
+    callback=_size,
+    help="Add an example: what one write of SIZE does.",
+)
 @click.option("-m", "--markdown", is_flag=True, help="Write Markdown, whatever the name of FILE.")
 @click.pass_obj
 def command(
@@ -66,6 +83,7 @@ def command(
     force: bool,
     layouts: tuple[str, ...],
     onto: tuple[str, ...],
+    written: int | None,
     markdown: bool,
 ) -> None:
     """
@@ -88,7 +106,7 @@ def command(
     caps = limits.CapMeter(measured.source.host, measured.topology)
     for interval in caps.over(measured.intervals()):
         taken.add(interval)
-    make = partial(_page, measured, taken, caps, requests, onto, markdown=markdown)
+    make = partial(_page, measured, taken, caps, requests, onto, written, markdown=markdown)
     write_page(file, waiting("making the page", make))
 
 
@@ -98,6 +116,7 @@ def _page(
     caps: limits.CapMeter,
     requests: Mapping[str, LayoutRequest],
     onto: tuple[str, ...],
+    written: int | None,
     *,
     markdown: bool,
 ) -> str:
@@ -114,7 +133,7 @@ def _page(
     others = (
         proposal(taken, name, each, parse(each), "no layout was asked for") for each in ALTERNATIVES
     )
-    page = page_of(report, proposals, () if proposals else tuple(others))
+    page = page_of(report, proposals, () if proposals else tuple(others), written)
     return drawn(page, markdown=markdown)
 
 

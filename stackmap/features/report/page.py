@@ -21,6 +21,7 @@ from stackmap.document.sentences import sentences
 from stackmap.document.table_options import WORDS
 from stackmap.document.wording import duration, known_directions, plural, sentence
 from stackmap.features.report.decision import decision_section
+from stackmap.features.report.explain_write import write_section
 from stackmap.features.report.figures import Report
 from stackmap.features.report.load_over_time import load_section, sizes_section
 from stackmap.features.report.proposals import Proposal, plan_section, projection_section
@@ -63,12 +64,18 @@ NUMBERS_INTRO = (
 
 
 def page_of(
-    report: Report, proposed: tuple[Proposal, ...], others: tuple[Proposal, ...] = ()
+    report: Report,
+    proposed: tuple[Proposal, ...],
+    others: tuple[Proposal, ...] = (),
+    written: int | None = None,
 ) -> doc.Page:
-    """Return the page; *others*: as in the decision."""
+    """Return the page; *others*: as in the decision. *written*: the bytes of the example of a write, None for none."""
+    tops = [stack.top.name for stack in report.stacks]
+    examples = () if written is None else (write_section(report.topology, tops, written),)
     sections = (
         decision_section(report, proposed, others),
         doc.Section("stack", "The stack", tuple(_drawings(report))),
+        *examples,
         doc.Section("ratios", "What each layer does to the I/O", tuple(_layers(report))),
         doc.Section("findings", "Findings", tuple(_findings(report))),
         load_section(report),

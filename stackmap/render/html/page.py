@@ -20,7 +20,7 @@ from stackmap.model.load import on_one_line
 from stackmap.render.diagrams import render_svg
 from stackmap.render.html import Markup, data, joined, lines, tag
 from stackmap.render.html.plot import bars, label, places, plot, scale_of
-from stackmap.render.picture import picture
+from stackmap.render.picture import MARKED, PLAIN, Arrow, Box, Picture, picture
 from stackmap.render.text import code_spans
 from stackmap.render.tree import render_tree
 
@@ -165,6 +165,15 @@ def _stack(block: doc.Stack, level: int) -> Markup:
             draw(tree, level),
         ),
     )
+
+
+@draw.register(doc.Diagram)
+def _diagram(block: doc.Diagram, _: int) -> Markup:
+    boxes = (Box(n.key, n.lines, MARKED if n.marked else PLAIN) for n in block.nodes)
+    shown = Picture(tuple(boxes), tuple(Arrow(*link) for link in block.links))
+    drawing = Markup(render_svg(shown, embedded=True))
+    picture = tag("div", drawing, klass="wide stack", role="img", aria_label=block.title)
+    return tag("figure", joined(picture, tag("figcaption", block.title)))
 
 
 @draw.register(doc.Chart)
