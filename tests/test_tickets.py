@@ -413,6 +413,30 @@ def test_sar_of_other_systems_is_named(tmp_path, first, system):
     assert f"line 1: sar of {system}" in str(done.exception)
 
 
+def test_annotate_uses_the_names_of_a_ticket(tmp_path):
+    """A file is read twice: lsblk may stand below the figures. This machine's names do not matter."""
+    figures = "Device            r/s     w/s  %util\ndm-1             1.00    2.00   3.00\n"
+    given = [figures, *parts(MD_LVM)]
+    for text in ("".join(given), "".join(reversed(given))):
+        done = run(tmp_path, text, "annotate")
+        assert done.exit_code == 0
+        assert re.search(
+            r"^vg-md/home-dirs \(dm-1\) +1\.00 +2\.00 +3\.00$", done.stdout, re.MULTILINE
+        )
+        assert len(done.stdout.splitlines()) == len(text.splitlines())
+
+
+def test_paths_of_nvme_have_three_numbers():
+    text = """\
+uuid.0f0e0d0c-1111-4222-8333-944455566677 dm-9 NVME,SPDK bdev,23.09
+size=40G features='0' hwhandler='0' wp=rw
+`-+- policy='service-time 0' prio=1 status=active
+  |- 0:4097:1 nvme0n1 259:0 active ready running
+  `- 1:4098:1 nvme1n1 259:1 active ready running
+"""
+    assert edges(read(text)[0]) == {("dm-9", "nvme0n1"), ("dm-9", "nvme1n1")}
+
+
 def test_annotate_says_that_a_text_is_of_two_hosts(tmp_path):
     done = run(tmp_path, SAR + SAR.replace("db1", "web7"), "annotate")
     assert done.stderr.count("the text is from db1 and web7") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from stackmap.cli.session import Session
 
 CHUNK = 1 << 20
+MAX_TICKET = 4 << 20  # bytes of a file that is read for its topology; longer ones are logs
 
 
 @click.command()
@@ -48,8 +50,10 @@ def command(
     Add LV names to iostat, sar or sadf output.
 
     Use it in a pipe: iostat -x 5 | stackmap annotate. Each report is printed as it arrives. Lines without a device are not
-    changed. Devices such as dev253-89 of sar are found by their number.
+    changed. Devices such as dev253-89 of sar are found by their number. A FILE of at most 4 MiB with the output of lsblk,
+    mdstat or LVM has its own names.
     """
+    _take_topology(session, text)
     topology = discover(session.host)
     known = aliases(topology)
     shown = {device.name for device in topology.select(find_all(topology, only))} if only else None
@@ -76,3 +80,11 @@ def command(
     if not annotator.found_table:
         tell(f"{text.name}: no device table found; nothing annotated")
     tell_unknown_names(annotator.unresolved, tell, "unchanged")
+
+
+def _take_topology(session: Session, text: BinaryIO) -> None:
+    """Take the machine that commands in *text* tell of, if it is a short file; what a pipe has cannot be read twice."""
+    status = os.fstat(text.fileno())
+    if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_TICKET:
+        session.take(text)
+        os.lseek(text.fileno(), 0, os.SEEK_SET)

@@ -153,7 +153,7 @@ def _below(word: str) -> str:
 
 
 MAP = re.compile(r"(?:\w+: )?(\S+) (?:\(([\w.:-]{4,80})\) )?(dm-\d+) ([^\s,][^,]{0,40},.{0,40})")
-_PATH = re.compile(r"[\s|`+_\\-]*(\d+:\d+:\d+:\d+|#:#:#:#)\s+([a-z]\w+)\s+(\d+:\d+)\s+(.*)")
+_PATH = re.compile(r"[\s|`+_\\-]*(\d+(?::\d+){2,3}|#:#:#:#)\s+([a-z]\w+)\s+(\d+:\d+)\s+(.*)")
 _MAP_SIZE = re.compile(r"\s*\[?size=([\d.]+[KMGTP])")
 
 
