@@ -1,0 +1,101 @@
+"""The pages in a browser: nothing is cut and nothing overlaps, wide, on a phone, with every part unfolded."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from html import unescape
+
+import pytest
+
+from tests.features.fleet.stub import ask, serving, small_fleet
+from tests.features.report.test_report_command import CHROMIUM, VGHDD, run
+
+WIDTHS = (1300, 400)
+# What it finds is text: elements beyond the page, parts of a section above the end of the one before, words over words.
+MEASURE = """
+<script>
+for (const each of document.querySelectorAll("details")) each.open = true;
+const found = [], room = document.documentElement.clientWidth;
+const say = (what, element) => found.push(what + ": " + element.tagName + " " + element.textContent.trim().slice(0, 40));
+if (document.documentElement.scrollWidth > room) say("wider than the page", document.body);
+for (const each of document.querySelectorAll("body *")) {
+  if (each.closest(".wide, pre, .uplot, svg, script")) continue;
+  const box = each.getBoundingClientRect();
+  if (box.width && (box.right > room + 1 || box.left < -1)) say("beyond the edge", each);
+}
+for (const each of document.querySelectorAll("main, section, details, article, figure, header")) {
+  const parts = [...each.children].map(c => [c, c.getBoundingClientRect()]).filter(([, b]) => b.height && b.width);
+  for (let n = 1; n < parts.length; n++)
+    if (parts[n][1].top < parts[n - 1][1].bottom - 1 && parts[n][1].left < parts[n - 1][1].right - 1) say("over the part before", parts[n][0]);
+}
+for (const drawing of document.querySelectorAll(".stack svg")) {
+  const words = [...drawing.querySelectorAll("text")].map(t => [t, t.getBoundingClientRect()]);
+  for (const [text, box] of words) for (const [other, near] of words)
+    if (text !== other && box.left < near.right - 1 && near.left < box.right - 1 && box.top < near.bottom - 3 && near.top < box.bottom - 3) say("words over words", text);
+}
+parent.postMessage(JSON.stringify({room, sections: document.querySelectorAll("section").length, found}), "*");
+</script>"""
+
+# A window is not made narrower than 500 pixels; a frame in it is.
+FRAME = """<title></title><script>addEventListener("message", told => document.title = told.data)</script>
+<iframe src="page.html" style="width:{width}px;height:2000px;border:0"></iframe>"""
+
+
+@pytest.fixture
+def measured(tmp_path):
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+
+    def measure(page, width):
+        """What is wrong with *page* in a window of *width*; its policy would refuse the script that measures."""
+        page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+        (tmp_path / "page.html").write_text(page.replace("</body>", f"{MEASURE}</body>"))
+        frame = tmp_path / "frame.html"
+        frame.write_text(FRAME.format(width=width))
+        done = subprocess.run(
+            [
+                CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                f"--user-data-dir={tmp_path}", "--window-size=1400,2100", "--virtual-time-budget=3000",
+                "--dump-dom", frame.as_uri(),
+            ],
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
+        told = re.search(r"<title>(\{.*?\})</title>", done.stdout)
+        assert told is not None
+        result = json.loads(unescape(told[1]))
+        assert result["room"] == width
+        assert result["sections"] > 0
+        return result["found"]
+
+    return measure
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_report_is_whole(measured, width):
+    """With an example of a write and two stacks, whose drawings are the widest parts."""
+    page = run([*VGHDD, "report", "-o", "-", "--explain-write", "8k"]).stdout
+
+    assert measured(page, width) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_of_a_fleet_is_whole(measured, width, tmp_path):
+    """Its tables are wider than a phone: they scroll in themselves."""
+    out = tmp_path / "fleet.html"
+    with serving(small_fleet) as (url, _):
+        ask(url, "--report", str(out))
+
+    assert measured(out.read_text(), width) == []
+
+
+def test_what_is_wrong_is_found(measured):
+    """A part that is too wide, and one that is drawn over another."""
+    wide = '<p style="width:3000px">wide</p><p style="margin-top:-40px">over</p></main>'
+    page = run([*VGHDD, "report", "-o", "-", "vm-disk1"]).stdout.replace("</main>", wide)
+
+    found = measured(page, 400)
+
+    assert any(each.startswith("beyond the edge: P wide") for each in found)
+    assert any(each.startswith("over the part before: P over") for each in found)
