@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from tempfile import TemporaryDirectory
@@ -92,8 +92,8 @@ def _columns(table: str) -> str:
 
 STAGES = {table: f"SELECT {_columns(table)} FROM {{source}}" for table in COLUMNS} | {
     "intervals": f"""SELECT period::BIGINT AS period, left(device::VARCHAR, 1000) AS device, sum(seconds::DOUBLE) AS seconds,
-        max(seconds::DOUBLE) AS pace, {", ".join(f"{_known(f'{name}::DOUBLE')} AS {name}" for name in COUNTS)}
-        FROM {{source}} WHERE seconds > 0 {{within}} GROUP BY ALL""",
+        max(seconds::DOUBLE) AS pace, count(*) AS rows, {", ".join(f"{_known(f'{name}::DOUBLE')} AS {name}" for name in COUNTS)}
+        FROM {{source}} WHERE seconds > 0 {{within}} GROUP BY period, device""",
 }
 STAGES["findings"] += f" WHERE id = '{HUNG}' AND severity = 'critical' OR id = '{SLOW}' AND severity IN ('warning', 'critical')"  # fmt: skip
 WITHIN = "AND time::TIMESTAMPTZ > to_timestamp($begin) AND time::TIMESTAMPTZ <= to_timestamp($end)"
@@ -314,8 +314,9 @@ class _Reader:
         into = f"INSERT INTO {table}" if made else f"CREATE TEMP TABLE {table} AS"
         try:
             with self._scan(self._connection, [each.path for each in files]) as source:
-                self._check_rows(table, source, sum(each.size for each in files))
-                self._connection.execute(f"{into} {query.format(source=source)}", values)
+                self._put(
+                    into, table, query.format(source=source), values, _most_rows(table, files)
+                )
         except (duckdb.OutOfMemoryException, duckdb.InterruptException):
             raise
         except (duckdb.Error, OSError, ValueError) as error:
@@ -329,11 +330,23 @@ class _Reader:
             return made
         return True
 
-    def _check_rows(self, table: str, source: str, size: int) -> None:
-        """Raise ``ValueError`` if *source* has more rows than files of *size* bytes can hold."""
-        ((rows,),) = self._rows(f"SELECT count(*) FROM {source}")
-        if rows > FREE_ROWS + ROWS_PER_BYTE.get(table, OTHER_ROWS_PER_BYTE) * size:
-            raise ValueError(f"{rows} rows in {size} bytes are too many")
+    def _put(
+        self, into: str, table: str, query: str, values: dict[str, float], most: float
+    ) -> None:
+        """Put the rows of *query* into *table*, at most *most* of the files; ``ValueError`` and none for more."""
+        counted = "sum(rows)" if table == "intervals" else "count(*)"
+        before = (
+            self._rows(f"SELECT {counted} FROM {table}")[0][0] if into.startswith("INSERT") else 0
+        )
+        self._connection.begin()
+        with ExitStack() as undoing:
+            undoing.callback(self._connection.rollback)
+            self._connection.execute(f"{into} {query} LIMIT {most + 1:.0f}", values)
+            ((rows,),) = self._rows(f"SELECT {counted} FROM {table}")
+            if (rows or 0) - before > most:
+                raise ValueError(f"more than {most:.0f} rows are too many for its bytes")
+            undoing.pop_all()
+        self._connection.commit()
 
     def _volumes(self, window: dict[str, float]) -> Iterator[Volume]:
         slowest = {tuple(row[:3]): SlowestMember(*row[3:]) for row in self._rows(SLOWEST, window)}
@@ -393,6 +406,12 @@ class _Reader:
         ((renamed,),) = self._rows("SELECT count(*) FROM volumes WHERE names > 1")
         if renamed:
             yield f"{plural(renamed, 'volume')} had another name earlier in the window; the figures are of all names of the same UUID"
+
+
+def _most_rows(table: str, files: Iterable[File]) -> float:
+    """Return how many rows *files* of *table* may have."""
+    size = sum(each.size for each in files)
+    return FREE_ROWS + ROWS_PER_BYTE.get(table, OTHER_ROWS_PER_BYTE) * size
 
 
 def _levels(volumes: Iterable[Volume]) -> tuple[Group, ...]:
