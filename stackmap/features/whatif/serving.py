@@ -40,7 +40,8 @@ QUIET = 0.3  # share of time busy: below, hardly any request waits for another
 DEEP = 32  # requests that a device without a known queue serves at once, at most
 LEAST = 20  # requests of a direction that show what one takes
 FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
-NANO, MILLI = 1e-9, 1e-3
+WINDOW = 0.1  # seconds in which throttling looks at reads (blk-wbt.c, RWB_WINDOW_NSEC)
+NANO, MICRO, MILLI = 1e-9, 1e-6, 1e-3
 BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
 DEADLINE = "[mq-deadline]"
 BATCH, STARVED = 16, 2  # block/mq-deadline.c, fifo_batch and writes_starved
@@ -59,7 +60,8 @@ class Service(NamedTuple):
     or if not known. ``rotational``: it has one place where its head is. ``others``: reads and writes per second
     of other volumes; where they are a ``crowd``, it keeps so many in flight. ``flush``: seconds that an empty
     flush takes. ``order`` of those that wait: as they arrived; reads and writes in turns, as QEMU's limit of
-    IOPS; or batches by offset, of reads first, as mq-deadline.
+    IOPS; or batches by offset, of reads first, as mq-deadline. ``misses_target``: reads take longer than
+    wbt_lat_usec, so that throttling lets one write through at a time.
     """
 
     read: Sequence[float]
@@ -71,6 +73,7 @@ class Service(NamedTuple):
     flush: float = 0.0
     crowd: int = 0
     order: Order = "arrival"
+    misses_target: bool = False
 
 
 class Queued(NamedTuple):
@@ -101,6 +104,8 @@ class Disk:
         # a disk with a queue of one request has room for two.
         most = 3 * (service.depth or 0) // 4
         self._limits = (2, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
+        if service.misses_target:
+            self._limits = (1, 1)
 
     def accepts(self) -> bool:
         """Whether one more write of md may be sent."""
@@ -274,7 +279,17 @@ def _service(
         others=others,
         flush=(load.flush.await_ms or 0.0) * MILLI,
         crowd=_crowd(load, others) if (load.busy or 0.0) >= SATURATED else 0,
+        misses_target=_misses_target(disk, load, times[0]),
     )
+
+
+def _misses_target(disk: Device, load: Load, times: Sequence[float]) -> bool:
+    """Whether the fastest read of a window, of those that take *times*, is slower than wbt_lat_usec (``latency_exceeded``)."""
+    reads = (load.read.ios or 0.0) * WINDOW
+    fastest = (
+        2 * sum(times) / len(times) / (max(1.0, reads) + 1)
+    )  # of times evenly spread from 0 on
+    return bool(reads and disk.queue.throttling and fastest > disk.queue.throttling * MICRO)
 
 
 def _traced(
