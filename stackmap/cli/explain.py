@@ -52,9 +52,9 @@ RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 de
     type=click.Path(exists=True),
     help="Compare with figures of the healthy machine.",
 )
-@click.option("--moment", metavar="TIME", help="Judge one moment, written as for --since.")
+@click.option("--moment", metavar="TIME", help="Judge only the time around TIME.")
 @click.option("--rules", is_flag=True, help="List the rules with thresholds and sources.")
-@click.option("--why", is_flag=True, help="Say why questions are open.")
+@click.option("--why", is_flag=True, help="Show why something could not be judged.")
 @markdown_option
 @json_option
 @exit_code_option

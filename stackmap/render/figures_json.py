@@ -305,7 +305,7 @@ def check_json(
                     topology,
                     each,
                     {
-                        "is": each.sentence,
+                        "is": each.rule.sentence,
                         "should": each.rule.expected,
                         "why": each.rule.reason,
                         "advice": each.rule.advice,

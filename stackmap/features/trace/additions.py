@@ -44,7 +44,7 @@ max_overhead_option = click.option(
 def iostat_prove(command: Function) -> Function:
     """Give ``iostat`` the option --prove."""
 
-    @click.option("--prove", is_flag=True, help="With --why: test doubled counters by dm-stats.")
+    @click.option("--prove", is_flag=True, help="With --why: check counters against dm-stats.")
     @wraps(command)
     def run(*, prove: bool, **more: Any) -> None:
         if prove and (more["as_json"] or more["form"] or not more["why"]):

@@ -83,7 +83,9 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> float
 @click.option(
     "--slower", metavar="TIME", callback=_duration, help="Print only slower requests: 20ms."
 )
-@click.option("--operation", type=click.Choice(OPERATIONS), help="Print only such requests.")
+@click.option(
+    "--operation", type=click.Choice(OPERATIONS), help="Print only requests of this kind."
+)
 @json_option
 @csv_option
 @no_heading_option
