@@ -426,6 +426,15 @@ def test_annotate_uses_the_names_of_a_ticket(tmp_path):
         assert len(done.stdout.splitlines()) == len(text.splitlines())
 
 
+def test_a_list_of_devices_that_gives_none_is_said():
+    """Its heading stands, and no row fits: it is not passed over without a word."""
+    text = "$ lsblk\nNAME MAJ:MIN RM SIZE RO TYPE\n(cut, it is long)\n\n$ cat /proc/mdstat\nPersonalities :\n"
+    reader = Reader()
+    for line in (text + MD_LVM).splitlines():
+        reader.take(line)
+    assert reader.merged().notes == ["no device could be read from lsblk at line 2"]
+
+
 def test_paths_of_nvme_have_three_numbers():
     text = """\
 uuid.0f0e0d0c-1111-4222-8333-944455566677 dm-9 NVME,SPDK bdev,23.09

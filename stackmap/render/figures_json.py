@@ -305,7 +305,7 @@ def check_json(
                     topology,
                     each,
                     {
-                        "is": each.rule.sentence,
+                        "is": each.sentence,
                         "should": each.rule.expected,
                         "why": each.rule.reason,
                         "advice": each.rule.advice,

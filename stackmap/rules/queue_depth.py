@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from math import sqrt
 
@@ -12,6 +13,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.disk import BULK, QUEUE_CAVEAT, expected_ms, medium, queued
 from stackmap.rules.hung import contradicts, impossible
 from stackmap.rules.rule import (
+    Figure,
     Found,
     Limits,
     Observation,
@@ -22,6 +24,8 @@ from stackmap.rules.rule import (
     observe,
 )
 from stackmap.rules.saturation import same_kind
+
+LIKE_DISKS, SAME_RATE = 3, 0.05  # that transfer as much: a pair may do so by chance
 
 _rule = partial(Rule, outcome=Outcome.OVERLOADED, joins_peers=True)
 
@@ -65,7 +69,8 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
     Severity.INFO,
     title="{queue} requests wait at {device}: {await}",
     sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
-    "at most {usual} on {medium}, so requests wait in the queue.",
+    "at most {usual} on {medium}, so requests wait in the queue.[ {alike} like disks transfer as much at "
+    "queue depths from {shallow} to {deep}: more requests in flight do not raise their throughput.]",
     caveat=QUEUE_CAVEAT,
     advice="Compare with a quiet time (`--baseline`) to judge overload. Run `stackmap blame {device}` to "
     "find the source.",
@@ -82,16 +87,56 @@ def long_queue(context: Context, limits: Limits) -> Found:
             continue
         usual = expected_ms(device, size)
         if wait > usual and context.enough(load.total.ios, limits["requests"]):
-            yield _queueing(device, load, usual, weight=load.aqu)
+            limit = _limit_of_like_disks(context, device, load, limits["queue"])
+            yield _queueing(device, load, usual, limit, weight=load.aqu)
 
 
-def _queueing(device: Device, load: Load, usual: float, *, weight: float) -> Observation:
-    figures = {
+def _limit_of_like_disks(
+    context: Context, device: Device, load: Load, least: float
+) -> dict[str, Figure]:
+    """
+    Return how many disks like *device* transfer as much as it with far more or fewer requests in flight.
+
+    Only busy ones with a queue depth of *least* count; members of one array get equal shares whatever they can do.
+    {} where fewer than ``LIKE_DISKS`` do.
+    """
+    members = {*context.peers_of(device.name)} - {device.name}
+    depths = [
+        other.aqu
+        for disk in context.disks
+        if disk.name not in members
+        and medium(disk) == medium(device)
+        and (other := context.load(disk.name)).aqu is not None
+        and other.aqu >= least
+        and (other.busy or 0.0) >= knee.limits["busy"]
+        and same_kind(load, other, knee.limits)
+        and abs((other.total.bytes or 0.0) - (load.total.bytes or 0.0))
+        <= SAME_RATE * (load.total.bytes or 0.0)
+    ]
+    if len(depths) < LIKE_DISKS or max(depths) < knee.limits["beyond"] * min(depths):
+        return {}
+    return {
+        "alike": (float(len(depths)), "count"),
+        "shallow": (min(depths), "requests"),
+        "deep": (max(depths), "requests"),
+    }
+
+
+def _queueing(
+    device: Device,
+    load: Load,
+    usual: float,
+    limit: Mapping[str, Figure] | None = None,
+    *,
+    weight: float,
+) -> Observation:
+    figures: dict[str, Figure] = {
         "queue": (load.aqu, "requests"),
         "await": (load.total.await_ms, "ms"),
         "usual": (usual, "ms"),
         "size": (load.total.size, "bytes"),
         "rate": (load.total.ios, "requests/s"),
+        **(limit or {}),
     }
     words = {"medium": medium(device).name, **queued(load)}
     return observe(device.name, figures, words, weight=weight)

@@ -18,7 +18,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.disk import sick_disk
 from stackmap.rules.hung import STUCK, impossible
 from stackmap.rules.peers import slow_member
-from stackmap.rules.queue_depth import evident_overload
+from stackmap.rules.queue_depth import evident_overload, long_queue
 from stackmap.rules.rule import (
     Finding,
     Found,
@@ -133,6 +133,8 @@ def unjudged(context: Context, findings: Iterable[Finding], part: Iterable[str])
     for finding in findings:
         if finding.rule.id in (overloaded.id, evident_overload.id):
             explained.update(context.peers_of(finding.device))
+        elif finding.rule.id == long_queue.id and "alike" in finding.observed.evidence:
+            explained.update((finding.device, *finding.peers))
         elif finding.rule.id in (sick_disk.id, slow_member.id):
             explained.add(finding.device)
     known = frozenset(part)

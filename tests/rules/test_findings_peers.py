@@ -11,6 +11,7 @@ from stackmap.model.topology import NO_TOPOLOGY, Edge, Topology
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.table import findings
+from stackmap.rules.unjudged import unjudged
 from tests.drawn import DISKS, did, disk, moved, raid_volume, topology
 
 TREE = topology(raid_volume("vm", "raid10", 8))
@@ -445,3 +446,31 @@ def test_the_caveat_about_a_queue_is_about_what_fills_it(written, said):
     (each,) = (each for each in found if each.rule.id == "SM406")
     words = words_of(tree, each.observed)
     assert said in filled(each.rule.caveat, words)
+
+
+def _saturated(queue, rate=2100.0, busy=1.0):
+    """A load of reads of 512 KiB with a queue."""
+    return moved(read=did(rate, 524288, wait=1000 * queue), aqu=queue, busy=busy)
+
+
+@pytest.mark.parametrize(
+    ("loads", "said"),
+    [
+        ([_saturated(43), _saturated(87, 2140), _saturated(132)], (3, 43, 132)),
+        ([_saturated(43), _saturated(132)], None),  # two may do so by chance
+        ([_saturated(43), _saturated(87), _saturated(132, 3000)], None),  # it transfers more
+        ([_saturated(100), _saturated(110), _saturated(132)], None),  # as many in flight
+        ([_saturated(43), _saturated(87, busy=0.5), _saturated(132)], None),
+    ],
+)
+def test_like_disks_that_transfer_as_much_at_any_queue_depth_are_at_their_limit(loads, said):
+    names = ["sda", "sdb", "sdc"][: len(loads)]
+    tree = Topology([disk(name) for name in names], [])
+    context = Context(tree, Interval(dict(zip(names, loads, strict=True)), seconds=10.0))
+    found = findings(context)
+    (each,) = (each for each in found if each.rule.id == "SM405" and each.device == names[-1])
+    evidence = each.observed.evidence
+    figures = [evidence[name].value for name in ("alike", "shallow", "deep") if name in evidence]
+    assert figures == list(said or ())
+    questions = [each.question.subject for each in unjudged(context, found, names)]
+    assert ("overload" in questions) == (said is None)

@@ -206,6 +206,16 @@ def test_the_samples_are_well_laid_out(sample):
     }
 
 
+def test_json_says_of_a_good_start_that_it_is_one():
+    """1 MiB, of 4 KiB sectors: the sentence of check's table, not that of a bad one."""
+    result = CliRunner().invoke(stackmap, ["--from", str(SAMPLES / "ceph-nvme"), "check", "-J"])
+    starts = [each for each in json.loads(result.stdout)["checks"] if each["id"] == "SM901"]
+
+    assert {each["severity"] for each in starts} == {"ok"}
+    assert "segment start on nvme0n1: 1 MiB, a multiple of 4 KiB" in {each["is"] for each in starts}
+    assert not any("not a multiple" in each["is"] for each in starts)
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [

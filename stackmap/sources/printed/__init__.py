@@ -74,6 +74,9 @@ FORMATS = (
     Format("/proc/diskstats", users.DISKSTATS.pattern, users.read_diskstats, rows=True),
     Format("sysfs", rf"{users.ATTRIBUTE.pattern}|{users.ATTRIBUTE_HEAD.pattern}", users.read_attributes, rows=True),
 )  # fmt: skip
+LISTS = frozenset(
+    {"lsblk", "lsblk -P", "multipath -ll", "dmsetup table", "nvme list", "/proc/partitions"}
+)
 LSBLK = Format("lsblk", "", lsblk.read)
 LVS = Format("lvs", "", lvm.read)
 # What a JSON object holds, by a key of it.
@@ -96,11 +99,17 @@ _BANNER = re.compile(r"\s*Linux \d\S* \((?P<host>[^()\s]{1,64})\)")
 
 
 class Part(NamedTuple):
-    """The lines of one output, and the host that stood before them, "" if none did."""
+    """The lines of one output, the host that stood before them, "" if none did, and the number of the first one."""
 
     format: Format
     lines: list[str]
     host: str
+    number: int = 0
+
+    @property
+    def tells_devices(self) -> bool:
+        """Whether it is the output of a command that prints nothing but devices, with a line below its heading."""
+        return self.format.name in LISTS and len(self.lines) > 1
 
 
 class Reader:
@@ -111,11 +120,13 @@ class Reader:
         self._json: list[str] = []
         self._depth = 0
         self._host = ""
+        self._number = 0  # of the last line
         self._room = {False: MAX_ROWS, True: MAX_JSON}  # by whether it is JSON
         self.hosts: dict[str, None] = {}
 
     def take(self, line: str) -> None:
         """Take the next line."""
+        self._number += 1
         in_part = self._json or (self._parts and self._parts[-1].lines)
         if not in_part and line[2:3] == line[5:6] == ":":
             return  # a row of sar, of which a year has 100,000
@@ -134,7 +145,7 @@ class Reader:
             goes_on = current is not None and found.rows and current.format.name == found.name
             if not goes_on:
                 self.end()
-                self._parts.append(Part(found, [], self._host))
+                self._parts.append(Part(found, [], self._host, self._number))
             self._keep(line)
         elif current is not None:
             prompt = PROMPT.match(line)
@@ -208,6 +219,12 @@ class Reader:
             notes.append(
                 f"the text is from {' and '.join(hosts[:5])}: only {chosen} is used; give one text per host"
             )
+        empty = [
+            part for part, facts, damage in told if part.tells_devices and not (facts or damage)
+        ]
+        if empty:
+            where = ", ".join(f"{part.format.name} at line {part.number}" for part in empty[:5])
+            notes.append(f"no device could be read from {where}")
         if min(self._room.values()) < 0:
             notes.append(
                 f"only the first {MAX_ROWS >> 20} MiB of what lsblk and others printed are used, {MAX_JSON >> 20} MiB of JSON"
