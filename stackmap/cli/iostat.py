@@ -23,6 +23,7 @@ from stackmap.cli.options import (
     with_additions,
 )
 from stackmap.cli.output import one_form, print_blocks
+from stackmap.cli.wear import DiskLives, Endurance, wear_options
 from stackmap.discover.find import DEV, NAME_PATTERN, find_existing
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.corrections import corrected
@@ -73,6 +74,7 @@ def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | 
 @legend_option(_meanings)
 @why_option
 @with_additions("iostat")
+@wear_options
 @click.option(
     "-o",
     "form",
@@ -105,6 +107,8 @@ def command(
     form: str | None,
     partitions: str,
     usual: bool,  # noqa: ARG001 - for iostat compatibility
+    wear: bool,
+    endurance: Endurance | None,
     additions: tuple[Addition, ...] = (),
     **looks: bool,
 ) -> None:
@@ -120,6 +124,8 @@ def command(
         raise click.UsageError(
             "--per-layer cannot be combined with --sort: layers have their order"
         )
+    if (wear or endurance) and not looks["per_layer"]:
+        raise click.UsageError("--wear and --endurance need --per-layer (-l)")
     looks["as_json"] |= form is not None
     if looks["mib"] and looks["human"]:
         raise click.UsageError("choose one unit: -m or --human")
@@ -132,10 +138,12 @@ def command(
     if disks:
         options = options._replace(names=(*options.names, *(each for each in disks if each != ALL)))
     measured = session.measure(options)
+    live = session.live and options.text is None
+    lives = DiskLives(measured.source.host, live=live, asks=wear, rating=endurance)
     with ExitStack() as stack:
         for begin in additions:
             stack.enter_context(begin(session, measured))
-        _show(measured, options, looks, table, disks)
+        _show(measured, options, looks, table, disks, lives)
 
 
 def _show(
@@ -144,6 +152,7 @@ def _show(
     looks: Looks,
     table: Arrangement,
     disks: tuple[str, ...],
+    lives: DiskLives,
 ) -> None:
     """Print each report; *disks*: those of ``-p``."""
     last: Topology | None = None
@@ -153,7 +162,7 @@ def _show(
             chosen = find_existing(topology, options.names)
             if looks["per_layer"]:
                 shown = topology if chosen or not options.names else topology.subset(())
-                show = _layers(shown, chosen, looks, table)
+                show = _layers(shown, chosen, looks, table, lives)
             else:
                 show = _devices(topology, part(topology, options.names, disks), looks, table)
         show(interval)
@@ -182,11 +191,15 @@ def part(topology: Topology, names: tuple[str, ...], disks: tuple[str, ...]) -> 
     return topology.subset(kept)
 
 
-def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
+def _layers(
+    topology: Topology, chosen: list[str], looks: Looks, table: Arrangement, lives: DiskLives
+) -> Show:
     from stackmap.ledger.amplification import LayerReport
 
     def show(interval: Interval) -> None:
-        report = LayerReport(topology, interval, chosen, skip_idle=looks["skip_idle"])
+        report = LayerReport(
+            topology, interval, chosen, skip_idle=looks["skip_idle"], lives=lives.of(topology)
+        )
         if looks["as_json"]:
             from stackmap.render.figures_json import layers_json
 

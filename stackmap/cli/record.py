@@ -33,7 +33,7 @@ from stackmap.model.units import parse_size
 from stackmap.render.text import safe
 from stackmap.sampling.snapshots import Snapshot, counted_on
 from stackmap.sampling.watch import Watch
-from stackmap.sources import cgroup, diskstats, limits
+from stackmap.sources import cgroup, diskstats, health, limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +59,7 @@ class Measuring(Protocol):
         """Add to the capture what was measured, after the last sample."""
 
 
+HealthQuestion = Callable[..., object]  # asks a host about ``devices``
 # Begins before OUT exists, so that a refusal leaves nothing.
 Addition = Callable[["Session"], AbstractContextManager[Measuring]]
 
@@ -72,6 +73,7 @@ Addition = Callable[["Session"], AbstractContextManager[Measuring]]
 )
 @click.option("--max-size", metavar="SIZE", help="Remove the oldest samples beyond SIZE: 500M, 2G.")
 @click.option("--max-age", metavar="LENGTH", help="Remove samples older than LENGTH: 12h, 14d.")
+@click.option("--no-health", is_flag=True, help="Do not open disks to record their health.")
 @with_additions("record")
 @click.pass_obj
 def command(
@@ -83,13 +85,15 @@ def command(
     max_age: str | None,
     *,
     append: bool,
+    no_health: bool,
     additions: tuple[Addition, ...] = (),
 ) -> None:
     """
     Record topology and counters into a capture.
 
     Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
-    interrupted. OUT is a new directory; stackmap --from OUT reads it.
+    interrupted. OUT is a new directory; stackmap --from OUT reads it. As root,
+    disks that are awake are asked for their health, unless --no-health is given.
     """
     if is_number(out):
         raise click.UsageError(f"{missing('OUT')} {out} is a number; write ./{out} if it is meant")
@@ -107,7 +111,8 @@ def command(
             machine = session.hurried()
             host = stack.enter_context(RecordingHost(machine, out, limits, append=append))
             with contextlib.suppress(KeyboardInterrupt):
-                for time in samples(host, interval, count):
+                ask = None if no_health else _health_question(session)
+                for time in samples(host, interval, count, health_of=ask):
                     times = [*times[:1], time]
                     _progress(out, times, host.frames)
                     for one in measuring:
@@ -137,16 +142,33 @@ def _refuse_another_machine(host: Host, out: str) -> None:
         raise OutputRefused(f"{out}: of another machine: {reason}; give a new directory")
 
 
+def _health_question(session: Session) -> HealthQuestion | None:
+    """Return how disks are asked for their health: as root on this machine; of a capture that is rewritten, what it has."""
+    if session.live:
+        return health.read if os.geteuid() == 0 else None
+    has_any = health.recorded(session.host, discover(session.host))
+    return health.recorded if has_any else None
+
+
 def _keep_trace(capture: CapturedHost, host: RecordingHost) -> None:
     """Add the trace of *capture*, which is rewritten."""
     with contextlib.suppress(SourceMissing):
         host.add(TRACE, capture.read(TRACE))
 
 
-def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:
-    """Ask for everything, then repeatedly for the counters; yield the time of each sample."""
+def samples(
+    host: RecordingHost,
+    interval: float,
+    count: int | None,
+    health_of: HealthQuestion | None = None,
+) -> Iterator[float]:
+    """
+    Ask for everything, then repeatedly for the counters; yield the time of each sample.
+
+    *health_of*: asks disks for their health, which opens them; None: they are not asked.
+    """
     listen(host)
-    all_of = _Everything()
+    all_of = _Everything(health_of)
     watch = Watch(host, all_of.read(host), all_of.read, update=all_of.update)
     tell_all(each for each in watch.topology.unknown if NO_ANSWER in each)
     host.read(diskstats.PATH)  # for readers of the files
@@ -182,8 +204,9 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
 class _Everything:
     """All that any command asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, health_of: HealthQuestion | None) -> None:
         self._known = Rediscovery(geometry=True)
+        self._health_of = health_of
         self._asked_at: dict[str, int] = {}  # by slow question: the count of changes then
 
     def read(self, host: Host) -> Topology:
@@ -209,6 +232,8 @@ class _Everything:
             "md's metadata": lambda host: host.metadata("arrays"),
             "LVM's report": partial(_feature_questions, topology=topology),
         }
+        if self._health_of is not None:
+            slow["health of disks"] = partial(self._health_of, devices=[*topology])
         for what, question in slow.items():
             if self._asked_at.get(what) != changes and host.ask_beside(what, question):
                 self._asked_at[what] = changes

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil, floor
 
 from stackmap.document.wording import REQUEST, REQUESTS, number, percent, size
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.ledger.parity import Parity
 from stackmap.ledger.rows import Cause
 from stackmap.ledger.unknown_targets import UnknownTarget
+from stackmap.ledger.wear import DAY, Years, shortest
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
 
 NEGLIGIBLE = 0.02  # a share this close to 0 or 1 needs no sentence
 SHOWN = 0.005  # a figure that rounds to 0.00 is left out
 MERGED = 1.05  # coalescing from which merging is mentioned
+LONG = 100  # years; beyond, the figure says nothing
 TITLES = {
     Cause.PARITY_READ: "parity reads",
     Cause.DEGRADED: "reads for missing members or parity",
@@ -191,6 +194,43 @@ SURPLUS = 0.05  # of the bytes written; a smaller surplus is skew between sample
 EXCESS = 0.05  # of all bytes at the layer; a smaller excess is skew
 
 
+def _wear(stack: StackFigures) -> list[str]:
+    """Return how long the disk that lasts the shortest lasts at this rate; [] where no disk's life is known."""
+    first = shortest(stack.wear)
+    if first is None:
+        return []
+    causes = [
+        f"{TITLES.get(cause, cause)} {size(each * DAY)}" for cause, each in first.causes.items()
+    ]
+    parts = f" ({', '.join(causes)})" if len(causes) > 1 else ""
+    disk, rest = stack.ledger.topology[first.disk].title, first.rest
+    basis = "by its rating" if rest.rated else "by its own count of wear"
+    share = "a new disk" if rest.used is None else f"{percent(1 - rest.used, 0)} of its life left"
+    per_day = f"{size(first.bytes * DAY)} per day{parts}"
+    lasts = f"disk life: {disk} lasts {year_range(first.years)} at this rate, {per_day}"
+    found = [f"{lasts}; {share}, {basis}"]
+    if first.all_years is not None and (first.all_bytes or 0.0) > MERGED * first.high:
+        found.append(
+            f"disk life: with all that write to it, {disk} lasts {year_range(first.all_years)}"
+        )
+    return found
+
+
+def year_range(found: Years) -> str:
+    """
+    Return years with two digits.
+
+    >>> year_range(Years(3.11, 3.42)), year_range(Years(0.0, 0.04)), year_range(Years(512.0, 640.0))
+    ('3.1 to 3.5 years', '0.0 to 0.1 years', 'more than 100 years')
+    """
+    if found.low > LONG:
+        return f"more than {LONG} years"
+    low, high = floor(found.low * 10) / 10, ceil(found.high * 10) / 10
+    if low >= 10:
+        return f"{floor(found.low)} to {ceil(found.high)} years"
+    return f"{low:.1f} to {high:.1f} years"
+
+
 def sentences(stack: StackFigures) -> list[str]:
     """Return the cost of a write and a read at each layer, its reasons, and what is unknown."""
     remarks = costs(stack)
@@ -213,6 +253,7 @@ def sentences(stack: StackFigures) -> list[str]:
         if why and f.share.part(direction).arrivals != 0
     }
     inferred = [_inferred(each) for each in stack.unknown_targets]
+    remarks += _wear(stack)
     return [sentence for sentence in remarks if sentence] + inferred + list(doubts)
 
 

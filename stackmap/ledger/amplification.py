@@ -30,8 +30,10 @@ from stackmap.ledger.ledger import Account, Ledger, diagnosis, mismatches
 from stackmap.ledger.ownership import is_pool
 from stackmap.ledger.parity import Parity, parity_device, parity_of, parity_reads
 from stackmap.ledger.unknown_targets import UnknownTarget
+from stackmap.ledger.wear import DiskWear, wear
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import Expected
+from stackmap.model.health import NO_LIVES, Life
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS, Flow, on_one_line, plus, ratio, total_of
 from stackmap.model.topology import Topology
@@ -174,6 +176,11 @@ class StackFigures:
             )
             for layer, expected in by_layer(topology, layers(topology, top)).items()
         )
+
+    @cached_property
+    def wear(self) -> list[DiskWear]:
+        """What it writes to each disk of a known life."""
+        return wear(self.ledger, self.top.name)
 
     @cached_property
     def shared(self) -> tuple[Device, ...]:
@@ -338,14 +345,20 @@ class LayerReport:
     *chosen*: the devices whose stacks are shown; without them all busy tops, or the
     first. *skip_idle*: without idle stacks, unless all are idle: then the first is shown.
 
-    ``interval``: with its counters corrected.
+    *lives*: what may still be written to disks. ``interval``: with its counters corrected.
     """
 
     def __init__(
-        self, topology: Topology, measured: Interval, chosen: Sequence[str], *, skip_idle: bool
+        self,
+        topology: Topology,
+        measured: Interval,
+        chosen: Sequence[str],
+        *,
+        skip_idle: bool,
+        lives: Mapping[str, Life] = NO_LIVES,
     ) -> None:
         self.interval = corrected(topology, measured)
-        self._ledger = Ledger(topology, self.interval.loads, self.interval.seconds)
+        self._ledger = Ledger(topology, self.interval.loads, self.interval.seconds, lives)
         self._tops = chosen or self._ledger.busy_tops or self._ledger.tops[:1]
         self._skip_idle = skip_idle
 

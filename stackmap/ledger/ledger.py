@@ -27,6 +27,7 @@ from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.ownership import shares, together
 from stackmap.ledger.rows import Cause, Row, StackRows
 from stackmap.ledger.sent import Sent, targets_of
+from stackmap.model.health import NO_LIVES, Life
 from stackmap.model.load import DIRECTIONS, IDLE, Flow, Load, ratio, sum_flows, total_of
 from stackmap.model.topology import Topology, computed_once, forget
 
@@ -146,13 +147,18 @@ class Ledger:
     The traffic of one interval.
 
     *loads*: per second, as ``corrections`` returns them. *seconds*: length of
-    the interval, None if unknown.
+    the interval, None if unknown. *lives*: what may still be written to disks, by kernel name.
     """
 
     def __init__(
-        self, topology: Topology, loads: Mapping[str, Load], seconds: float | None = None
+        self,
+        topology: Topology,
+        loads: Mapping[str, Load],
+        seconds: float | None = None,
+        lives: Mapping[str, Life] = NO_LIVES,
     ) -> None:
         self.topology = topology
+        self.lives = lives
         self.loads = loads
         self.seconds = seconds
         self.sent = Sent(topology, self.loads, seconds)
@@ -252,6 +258,10 @@ class Ledger:
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
         """Return the completions of the disks for *top*, by cause and direction; unknown where a part is."""
         return self._stack_rows(top).completed()
+
+    def written_to_disks(self, top: str) -> Mapping[str, Mapping[Cause, Traffic]]:
+        """Return what each disk wrote for *top*, by cause."""
+        return self._stack_rows(top).written_to_disks()
 
     def has_estimated_causes(self, top: str) -> bool:
         """Whether no counter tells one cause from another, so that the traffic of each is an estimate."""

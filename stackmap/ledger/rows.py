@@ -140,6 +140,14 @@ class StackRows:
                 done[cause, direction] = done.get((cause, direction), NOTHING) + traffic
         return done
 
+    def written_to_disks(self) -> dict[str, ByCause]:
+        """Return what was written to each disk, by cause."""
+        found: dict[str, ByCause] = {}
+        for (name, direction), by_cause in self._arrived.items():
+            if direction == "write" and not self._topology.below(name):
+                found[name] = by_cause
+        return found
+
     def _from_the_top(self) -> Iterator[Row]:
         """Yield all rows, those of higher devices first."""
         head = self._shares[self._top]

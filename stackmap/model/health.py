@@ -8,6 +8,7 @@ adds one; ``sources/error_counts.py`` says where the kernel shows it, and a rule
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -33,6 +34,22 @@ class Health(NamedTuple):
     temperature: int | None = None
     unknown: str = ""
 
+
+class Life(NamedTuple):
+    """
+    What may still be written to a disk: bytes between ``low`` and ``high``.
+
+    ``used``: the share of its life that is used, None if not known: the bytes are then those of a new disk.
+    ``rated``: whether the user gave them.
+    """
+
+    low: float
+    high: float
+    used: float | None = None
+    rated: bool = False
+
+
+NO_LIVES: Mapping[str, Life] = MappingProxyType({})
 
 PATH_FAILURES = "path_failures"
 

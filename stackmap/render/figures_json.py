@@ -21,6 +21,7 @@ from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.ledger.unknown_targets import UnknownTarget
+from stackmap.ledger.wear import DAY, DiskWear
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Device
 from stackmap.model.dm_targets import Expected
@@ -67,7 +68,24 @@ def _stack(stack: StackFigures) -> dict[str, object]:
         "estimated": stack.cost.estimated,
         "disk_requests_per_write": stack.cost.all_requests_per_write,
         "unknown_targets": [_unknown_target(each) for each in stack.unknown_targets],
+        "wear": [_wear(stack, each) for each in stack.wear],
         "findings": sentences(stack),
+    }
+
+
+def _wear(stack: StackFigures, found: DiskWear) -> dict[str, object]:
+    return {
+        "device": found.disk,
+        "label": stack.ledger.topology[found.disk].title,
+        "bytes_per_day": found.bytes * DAY,
+        "bytes_per_day_range": [found.low * DAY, found.high * DAY],
+        "causes": {str(cause): each * DAY for cause, each in found.causes.items()},
+        "used": found.rest.used,
+        "bytes_left": [found.rest.low, found.rest.high],
+        "rated": found.rest.rated,
+        "years": list(found.years),
+        "all_bytes_per_day": found.all_bytes and found.all_bytes * DAY,
+        "all_years": found.all_years and list(found.all_years),
     }
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.ledger.parity import Parity
     from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.device import Stalled, StatusReading, TargetStatus
-    from stackmap.model.health import Health
+    from stackmap.model.health import Health, Life
     from stackmap.model.reason import StateChange
 
 
@@ -36,7 +36,8 @@ class Context:
     of the same machine when it was healthy. ``corrections``: what was
     corrected, as "rule: device". ``limits``: I/O limits in force.
     ``mounted``: mount options by the kernel name of the device, ``health``: what disks say of themselves, if asked.
-    ``lv_attributes``: LVM's lv_attr by label, if asked. ``capture``: its path, "" on this machine;
+    ``lives``: what may still be written to disks, if known. ``lv_attributes``: LVM's lv_attr by label, if asked.
+    ``capture``: its path, "" on this machine;
     ``recorded_keys``: device-mapper's names of the devices whose key is in it.
     """
 
@@ -49,6 +50,7 @@ class Context:
     mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     capture: str = ""
     health: Mapping[str, Health] = field(default_factory=dict)
+    lives: Mapping[str, Life] = field(default_factory=dict)
     lv_attributes: Mapping[str, str] = field(default_factory=dict)
     recorded_keys: tuple[str, ...] = ()
 
@@ -155,7 +157,7 @@ class Context:
         """All traffic of the interval."""
         from stackmap.ledger.ledger import Ledger
 
-        return Ledger(self.topology, self.loads, self.interval.seconds)
+        return Ledger(self.topology, self.loads, self.interval.seconds, self.lives)
 
     @cached_property
     def peers(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:

@@ -78,6 +78,12 @@ def read(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
     return found
 
 
+def recorded(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
+    """Return the health of the disks of *devices* whose answers are in a capture."""
+    found = {device.name: _ask(host, device, {}) for device in devices if _tools(host, device)}
+    return {name: health for name, health in found.items() if not health.unknown}
+
+
 def _tools(host: Host, device: Device) -> tuple[str, ...]:
     """Return the tools that can ask *device*, the first choice first; () for what is no disk of its own."""
     if device.kind is not Kind.DISK or NVME_PATH.fullmatch(device.name):
@@ -112,8 +118,12 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
         except SourceError as error:
             refused = refused or str(error)
             # smartctl knows bridges and controllers that the library does not.
-            if NO_ANSWER in refused or QUESTIONS[tool][0] != LIBRARY:
+            if QUESTIONS[tool][0] != LIBRARY:
                 break
+            if (
+                NO_ANSWER in refused
+            ):  # it may be the library that is slow: no other disk waits for it
+                missing[tool] = refused
     return Health(
         unknown=refused or next(missing[tool] for tool in tools if QUESTIONS[tool][0] != LIBRARY)
     )

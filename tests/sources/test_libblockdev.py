@@ -163,7 +163,7 @@ def test_a_recorded_answer_is_checked(tmp_path):
             each["attr"] = "Rwi-aor-p-"
     record.append(record[0] | {"lv_name": "old", "attr": "-wi-----p-", "roles": "public"})
     capture = tmp_path / "capture"
-    shutil.copytree(ROOT / "sample_topologies/vghdd", capture)
+    shutil.copytree(ROOT / "sample_topologies/vghdd", capture, symlinks=True)
     (capture / "volumes.json").write_text(json.dumps(record))
     done = CliRunner().invoke(stackmap, ["--from", str(capture), "check"])
     assert "partial, a PV is missing" in done.stdout

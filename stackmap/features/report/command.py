@@ -11,6 +11,7 @@ import click
 from stackmap.cli.options import force_option, measuring, onto_option
 from stackmap.cli.output import missing
 from stackmap.cli.progress import waiting
+from stackmap.cli.wear import DiskLives, Endurance, wear_options
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.report.page import page_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from stackmap.document.blocks import Page
     from stackmap.features.plan.plan import PlanContext
     from stackmap.measurement.source import Measurement
-
+    from stackmap.model.health import Life
 
 ALTERNATIVES = ("raid10", "raid5", "raid6")  # compared where no layout is asked for
 COUNT = 60  # intervals of a second on a live machine
@@ -74,6 +75,7 @@ def _size(_: click.Context, __: click.Parameter, text: str | None) -> int | None
     help="Add an example: what one write of SIZE does.",
 )
 @click.option("-m", "--markdown", is_flag=True, help="Write Markdown, whatever the name of FILE.")
+@wear_options
 @click.pass_obj
 def command(
     session: Session,
@@ -85,6 +87,8 @@ def command(
     onto: tuple[str, ...],
     written: int | None,
     markdown: bool,
+    wear: bool,
+    endurance: Endurance | None,
 ) -> None:
     """
     Write an HTML or Markdown page for a change request.
@@ -102,11 +106,15 @@ def command(
         raise click.UsageError("--onto needs --to LAYOUT")
     requests = {layout: parse(layout) for layout in layouts}
     measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
+    live = session.live and options.text is None
+    disks = DiskLives(measured.source.host, live=live, asks=wear, rating=endurance)
+    disks.ask(measured.topology)
     taken = Measuring(measured.topology, tuple(measured.devices))
     caps = limits.CapMeter(measured.source.host, measured.topology)
     for interval in caps.over(measured.intervals()):
         taken.add(interval)
-    make = partial(_page, measured, taken, caps, requests, onto, written, markdown=markdown)
+    lives = disks.of(measured.topology)
+    make = partial(_page, measured, taken, caps, lives, requests, onto, written, markdown=markdown)
     write_page(file, waiting("making the page", make))
 
 
@@ -114,6 +122,7 @@ def _page(
     measured: Measurement,
     taken: Measuring,
     caps: limits.CapMeter,
+    lives: Mapping[str, Life],
     requests: Mapping[str, LayoutRequest],
     onto: tuple[str, ...],
     written: int | None,
@@ -121,7 +130,7 @@ def _page(
     markdown: bool,
 ) -> str:
     """Return the page on what was measured, with a proposal per layout in *requests*."""
-    report = taken.report(caps.limits)
+    report = taken.report(caps.limits, lives)
     if report is None or not report.stacks:
         raise InputError("nothing to report: no stack has any figures")
     proposals = tuple(

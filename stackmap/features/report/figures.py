@@ -23,6 +23,7 @@ from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.time_series import IntervalSeries, Key, Stretch, TimeSeries, start_of
 from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.device import Device
+from stackmap.model.health import NO_LIVES, Life
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load
 from stackmap.model.topology import Topology
@@ -292,8 +293,10 @@ class Measuring:
         """The intervals that were added; where there are many, averages of consecutive ones."""
         return tuple(stretch.interval for stretch in self.kept.series.stretches)
 
-    def report(self, caps: Iterable[IoLimit] = ()) -> Report | None:
-        """Return the report of the intervals so far; None without any."""
+    def report(
+        self, caps: Iterable[IoLimit] = (), lives: Mapping[str, Life] = NO_LIVES
+    ) -> Report | None:
+        """Return the report of the intervals so far; None without any. *lives*: what may still be written to disks."""
         kept = self.kept
         average = kept.series.average()
         if average is None:
@@ -304,7 +307,10 @@ class Measuring:
             for stretch in kept.series.stretches
         )
         series = tuple(stretch.interval for stretch in stretches) if len(stretches) > 1 else ()
-        context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
+        corrections = interval.corrections
+        context = Context(
+            self.topology, interval, series, None, corrections, tuple(caps), lives=lives
+        )
         part = self.topology.select(self.named) if self.named else self.topology
         found = findings(context, part)
         judged = Judged(context, found, unjudged(context, found, part.devices))

@@ -16,6 +16,7 @@ from stackmap.cli.options import (
     no_heading_option,
 )
 from stackmap.cli.output import print_blocks
+from stackmap.cli.wear import DiskLives, Endurance, wear_options
 from stackmap.commands import additions
 from stackmap.document.rule_words import before_converting
 from stackmap.errors import StackmapError
@@ -26,6 +27,7 @@ from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.serving import Service, busiest_disk, constant
 from stackmap.features.whatif.timing import Wanted
 from stackmap.features.whatif.volume_context import volume_context
+from stackmap.features.whatif.wear import wear_change
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
 from stackmap.model.units import parse_size
@@ -128,6 +130,7 @@ def _cache(context: click.Context, option: click.Parameter, value: str | None) -
     callback=_limit,
     help="Headroom until p95 exceeds TIME: 20ms.",
 )
+@wear_options
 @json_option
 @csv_option
 @no_heading_option
@@ -143,6 +146,8 @@ def command(
     capture: str | None,
     cache: Cache | None,
     limit: float | None,
+    wear: bool,
+    endurance: Endurance | None,
     as_json: bool,
     no_heading: bool,
 ) -> None:
@@ -158,9 +163,14 @@ def command(
     requests = [parse(layout) for layout in layouts]
     measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
     topology = measured.topology
-    caps = CapMeter(measured.source.host, topology)
+    host = measured.source.host
+    caps = CapMeter(host, topology)
+    live = session.live and options.text is None
+    asking = DiskLives(host, live=live, asks=wear, rating=endurance)
+    asking.ask(topology)
     intervals = measured.repeatable()
     judged = judge(topology, tuple(caps.over(intervals())), caps.limits)
+    lives = asking.of(topology)
     has_trace = not session.live and options.text is None
     traces = [of(session.host) for of in additions("traced")] if has_trace else []
     service = busiest_disk(capture) if capture else disks
@@ -170,6 +180,8 @@ def command(
     for number, name in enumerate(devices):
         projector = Projector(topology, intervals(), name, next(filter(None, traces), None))
         found = [projector.project(each, wanted) for each in requests or [projector.present]]
+        below = volume_context(topology, name).disks
+        found = [each._replace(wear=wear_change(each, below, lives)) for each in found]
         if as_json:
             decision = {"decision": decision_json(topology, judged.decide(name))}
             click.echo(json.dumps(whatif_json(found) | decision))

@@ -43,6 +43,7 @@ from stackmap.features.whatif.time_words import (
     sentences,
     time_table,
 )
+from stackmap.features.whatif.wear import wear_sentence
 
 MEANINGS = {
     "members": "Requests at the devices that hold the data, with flushes, without the bitmap.",
@@ -103,7 +104,8 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
         )
     )
     said = sentences(time, is_check=is_check) if time is not None else ()
-    yield Listing((*said, *cache_sentences(projection), *conclusions(projection)))
+    lasting = () if projection.wear is None else (wear_sentence(projection.wear),)
+    yield Listing((*said, *cache_sentences(projection), *conclusions(projection), *lasting))
     if not projection.idle:
         latencies = time_table(projection, key)
         if latencies is not None:

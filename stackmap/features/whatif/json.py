@@ -13,6 +13,7 @@ from stackmap.render.json import layout_json
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.timing import TimeProjection, Wanted
+    from stackmap.features.whatif.wear import WearChange
 
 SCHEMA = "stackmap.whatif/1"
 Number = float | None
@@ -47,12 +48,21 @@ def _projected(projection: Projection) -> Json:
         "levels": {key: found._asdict() for key, found in projection.levels.items()},
         "room": None if projection.room is None else projection.room._asdict(),
         "need": None if projection.need is None else projection.need._asdict(),
+        "wear": projection.wear and _wear(projection.wear),
         "regions": [region._asdict() for region in projection.regions],
         "unmodelled": list(projection.unmodelled),
         "unmodelled_codes": list(map(code_of, projection.unmodelled)),
         "corrections": list(projection.corrections),
         "events": list(projection.events),
         "notes": list(projection.notes),
+    }
+
+
+def _wear(found: WearChange) -> Json:
+    return {
+        "years_now": list(found.now),
+        "years_projected": list(found.projected),
+        "rated": found.rated,
     }
 
 

@@ -17,6 +17,7 @@ from stackmap.model.reason import Reason
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.timing import TimeProjection, Wanted
+    from stackmap.features.whatif.wear import WearChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class Projection(NamedTuple):
     ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
     ``notes``: what makes the average doubtful. ``growth``: the projected load as a multiple of the measured one.
     ``time``: how long requests take, None if not asked. ``wanted``: what else the projection changes.
+    ``wear``: how long the disks last, None if their life is not known.
     """
 
     device: Device
@@ -109,6 +111,7 @@ class Projection(NamedTuple):
     growth: float = 1.0
     time: TimeProjection | None = None
     wanted: Wanted | None = None
+    wear: WearChange | None = None
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,60 @@
+"""How long the disks of a volume last now and on another layout, by what is written to each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from stackmap.document.sentences import year_range
+from stackmap.features.whatif.projection import DeviceLoad, Projection
+from stackmap.features.whatif.quantities import Band, exact
+from stackmap.ledger.wear import Years, years
+from stackmap.model.health import Life
+
+
+class WearChange(NamedTuple):
+    """Years that the disks last ``now`` and ``projected``; ``rated``: by a rating of the user's."""
+
+    now: Years
+    projected: Years
+    rated: bool = False
+
+
+def wear_change(
+    projection: Projection, disks: Iterable[str], lives: Mapping[str, Life]
+) -> WearChange | None:
+    """
+    Return how long *disks* last, with the mean of what is written to them; None if that or a life is not known.
+
+    Of disks with different lives, the shortest counts.
+    """
+    known = [lives.get(disk) for disk in disks]
+    rests = [rest for rest in known if rest is not None]
+    if not rests or len(rests) < len(known):
+        return None
+    rest = Life(min(each.low for each in rests), min(each.high for each in rests))
+    for where in ("disks", "members"):
+        now, then = (getattr(side, where) for side in (projection.now, projection.projected))
+        written, projected = _per_device(now), _per_device(then)
+        if written is not None and projected is not None:
+            before = years(rest, written.low, written.high)
+            after = years(rest, projected.low, projected.high)
+            rated = any(each.rated for each in rests)
+            return None if before is None or after is None else WearChange(before, after, rated)
+    return None
+
+
+def _per_device(load: DeviceLoad) -> Band | None:
+    """Return the bytes written per second to one of the devices, with metadata."""
+    if load.moved is None or load.read_bytes is None or not load.count:
+        return None
+    return (load.moved + exact(-load.read_bytes)).scaled(1 / load.count)
+
+
+def wear_sentence(found: WearChange) -> str:
+    """Return what changes, in one sentence."""
+    basis = "the given rating" if found.rated else "their own count of wear"
+    before, after = year_range(found.now), year_range(found.projected)
+    if before == after:
+        return f"Disk life: {after} at this rate, as now, by {basis}."
+    return f"Disk life: {after} at this rate instead of {before}, by {basis}."
