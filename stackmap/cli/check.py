@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
@@ -25,11 +26,12 @@ from stackmap.discover.find import find_all
 from stackmap.document.describe import listed
 from stackmap.document.findings import check_document
 from stackmap.errors import NO_ANSWER, InputError
+from stackmap.model.health import Health
 from stackmap.model.volume_group import lv_health
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity
-from stackmap.sources import health, libblockdev, mountinfo
+from stackmap.sources import ebs, health, libblockdev, mountinfo
 from stackmap.sources.libblockdev import Reported
 from stackmap.sources.lvm_names import unmangle
 
@@ -38,12 +40,12 @@ if TYPE_CHECKING:
 
     from stackmap.cli.session import Session
     from stackmap.host.capture import CapturedHost
-    from stackmap.model.health import Health
     from stackmap.model.topology import Topology
     from stackmap.rules.rule import Finding
 
 REPORT_SECONDS = 10.0  # after the disks have answered; LVM may wait for one that does not
 UNANSWERED = Reported(unknown=(f"LVM's and md's metadata: {NO_ANSWER} {REPORT_SECONDS:g} s",))
+NO_HEALTH_OF = Health()
 NO_HEALTH: Mapping[str, Health] = MappingProxyType({})
 
 
@@ -94,7 +96,11 @@ def command(
     if reporting is not None:
         answered = reporting.ready(REPORT_SECONDS)
         reported = reporting.result() if answered else UNANSWERED
-    found = checks(_context(session, chosen, reported, known))
+    opened = [
+        each for each in chosen if NO_ANSWER not in known.get(each.name, NO_HEALTH_OF).unknown
+    ]
+    exceeded = ebs.read(session.host, opened) if asked or not session.live else {}
+    found = checks(replace(_context(session, chosen, reported, known), exceeded=exceeded))
     _tell_unknown_health(chosen, known)
     _tell_reported(chosen, reported, named=bool(names))
     if as_json:

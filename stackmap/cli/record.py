@@ -33,7 +33,7 @@ from stackmap.model.units import parse_size
 from stackmap.render.text import safe
 from stackmap.sampling.snapshots import Snapshot, counted_on
 from stackmap.sampling.watch import Watch
-from stackmap.sources import cgroup, diskstats, health, limits
+from stackmap.sources import cgroup, diskstats, ebs, health, limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -234,6 +234,7 @@ class _Everything:
         }
         if self._health_of is not None:
             slow["health of disks"] = partial(self._health_of, devices=[*topology])
+            slow["limits of disks"] = partial(ebs.read, devices=[*topology])
         for what, question in slow.items():
             if self._asked_at.get(what) != changes and host.ask_beside(what, question):
                 self._asked_at[what] = changes

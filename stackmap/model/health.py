@@ -35,6 +35,28 @@ class Health(NamedTuple):
     unknown: str = ""
 
 
+class Exceeded(NamedTuple):
+    """
+    What a disk of Amazon counts since it was attached: seconds over the limits of the volume and of the instance.
+
+    ``queue``: requests waiting now. ``reads``, ``writes``: latency as bins of bounds in microseconds and requests.
+    None where it does not say.
+    """
+
+    volume_iops: float | None
+    volume_bytes: float | None
+    instance_iops: float | None
+    instance_bytes: float | None
+    queue: int
+    reads: tuple[tuple[int, int, int], ...] = ()
+    writes: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def longest(self) -> float:
+        """The longest of its times, in seconds."""
+        return max(each or 0.0 for each in self[:4])
+
+
 class Life(NamedTuple):
     """
     What may still be written to a disk: bytes between ``low`` and ``high``.

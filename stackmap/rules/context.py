@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.ledger.parity import Parity
     from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.device import Stalled, StatusReading, TargetStatus
-    from stackmap.model.health import Health, Life
+    from stackmap.model.health import Exceeded, Health, Life
     from stackmap.model.reason import StateChange
 
 
@@ -36,6 +36,7 @@ class Context:
     of the same machine when it was healthy. ``corrections``: what was
     corrected, as "rule: device". ``limits``: I/O limits in force.
     ``mounted``: mount options by the kernel name of the device, ``health``: what disks say of themselves, if asked.
+    ``exceeded``: time over the limits of a cloud's disks, if they say so.
     ``lives``: what may still be written to disks, if known. ``lv_attributes``: LVM's lv_attr by label, if asked.
     ``capture``: its path, "" on this machine;
     ``recorded_keys``: device-mapper's names of the devices whose key is in it.
@@ -50,6 +51,7 @@ class Context:
     mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     capture: str = ""
     health: Mapping[str, Health] = field(default_factory=dict)
+    exceeded: Mapping[str, Exceeded] = field(default_factory=dict)
     lives: Mapping[str, Life] = field(default_factory=dict)
     lv_attributes: Mapping[str, str] = field(default_factory=dict)
     recorded_keys: tuple[str, ...] = ()

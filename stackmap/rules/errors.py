@@ -320,10 +320,39 @@ def unhealthy_volume(context: Context, _: Limits) -> Found:
             )
 
 
+@check(
+    "SM346",
+    Severity.INFO,
+    outcome=Outcome.THROTTLED,
+    title="{device} exceeded its limits for {longest}",
+    sentence="seconds over a limit since it was attached:[ IOPS of the volume {volume_iops},][ its throughput "
+    "{volume_bytes},] IOPS of the instance {instance_iops}, its throughput {instance_bytes}",
+    expected="below {least} over any limit",
+    reason="Amazon delays requests beyond a limit, so await grows while the disk is well",
+    advice="raise the limit that was exceeded: the volume's IOPS or throughput, or the instance's size",
+    source="Amazon EBS user guide, detailed performance statistics: NVMe log page 0xD0",
+    thresholds={"longest": (60, "s", "{} over a limit")},
+)
+def exceeded_limits(context: Context, limits: Limits) -> Found:
+    """Yield disks of Amazon that count time over their limits."""
+    for name, found in context.exceeded.items():
+        figures: dict[str, Figure] = {
+            "longest": (found.longest, "s"),
+            "volume_iops": (found.volume_iops, "s"),
+            "volume_bytes": (found.volume_bytes, "s"),
+            "instance_iops": (found.instance_iops, "s"),
+            "instance_bytes": (found.instance_bytes, "s"),
+            "least": (limits["longest"], "s"),
+        }
+        good = None if found.longest >= limits["longest"] else Severity.GOOD
+        yield observe(name, figures, weight=found.longest, severity=good)
+
+
 HEALTH: tuple[Rule, ...] = (
     failing_disk,
     unhealthy_volume,
     unreadable_sectors,
     worn_out,
     overheated,
+    exceeded_limits,
 )

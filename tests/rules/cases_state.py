@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from tests import ebs_pages
 from tests.machine import block, mapped
 from tests.rules.rule_cases import case, least, most, turns
 from tests.rules.scripted import (
@@ -375,6 +376,17 @@ def _smart(**page: object) -> Scripted:
 def failing_disk(warning=4):
     """A disk that has become read-only."""
     return _smart(critical_warning=warning)
+
+
+@case("exceeded-limits", {"over": 0.0}, longest=least(60))
+def exceeded_limits(over=600.0, longest=None):
+    """An EBS volume whose throughput was limited for ten minutes."""
+    seconds = over if longest is None else longest
+    files = {"/sys/block/nvme0n1/device/model": "Amazon Elastic Block Store\n"}
+    host = Scripted(nvme("numa"), files)
+    dumped = ebs_pages.dump(ebs_pages.page(over=(0, round(seconds * 1e6), 0, 0)))
+    host.commands = {"nvme get-log /dev/nvme0n1": dumped}
+    return host
 
 
 @case("unhealthy-volume", {"letter": "w"})

@@ -16,7 +16,7 @@ from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Finding
 from stackmap.rules.table import findings
 from stackmap.sampling.watch import Watch
-from stackmap.sources import health, libblockdev, limits, mountinfo
+from stackmap.sources import ebs, health, libblockdev, limits, mountinfo
 from tests.machine import DrawnHost, block, mapped
 
 KIB = 1024
@@ -163,7 +163,15 @@ def checked(host: Scripted) -> list[Finding]:
     known = health.read(host, topology)
     attributes = libblockdev.visible(libblockdev.read(host, topology))
     mounted = mountinfo.options(host, topology)
-    return checks(Context(topology, mounted=mounted, health=known, lv_attributes=attributes))
+    return checks(
+        Context(
+            topology,
+            mounted=mounted,
+            health=known,
+            lv_attributes=attributes,
+            exceeded=ebs.read(host, topology),
+        )
+    )
 
 
 def disk(name: str, size: int = GIB_SECTORS, **more: object) -> dict[str, str]:
