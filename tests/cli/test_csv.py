@@ -57,6 +57,7 @@ TABLES = (
     Printed("DISK", ("sent_per_s", "bytes_per_s", "share_of_volume", "share_of_disk"),
             factor=lambda key, _: PERCENT if key.startswith("share") else per_kib(key)),
     Printed("Per second", ("now", "projected", "low", "high"), factor=lambda _, record: of_unit(record)),
+    Printed("simulated", ("measured_ms", "simulated_ms"), factor=lambda *_: PLAIN),
     Printed("Requests/s", ("p50_per_s", "p95_per_s", "peak_per_s"), factor=lambda *_: PLAIN),
     Printed("95 % interval", ("before", "after"), factor=lambda _, record: of_unit(record)),
     Printed("sequential %", ("requests", *TIMES, "size_p50_bytes", "size_max_bytes", "sequential_share")),
