@@ -12,7 +12,8 @@ import stackmap.render
 from stackmap.document import blocks
 
 BLOCKS = set(get_args(blocks.Block))
-ON_PAGES = {blocks.Stack, blocks.Chart, blocks.Tiles, blocks.Bars}  # no command prints them
+# No command prints them.
+ON_PAGES = {blocks.Stack, blocks.Chart, blocks.Diagram, blocks.Tiles, blocks.Bars}
 
 
 def writers():
