@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from stackmap.cli.output import tell
-from stackmap.ledger.wear import WARRANTY, YEAR, life, rated_life
+from stackmap.ledger.wear import DAY, WARRANTY, YEAR, life, rated_life
 from stackmap.model.device import Kind
 from stackmap.model.health import NO_LIVES, Life
 from stackmap.sources.sysfs import NVME_PATH
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 WAIT = 2.0  # seconds for the disks, once per report until they have answered
-DAY = 86400.0
 TERABYTE = 10**12
 _PER_DAY = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?)DWPD(?::([0-9]{1,2})Y)?")
 _TERABYTES = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,4})?)TBW")

@@ -52,7 +52,7 @@ class DiskWear(NamedTuple):
 
 def life(health: Health) -> Life | None:
     """
-    Return the rest of a disk's life by what it says itself; None where that is not known well enough.
+    Return the rest of a disk's life by its own counters; None where they are missing or too coarse.
 
     A disk that used 10 % for 1,000 bytes lasts for 10,000 in all if that is exact. With 9 to 11 % it has between
     8,091 and 10,111 left.

@@ -1,8 +1,8 @@
 """
 What a disk says of itself: wear, errors and heat, by libblockdev's plugins (3.x), nvme-cli or smartctl.
 
-These questions open the disk, so only ``check`` asks them, on this machine, and ``--no-health`` leaves them
-out. QUESTIONS has all of them. Each runs in a process of its own, which is given up after
+These questions open the disk, so on this machine only ``check``, ``record`` and ``--wear`` ask them, and
+``--no-health`` of the first two leaves them out. QUESTIONS has all of them. Each runs in a process of its own, which is given up after
 ``DEFAULT_TIMEOUT`` of ``host/live.py``. A disk that sleeps is not asked: the kernel's runtime suspend is
 looked up first, and libblockdev's child and smartctl ask a SATA disk for its power mode, which does not wake it.
 
@@ -120,9 +120,8 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
             # smartctl knows bridges and controllers that the library does not.
             if QUESTIONS[tool][0] != LIBRARY:
                 break
-            if (
-                NO_ANSWER in refused
-            ):  # it may be the library that is slow: no other disk waits for it
+            # It may be the library that is slow: no other disk waits for it.
+            if NO_ANSWER in refused:
                 missing[tool] = refused
     return Health(
         unknown=refused or next(missing[tool] for tool in tools if QUESTIONS[tool][0] != LIBRARY)

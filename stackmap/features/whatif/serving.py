@@ -286,9 +286,8 @@ def _service(
 def _misses_target(disk: Device, load: Load, times: Sequence[float]) -> bool:
     """Whether the fastest read of a window, of those that take *times*, is slower than wbt_lat_usec (``latency_exceeded``)."""
     reads = (load.read.ios or 0.0) * WINDOW
-    fastest = (
-        2 * sum(times) / len(times) / (max(1.0, reads) + 1)
-    )  # of times evenly spread from 0 on
+    # Of times that are evenly spread from 0 on.
+    fastest = 2 * sum(times) / len(times) / (max(1.0, reads) + 1)
     return bool(reads and disk.queue.throttling and fastest > disk.queue.throttling * MICRO)
 
 
