@@ -245,7 +245,8 @@ def full(tally: Tally, chance: random.Random, folder: Path) -> None:
     faults += [f"left {left}"] if left or had else []
     tally.case(f"{options}: {' '.join(arguments)}", faults, outcome)
     if not setup:
-        subprocess.run(["umount", place], check=True)
+        # Lazily: a part beside this one that looks at all mounts of the machine would make it busy.
+        subprocess.run(["umount", "--lazy", place], check=True)
     shutil.rmtree(place)
 
 
