@@ -72,6 +72,11 @@ class Geometry:
         self._cached: OrderedDict[Rows, set[int]] = OrderedDict()
         self._rows = max(ROWS, CHUNKS_IN_CACHE * self._chunk // PAGE)
         self._used = 0
+        chunks = range(layout.data + layout.parity if layout.parity else 0)
+        # The member of each data and parity chunk, by stripe: they repeat after as many stripes as members.
+        self._turns = [
+            [self._member(turn, place) for place in chunks] for turn in range(layout.members)
+        ]
 
     def read(self, offset: int, size: int) -> Iterator[tuple[bool, tuple[Part, ...]]]:
         """Yield the parts of each piece that a read needs: one of several copies if True, else all of them."""
@@ -106,7 +111,7 @@ class Geometry:
         n, copies = layout.members, layout.copies
         if layout.parity:
             stripe, place = divmod(chunk, layout.data)
-            return (Part(self._member(stripe, place), stripe * size + start, length),)
+            return (Part(self._turns[stripe % n][place], stripe * size + start, length),)
         if layout.level == "linear":
             member = min(n - 1, (chunk * size + start) * n // self._size)
             return (Part(member, chunk * size + start, length),)
@@ -121,13 +126,12 @@ class Geometry:
             places = [(member, row * size) for row, member in each]
         return tuple(Part(member % n, at + start, length) for member, at in places)
 
-    def _member(self, stripe: int, place: int) -> int:
+    def _member(self, turn: int, place: int) -> int:
         """Return the member of a data chunk; ``place`` from the layout's data chunks on is parity."""
         layout = self.layout
         n, parity = layout.members, layout.parity
         if layout.has_parity_members:
             return place
-        turn = stripe % n
         first = (n - 1 - turn if layout.variant not in ("ra", "rs") else turn) % n
         if place >= layout.data:
             return (first + place - layout.data) % n
@@ -179,12 +183,15 @@ class Geometry:
 
     def _parts(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
         at = rows.stripe * self._chunk + rows.start
-        return tuple(Part(self._member(rows.stripe, p), at, rows.length) for p in sorted(places))
+        members = self._turns[rows.stripe % self.layout.members]
+        return tuple(Part(members[place], at, rows.length) for place in sorted(places))
 
     def _lost(self, rows: Rows) -> set[int]:
         """Return the chunks of *rows* on members that failed."""
-        chunks = range(self.layout.data + self.layout.parity) if self._missing else ()
-        return {p for p in chunks if self._member(rows.stripe, p) in self._missing}
+        if not self._missing:
+            return set()
+        members = self._turns[rows.stripe % self.layout.members]
+        return {place for place, member in enumerate(members) if member in self._missing}
 
     def _known(self, rows: Rows) -> set[int]:
         """Return the chunks that the stripe cache has of *rows*; the caller adds to them."""

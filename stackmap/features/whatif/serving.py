@@ -124,10 +124,12 @@ class Disk:
             self._last_read = self._run.now
         self._writes += counted
         self._number += 1
-        place = self._run.random() if self.service.order == "reads" else self._number
         queue = self._queues[operation != READ]
         then = partial(self._written, then) if counted else then
-        insort(queue, Queued(place, self._number, operation, then))
+        if self.service.order == "reads":
+            insort(queue, Queued(self._run.random(), self._number, operation, then))
+        else:
+            queue.append(Queued(self._number, self._number, operation, then))
         self._next()
 
     def _written(self, then: Then) -> None:
@@ -140,14 +142,16 @@ class Disk:
                 break
 
     def _next(self) -> None:
-        while any(self._queues) and self._serving < self.service.servers:
+        run, service = self._run, self.service
+        reads, writes = self._queues
+        while (reads or writes) and self._serving < service.servers:
             _, _, operation, then = self._taken()
             self._serving += 1
-            times = self.service.read if operation == READ else self.service.write
-            drawn = times[int(self._run.random() * len(times))]
-            took = self.service.flush if operation == FLUSH else drawn
+            times = service.read if operation == READ else service.write
+            drawn = times[int(run.random() * len(times))]
+            took = service.flush if operation == FLUSH else drawn
             self.served += took
-            self._run.at(self._run.now + took, self._end, operation, then)
+            run.at(run.now + took, self._end, operation, then)
 
     def _taken(self) -> Queued:
         """Take the request that is next out of its queue."""

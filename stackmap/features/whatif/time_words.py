@@ -62,10 +62,13 @@ def conclusion(time: TimeProjection, *, is_check: bool) -> str:
             parts.append(f"{way}s: {_ms(now['mean'])} ms → {ends}")
     if time.busy is not None and time.busy_now is not None:
         before, after = (percent(min(1.0, at), 0) for at in (time.busy_now, time.busy.likely))
-        limit = (
-            f"{before} of its limit" if is_check else f"{after} of its limit instead of {before}"
-        )
-        parts.append(f"the busiest disk is at {limit}")
+        if is_check:
+            at = f"is at {before} of its limit"
+        elif before == after:
+            at = f"stays at {before} of its limit"
+        else:
+            at = f"is at {after} of its limit instead of {before}"
+        parts.append(f"the busiest disk {at}")
     said = "; ".join(parts)
     return f"{said[:1].upper()}{said[1:]}."
 
