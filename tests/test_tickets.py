@@ -153,6 +153,29 @@ def test_a_number_and_a_name_are_one_device():
     assert not notes
 
 
+def test_a_file_of_nmon_has_the_output_of_commands_in_its_lines():
+    """Each line is quoted, behind its number and the command."""
+    text = MD_LVM.replace("\r", "").splitlines()
+    quoted = (f'BBBP,{n:03},lsblk,"{line}"' for n, line in enumerate(text))
+    topology, notes = read("\n".join(quoted))
+    assert edges(topology) == MD_EDGES
+    assert not notes
+
+
+def test_labels_of_node_exporter():
+    topology, notes = read(
+        'node_disk_info{device="sda",major="8",minor="0",model="M",path="",revision="",serial="S",wwn=""} 1\n'
+        'node_disk_info{device="dm-3",major="253",minor="3",model="",path="",serial="",wwn=""} 1\n'
+        'node_disk_device_mapper_info{device="dm-3",lv_layer="",lv_name="my-root",name="vg-my--root",uuid="LVM-1",vg_name="vg"} 1\n'
+        'node_filesystem_size_bytes{device="/dev/mapper/vg-my--root",fstype="xfs",mountpoint="/srv"} 2.7e+11\n'
+    )
+    assert not notes
+    assert {(d.name, d.number, d.label, *d.mounts) for d in topology} == {
+        ("sda", "8:0", ""),
+        ("dm-3", "253:3", "vg/my-root", "/srv"),
+    }
+
+
 def test_prose_is_no_device():
     reader = Reader()
     for line in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -10,7 +11,7 @@ from stackmap.document.blocks import Block, Paragraph, Table
 from stackmap.model.interval import Interval
 
 LAST_INSTANT = 253402300800.0  # 10000-01-01, beyond which there is no datetime
-TOTALS = "totals since boot, not rates"  # how a note on them begins
+NOT_RATES = re.compile(r"totals(?: since boot)?, not rates")  # how a note on totals begins
 
 
 def is_instant(time: float | None) -> bool:
@@ -33,9 +34,10 @@ def instant(time: float | None) -> str | None:
 def span(interval: Interval) -> str:
     """Return the interval's stamp and length, "" if it has neither."""
     parts = [interval.stamp.removesuffix(":")] if interval.stamp else []
-    if any(note.startswith(TOTALS) for note in interval.notes):
-        parts.append(TOTALS)
-    if interval.since_boot and TOTALS not in parts:
+    totals = next(filter(None, map(NOT_RATES.match, interval.notes)), None)
+    if totals:
+        parts.append(totals[0])
+    elif interval.since_boot:
         length = f" ({interval.seconds:.1f} s)" if interval.seconds else ""
         parts.append(f"averages since boot{length}, not a current rate")
     elif interval.seconds:

@@ -9,20 +9,69 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.text import diskstats_copies, repairs, sadf, sysstat_json, table_reader
+from stackmap.text import (
+    diskstats_copies,
+    exposition,
+    io_tools,
+    monitors,
+    repairs,
+    sadf,
+    sysstat_json,
+    table_reader,
+)
+from stackmap.text.columns import COLUMNS
+from stackmap.text.headings import heading
+from stackmap.text.table_reader import TITLES
 from stackmap.text.text_lines import Lines
 
-# Each format: whether it begins in a line, and its reader.
-FORMATS: tuple[tuple[Callable[[str], object], Callable[[Lines], Iterator[Interval]]], ...] = (
+Begins = Callable[[str], object]
+Reader = Callable[[Lines], Iterator[Interval]]
+ReaderOfOne = Callable[[Iterable[str]], Iterator[Interval]]
+
+
+def _until_another(read: ReaderOfOne) -> Reader:
+    """Return *read* for the lines up to the next that begins another format; prose between its own lines is not."""
+
+    def lines_of_one(lines: Lines) -> Iterator[str]:
+        for line in lines:
+            other = next((reader for begins, reader in FORMATS if begins(line)), within)
+            if other is not within or _heads_a_table(line):
+                lines.push_back()
+                return
+            yield line
+
+    @wraps(read)
+    def within(lines: Lines) -> Iterator[Interval]:
+        return read(lines_of_one(lines))
+
+    return within
+
+
+def _heads_a_table(line: str) -> bool:
+    words = line.split()
+    may_head = words and (words[0] in COLUMNS or any(title in words for title in TITLES))
+    return bool(may_head) and heading(words) is not None
+
+
+# Each format: whether it begins in a line, and its reader. Readers of the second table take lines of their format only.
+_OF_ONE: tuple[tuple[Begins, ReaderOfOne], ...] = (
+    (diskstats_copies.DEVICE.match, diskstats_copies.read_untimed),
+    (diskstats_copies.VMSTAT.match, diskstats_copies.read_vmstat),
+    (exposition.BEGINNING.match, exposition.read),
+    *monitors.READERS,
+    *io_tools.READERS,
+)
+FORMATS: tuple[tuple[Begins, Reader], ...] = (
     (sysstat_json.BEGINNING.search, sysstat_json.read),
     (sadf.CSV_HEADING.match, sadf.read_csv),
     (sadf.begins_tabs, sadf.read_tabs),
     (sadf.XML_BEGINNING.search, sadf.read_xml),
     (diskstats_copies.STAMP.match, diskstats_copies.read_timed),
-    (diskstats_copies.DEVICE.match, diskstats_copies.read_untimed),
+    *((begins, _until_another(read)) for begins, read in _OF_ONE),
 )
 
 MAX_UNUSED_LINES = 500_000  # in a row

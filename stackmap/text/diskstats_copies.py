@@ -1,5 +1,5 @@
 """
-Copies of /proc/diskstats, as scripts collect them and as people paste them.
+Copies of /proc/diskstats, as scripts collect them and as people paste them, and its counters as vmstat -d prints them.
 
 Timed: each copy under a ``TS epoch.ns date`` line, the format of pt-diskstats and pt-stalk, and of one line of
 shell: ``while :; do date +'TS %s.%N %F %T'; cat /proc/diskstats; sleep 1; done``.
@@ -18,8 +18,7 @@ from stackmap.errors import InputError, ParseError
 from stackmap.model.interval import Interval
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
-from stackmap.text.headings import MAX_DEVICES, heading
-from stackmap.text.text_lines import Lines
+from stackmap.text.headings import MAX_DEVICES
 
 # How a line begins: the time of a sample, a device.
 STAMP = re.compile(r"TS (\d{1,12}(?:\.\d*)?)(?:\s|$)")
@@ -31,8 +30,8 @@ PERHAPS_CUT = re.compile(r"\s*\d+\s+\d+\s+\S+\s+\d")
 LAST_TRUNCATED = "the last sample is incomplete and left out"
 DAMAGED = "a damaged sample is left out"
 CLOCK_SET_BACK = "the clock was set back or stood still: no interval between those samples"
-SINCE_BOOT = "totals since boot, not rates: the text is one copy of /proc/diskstats"
-NO_LENGTH = "totals, not rates: these copies of /proc/diskstats have no times"
+SINCE_BOOT = "totals since boot, not rates: the text has one copy of the counters"
+NO_LENGTH = "totals, not rates: the copies of the counters have no times"
 
 
 def read_timed(lines: Iterable[str]) -> Iterator[Interval]:
@@ -56,8 +55,8 @@ def read_timed(lines: Iterable[str]) -> Iterator[Interval]:
         yield replace(held, notes=(*held.notes, *notes))
 
 
-def read_untimed(lines: Lines) -> Iterator[Interval]:
-    """Yield the totals between each two untimed copies, up to a text of another kind."""
+def read_untimed(lines: Iterable[str]) -> Iterator[Interval]:
+    """Yield the totals between each two untimed copies, of a single one since boot."""
     last: Sample | None = None
     alone, spoilt = True, 0
     for copy, cut in _copies(lines):
@@ -69,6 +68,19 @@ def read_untimed(lines: Lines) -> Iterator[Interval]:
         last = copy
     if alone and last is not None:
         yield _annotated(diskstats.since_boot(last, 1.0), SINCE_BOOT, spoilt)
+
+
+# The second line of the heading of vmstat -d, and a row: the first ten counters but for busy time, in seconds.
+VMSTAT = re.compile(
+    r"[\s>]*total\s+merged\s+sectors\s+ms\s+total\s+merged\s+sectors\s+ms\s+cur\s+sec\b"
+)
+_VMSTAT_ROW = re.compile(r"[\s>]*([a-z]\S*)((?:\s+\d{1,20}){10})(?:\s+\S+\s+\S+)?\s*")
+
+
+def read_vmstat(lines: Iterable[str]) -> Iterator[Interval]:
+    """Yield the totals between each two reports of ``vmstat -d``, of a single one since boot."""
+    rows = (row for line in lines if (row := _VMSTAT_ROW.fullmatch(line)))
+    return read_untimed(f"0 0 {row[1]}{row[2]} 0" for row in rows)
 
 
 def samples(lines: Iterable[str]) -> Iterator[tuple[Sample, bool]]:
@@ -99,7 +111,7 @@ def _damage(start: Sample | None, sample: Sample, *, last: bool) -> str:
     return LAST_TRUNCATED if len(after) < len(before) and before[: len(after)] == after else ""
 
 
-def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
+def _copies(lines: Iterable[str]) -> Iterator[tuple[Sample, int]]:
     """Yield each copy, one second after the one before, and how many of its lines were damaged."""
     count = 0
     seen: dict[str, str] = {}
@@ -107,9 +119,6 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
     for line in lines:
         device = DEVICE.match(line) or (PARTITION.match(line) if seen else None)
         if device is None:
-            if STAMP.match(line) or heading(line.split()) is not None:
-                lines.push_back()
-                break
             cut += PERHAPS_CUT.match(line) is not None
             continue
         if device[1] in seen:

@@ -10,8 +10,17 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.topology import Machine
-from stackmap.text import FORMATS, diskstats_copies, intervals, sadf, sysstat_json
-from tests.text import test_sadf
+from stackmap.text import (
+    FORMATS,
+    diskstats_copies,
+    exposition,
+    intervals,
+    io_tools,
+    monitors,
+    sadf,
+    sysstat_json,
+)
+from tests.text import test_other_tools, test_sadf
 
 # Every figure is another prime, so none can pass for another.
 IOSTAT_X = b"""\
@@ -123,6 +132,14 @@ OF_EACH_FORMAT = {
     sadf.read_xml: test_sadf.XML,
     diskstats_copies.read_timed: f"TS 10\n{DISKSTATS}TS 20\n{DISKSTATS}",
     diskstats_copies.read_untimed: DISKSTATS * 2,
+    diskstats_copies.read_vmstat: test_other_tools.VMSTAT,
+    exposition.read: test_other_tools.scrape(0),
+    monitors.read_atop: test_other_tools.ATOP,
+    monitors.read_dstat: test_other_tools.DSTAT,
+    monitors.read_nmon: test_other_tools.NMON,
+    io_tools.read_fio: test_other_tools.FIO,
+    io_tools.read_biosnoop: test_other_tools.BIOSNOOP,
+    io_tools.read_biolatency: test_other_tools.BIOLATENCY,
 }
 
 
@@ -130,11 +147,12 @@ OF_EACH_FORMAT = {
 def test_every_format_reads_its_text(format_):
     """It begins in that text, before any other, and gets intervals with devices from it."""
     begins, reader = format_
+    reader = getattr(reader, "__wrapped__", reader)
     assert reader in OF_EACH_FORMAT, f"{reader.__name__}: no text of it here"
     text = OF_EACH_FORMAT[reader]
-    first = next(r for line in text.splitlines(keepends=True) for b, r in FORMATS if b(line))
+    first = next(r for line in text.splitlines() for b, r in FORMATS if b(line))
 
-    assert first is reader
-    assert any(begins(line) for line in text.splitlines(keepends=True))
+    assert getattr(first, "__wrapped__", first) is reader
+    assert any(begins(line) for line in text.splitlines())
     assert all(interval.loads for interval in read(text.encode()))
     assert read(text.encode())

@@ -72,6 +72,7 @@ FORMATS = (
     Format("nvme list", users.NVME.pattern, users.read_nvme),
     Format("/proc/partitions", users.PARTITIONS.pattern, users.read_partitions),
     Format("/proc/diskstats", users.DISKSTATS.pattern, users.read_diskstats, rows=True),
+    Format("node_exporter", users.METRIC.pattern, users.read_metrics, rows=True),
     Format("sysfs", rf"{users.ATTRIBUTE.pattern}|{users.ATTRIBUTE_HEAD.pattern}", users.read_attributes, rows=True),
 )  # fmt: skip
 LISTS = frozenset(

@@ -14,6 +14,7 @@ ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\
 QUOTES = re.compile(r"^\s{0,16}>(?:\s?>)* ?")  # of a mail or of Markdown
 # Tags and fences that trackers put around a text, and HTML's.
 TAGS = re.compile(r"</?(?:pre|code|br|p|tt|div|span|blockquote)\b[^<>]{0,200}>", re.IGNORECASE)
+NMON = re.compile(r'BBBP,\d+,[^,"]*(?:,"(.*)")?')  # a line of a command's output in a file of nmon
 FENCE = re.compile(
     r"\s*(?:```\w*|~~~|\{(?:noformat|code)[^{}]{0,40}\}|\[/?code\]|\{\{\{|\}\}\})\s*$"
 )
@@ -37,6 +38,8 @@ def clean(line: str) -> str:
     """
     if "\x1b" in line:
         line = ESCAPES.sub("", line)
+    if line.startswith("BBBP,") and (quoted := NMON.fullmatch(line.rstrip())):
+        line = quoted[1] or ""
     if "&" in line:
         line = html.unescape(html.unescape(line))  # a quoted page may escape twice
     if "<" in line:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from stackmap.model.units import KIB, SECTOR
 from stackmap.sources import mountinfo
 from stackmap.sources.printed.columns import tree_of
-from stackmap.sources.printed.facts import Fact, is_kernel_name, of_path
+from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
 
 
 def _mount(source: str, point: str, kind: str = "-", options: str = "rw") -> Iterator[Fact]:
@@ -178,6 +178,30 @@ def read_diskstats(lines: list[str]) -> Iterator[Fact]:
         words = line.split()
         if len(words) > 13 and is_kernel_name(words[2]) and any(word != "0" for word in words[3:]):
             yield Fact(words[2].replace("!", "/"), "is", f"{int(words[0])}:{int(words[1])}")
+
+
+METRIC = re.compile(
+    r"\s*node_(disk_info|disk_device_mapper_info|filesystem_size_bytes)\{(.{1,2000})\} \S+(?: \d+)?"
+)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def read_metrics(lines: list[str]) -> Iterator[Fact]:
+    """Yield the numbers, names and mounts that node_exporter's metrics have as labels."""
+    for line in lines:
+        match = METRIC.fullmatch(line)
+        if match is None:
+            continue
+        labels = dict(_LABEL.findall(match[2]))
+        device = labels.get("device", "")
+        if match[1] == "filesystem_size_bytes":
+            yield from _mount(device, labels.get("mountpoint", ""), labels.get("fstype", ""))
+        elif is_kernel_name(device) and match[1] == "disk_info":
+            yield Fact(device, "listed", "")
+            yield Fact(device, "is", f"{labels.get('major')}:{labels.get('minor')}")
+        elif is_kernel_name(device) and labels.get("name"):
+            yield Fact(device, "is", mapper(labels["name"]))
+            yield Fact(device, "dm/uuid", labels.get("uuid", ""))
 
 
 # "/sys/block/sda/queue/scheduler:noop [cfq]", "sda/queue/nr_requests:128"; "==> file <==" of head, and its line.

@@ -1,0 +1,282 @@
+"""
+Figures of disks from monitors that print everything about a host: atop, dstat and pcp-dstat, nmon.
+
+Only the lines about disks are read. Each monitor has its own units; its manual page and its source name them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+
+from stackmap.errors import InputError
+from stackmap.model.interval import Interval
+from stackmap.model.load import NONE, Flow, Load
+from stackmap.model.topology import Machine
+from stackmap.model.units import KIB, MIB, SECTOR
+from stackmap.text.headings import MAX_DEVICES
+from stackmap.text.printed_time import PrintedClock
+
+ROUNDED = "the input has rounded figures: sizes and rates are approximate"
+MAX_HELD = 2_000_000  # figures of nmon whose times have not come yet
+
+
+class Report:
+    """The report that is being read: ``loads`` by device, and what is known of it."""
+
+    def __init__(self, stamp: str = "", seconds: float | None = None, host: str = "") -> None:
+        self.stamp, self.seconds, self.host = stamp, seconds, host
+        self.time: float | None = None
+        self.since_boot = False
+        self.loads: dict[str, Load] = {}
+        self.notes: dict[str, None] = {}
+
+    def add(self, device: str, load: Load, *notes: str) -> None:
+        """Add a device with what is to be known of its figures."""
+        self.loads[device] = load
+        self.notes.update(dict.fromkeys(notes))
+        if len(self.loads) > MAX_DEVICES:
+            raise InputError(f"refused: more than {MAX_DEVICES} devices in one report")
+
+    def interval(self, clock: PrintedClock) -> Interval:
+        """Return the complete report."""
+        return Interval(
+            self.loads,
+            time=self.time,
+            seconds=self.seconds,
+            stamp=self.stamp,
+            since_boot=self.since_boot,
+            notes=tuple(self.notes),
+            machine=Machine(host=self.host),
+            clock=clock.seconds(self.stamp) if self.stamp else None,
+        )
+
+
+# atop: counts of an interval, whose length it prints
+
+ATOP = re.compile(
+    r"\W*ATOP - (?P<host>\S+)\s+(?P<stamp>\d{4}/\d\d/\d\d\s+\d\d:\d\d:\d\d)\s.*\s"
+    r"(?:(?P<d>\d+)d)?(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?P<s>\d+)s elapsed"
+)
+ATOP_ROW = re.compile(r"[\s>]*(?:DSK|LVM|MDD) \|\s*(?P<name>\S+)\s*\|(?P<cells>.*)")
+# Of -P: label, host, epoch, date, time, seconds, name, and five counts, later seven or nine figures.
+ATOP_PARSEABLE = re.compile(
+    r"[\s>]*(?:DSK|LVM|MDD) (?P<host>\S+) (?P<epoch>\d{1,12}) (?P<stamp>\S+ \d\d:\d\d:\d\d) (?P<seconds>\d{1,9})"
+    r" (?P<name>\S+)(?P<figures>(?: \d{1,20}){5}(?: -?\d{1,20}){0,3}(?: \d{1,20}\.\d\d)?)\s*"
+)
+ATOP_BOOT = re.compile(r".*\bsince Boot\b")
+ATOP_RESET = "RESET"  # before the totals since boot of -P
+ATOP_NAME = 12  # characters of a name at most
+_CELL = re.compile(r"\s*(\S+)\s+(\d[\d.]*)(?:e(\d{1,2}))?(/s|%)?(?:\s.*)?")
+
+
+def read_atop(lines: Iterable[str]) -> Iterator[Interval]:
+    """Yield the reports of atop."""
+    clock, report, since_boot = PrintedClock(), Report(), False
+    for line in lines:
+        begun, row = ATOP.match(line), ATOP_ROW.match(line)
+        figures = ATOP_PARSEABLE.fullmatch(line)
+        if line.strip() == ATOP_RESET:
+            since_boot = True
+        elif ATOP_BOOT.match(line):
+            report.since_boot = True
+        elif begun:
+            if report.loads:
+                yield report.interval(clock)
+            days, hours, minutes, seconds = (int(begun[unit] or 0) for unit in "dhms")
+            length = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+            report = Report(" ".join(begun["stamp"].split()), length or None, begun["host"])
+        elif row and report.seconds:
+            cut = len(row["name"]) == ATOP_NAME
+            note = f"atop prints {ATOP_NAME} characters of a name: longer ones are cut"
+            load = _of_cells(row["cells"], report.seconds)
+            report.add(row["name"], load, ROUNDED, *[note] * cut)
+        elif figures:
+            stamp = figures["stamp"]
+            if (report.stamp, report.host) != (stamp, figures["host"]):
+                if report.loads:
+                    yield report.interval(clock)
+                report = Report(stamp, float(figures["seconds"]) or None, figures["host"])
+                report.time = float(figures["epoch"])
+                report.since_boot, since_boot = since_boot, False
+            if report.seconds:
+                report.add(figures["name"], _of_counts(figures["figures"].split(), report.seconds))
+    if report.loads:
+        yield report.interval(clock)
+
+
+def _of_cells(cells: str, seconds: float) -> Load:
+    """Return the load in "busy 4% | read 1153 | KiB/r 12 | MBr/s 0.5 | avq 1.20"; avio is busy time per request, no await."""
+    found, rates = {}, {}
+    for cell in cells.split("|"):
+        match = _CELL.fullmatch(cell)
+        if match and match[2].count(".") < 2:
+            found[match[1]] = float(match[2]) * 10 ** int(match[3] or 0)
+            rates[match[1]] = found[match[1]] / (1 if match[4] == "/s" else seconds)
+    read, write, discard = (
+        Flow(ios, bytes=_bytes(ios, found.get(f"KiB/{letter}"), found.get(f"MB{letter}/s")))
+        for ios, letter in zip(map(rates.get, ("read", "write", "discrd")), "rwd", strict=True)
+    )
+    busy, queue = found.get("busy"), found.get("avq")
+    aqu = None if busy is None or queue is None else queue * busy / 100
+    return Load(read, write, discard, aqu=aqu, busy=None if busy is None else busy / 100)
+
+
+def _bytes(ios: float | None, mean: float | None, rate: float | None) -> float | None:
+    """Return the bytes per second by the more precise of the mean KiB, without its decimals, and MiB with one decimal."""
+    if ios == 0:
+        return 0.0
+    if rate and (not mean or rate / 0.05 > mean / 0.5):
+        return rate * MIB
+    return (mean + 0.5) * KIB * ios if mean and ios is not None else None
+
+
+def _of_counts(words: list[str], seconds: float) -> Load:
+    """Return the load in milliseconds busy, reads, sectors, writes, sectors, discards, sectors, in flight, queue."""
+    busy, reads, read, writes, written, *more = map(float, words)
+    discard = NONE
+    if len(more) > 1 and more[0] >= 0:  # -1: the kernel has none
+        discard = Flow(more[0] / seconds, bytes=more[1] * SECTOR / seconds)
+    share = busy / 1000 / seconds
+    return Load(
+        Flow(reads / seconds, bytes=read * SECTOR / seconds),
+        Flow(writes / seconds, bytes=written * SECTOR / seconds),
+        discard,
+        aqu=more[3] * share if len(more) > 3 else None,
+        busy=share,
+    )
+
+
+# dstat: a column per device, at most seven characters of its name
+
+DSTAT = re.compile(r".{0,400}?[-_ ](?:dsk|io)/\S")
+_DSTAT_WIDTH = 11  # of the two columns of a device
+_DSTAT_SCALES = {"dsk": {"B": 1, **{c: KIB**n for n, c in enumerate("kMGT", 1)}}, "io": {c: 1000**n for n, c in enumerate("kMG", 1)}}  # fmt: skip
+_DSTAT_FIGURE = re.compile(r"(\d{1,9}(?:\.\d*)?)([BkMGT]?)")
+
+
+def read_dstat(lines: Iterable[str]) -> Iterator[Interval]:
+    """Yield the lines of dstat as reports; the first one is since boot."""
+    clock, first, title = PrintedClock(), True, ""
+    groups: list[tuple[str, str, slice]] = []
+    for line in lines:
+        if DSTAT.match(line):
+            title, groups = line, []
+        elif title and not groups:
+            groups = _groups(title, line)
+        elif groups and (report := _of_line(groups, line)):
+            report.since_boot, first = first, False
+            yield report.interval(clock)
+        elif line.strip():
+            title, groups = "", []
+
+
+def _groups(title: str, subtitle: str) -> list[tuple[str, str, slice]]:
+    """Return the kind and the device of each group of columns, and its place in a line; ("", "", place) for the time."""
+    ends = [match.start() for match in re.finditer(r"[|:]|$", subtitle)]
+    groups = []
+    for before, end in pairwise([-1, *ends]):
+        place = slice(before + 1, end)
+        kind, _, device = title[place].strip("-_ >").partition("/")
+        if subtitle[place].split() == ["read", "writ"] and kind in _DSTAT_SCALES:
+            groups.append((kind, device, place))
+        elif "time" in subtitle[place]:
+            groups.append(("", "", place))
+    return groups if any(kind for kind, _, _ in groups) else []
+
+
+def _of_line(groups: Iterable[tuple[str, str, slice]], line: str) -> Report | None:
+    """Return the report in *line*; None if it is no row."""
+    report = Report()
+    figures: dict[str, dict[str, tuple[float, float]]] = {}
+    for kind, device, place in groups:
+        words = line[place].split()
+        if not kind:
+            report.stamp = " ".join(words)
+            continue
+        found = [_DSTAT_FIGURE.fullmatch(word) for word in words]
+        scales = _DSTAT_SCALES[kind]
+        values = [float(m[1]) * scales.get(m[2], 1) for m in found if m]
+        if len(words) != 2 or len(values) != 2:
+            return None
+        if device != "total":
+            figures.setdefault(device, {})[kind] = (values[0], values[1])
+    for device, by_kind in figures.items():
+        size, ios = by_kind.get("dsk", (None, None)), by_kind.get("io", (None, None))
+        load = Load(Flow(ios[0], bytes=size[0]), Flow(ios[1], bytes=size[1]))
+        cut = len(f"dsk/{device}") >= _DSTAT_WIDTH
+        note = f"dstat prints 7 characters of a name: {device} may be a partition of it, or another name"
+        report.add(device, load, ROUNDED, *[note] * cut)
+    return report if report.loads else None
+
+
+# nmon: a line per metric with all devices, a section per metric
+
+NMON = re.compile(r"(?:AAA,progname,|DISK(?:BUSY|READ|WRITE|XFER)\d*,)")
+_NMON_LINE = re.compile(r"DISK(BUSY|READ|WRITE|XFER)(\d*),([^,]*),(.*)")
+_NMON_TIME = re.compile(r"ZZZZ,(T\d{1,9}),(\d\d:\d\d:\d\d),(\d\d)-([A-Z]{3})-(\d{4})\b")
+
+
+def read_nmon(lines: Iterable[str]) -> Iterator[Interval]:
+    """Yield the snapshots of a file of nmon, which may be sorted: then their times come last."""
+    clock, said = PrintedClock(), {}
+    devices: dict[str, list[str]] = {}  # by section
+    held: dict[str, dict[str, list[str]]] = {}  # by snapshot and section
+    size, current = 0, Report()
+    snapshot = ""
+    for line in lines:
+        if line.startswith("AAA,"):
+            _, key, *words = line.rstrip("\r").split(",")
+            said[key] = words[0] if words else ""
+            if key == "AIX":
+                raise InputError("nmon of AIX: only Linux is supported")
+        elif match := _NMON_LINE.match(line):
+            section, words = match[1] + match[2], match[4].rstrip("\r").split(",")
+            if not re.fullmatch(r"T\d+", match[3]):
+                devices[section] = words
+                continue
+            held.setdefault(match[3], {})[section] = words
+            size += len(words)
+            if size > MAX_HELD:
+                raise InputError(f"refused: more than {MAX_HELD} figures without their times")
+        elif match := _NMON_TIME.match(line):
+            if snapshot in held:
+                found = held.pop(snapshot)
+                size -= sum(map(len, found.values()))
+                yield _snapshot(current, found, devices).interval(clock)
+            snapshot = match[1]
+            length = float(said["interval"]) if said.get("interval", "").isdecimal() else None
+            stamp = f"{match[3]}-{match[4].title()}-{match[5]} {match[2]}"
+            current = Report(stamp, length or None, said.get("host", ""))
+    for key in [snapshot] * (snapshot in held) + [key for key in held if key != snapshot]:
+        if key != snapshot:
+            current = Report("", None, said.get("host", ""))
+        yield _snapshot(current, held[key], devices).interval(clock)
+
+
+def _snapshot(
+    report: Report, found: Mapping[str, list[str]], devices: Mapping[str, list[str]]
+) -> Report:
+    """Return *report* with the figures of all devices: busy %, KiB read and written, transfers."""
+    figures: dict[str, dict[str, float]] = {}
+    for section, words in found.items():
+        for device, word in zip(devices.get(section, ()), words, strict=False):
+            if device and re.fullmatch(r"\d{1,12}(?:\.\d+)?", word):
+                figures.setdefault(device, {})[section.rstrip("0123456789")] = float(word)
+    for device, by_section in figures.items():
+        read, write = (
+            Flow(bytes=by_section[name] * KIB if name in by_section else None)
+            for name in ("READ", "WRITE")
+        )
+        busy = by_section["BUSY"] / 100 if "BUSY" in by_section else None
+        load = Load(read, write, whole=Flow(by_section.get("XFER")), busy=busy)
+        report.add(device, load, ROUNDED)
+    return report
+
+
+READERS: tuple[tuple[Callable[[str], object], Callable[[Iterable[str]], Iterator[Interval]]], ...] = (
+    (lambda line: ATOP.match(line) or ATOP_PARSEABLE.fullmatch(line) or line.strip() == ATOP_RESET, read_atop),
+    (DSTAT.match, read_dstat),
+    (NMON.match, read_nmon),
+)  # fmt: skip
