@@ -94,7 +94,11 @@ def command(
 
         before = read_baseline(topology, baseline, tell)
     foreign = NO_TOPOLOGY in topology.unknown
-    caps = None if foreign else limits.CapMeter(measured.source.host, topology)
+    caps = (
+        None
+        if foreign
+        else limits.CapMeter(measured.source.host, topology, recorded=not session.live)
+    )
     setup = () if foreign else tuple(setup_problems(session, part))
     severities = [each.severity for each in setup if with_check]
     judged = True

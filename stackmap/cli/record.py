@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.topology import Topology
 
+EVERY = 600.0  # seconds after which awake disks are asked for their health again
+LIMITS_EVERY = 60.0  # and those of Amazon for the time over their limits
 LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
 FIRST_WAIT = (
     0.5  # seconds, at most a quarter of an interval, that LVM and md get after the first sample
@@ -93,7 +95,8 @@ def command(
 
     Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
     interrupted. OUT is a new directory; stackmap --from OUT reads it. As root,
-    disks that are awake are asked for their health, unless --no-health is given.
+    disks that are awake are asked for their health every ten minutes, unless
+    --no-health is given.
     """
     if is_number(out):
         raise click.UsageError(f"{missing('OUT')} {out} is a number; write ./{out} if it is meant")
@@ -180,7 +183,7 @@ def samples(
         for moment in watch.snapshots(
             interval, None if count is None else count + 1, linger=LINGER
         ):
-            all_of.ask_beside(host, watch.topology)
+            all_of.ask_beside(host, watch.topology, moment.sample.time, is_last=number == count)
             usual = min(FIRST_WAIT, interval / 4) if not number else 0.0
             host.take_beside(LINGER if number == count else usual)
             number += 1
@@ -207,7 +210,10 @@ class _Everything:
     def __init__(self, health_of: HealthQuestion | None) -> None:
         self._known = Rediscovery(geometry=True)
         self._health_of = health_of
-        self._asked_at: dict[str, int] = {}  # by slow question: the count of changes then
+        self._asked_at: dict[
+            str, object
+        ] = {}  # by slow question: when it is asked again, this differs
+        self._begun: float | None = None
 
     def read(self, host: Host) -> Topology:
         """Ask all of it; also what is asked without root, for those who read the files."""
@@ -224,20 +230,29 @@ class _Everything:
         cgroup.read(host)  # for blame
         return topology
 
-    def ask_beside(self, host: RecordingHost, topology: Topology) -> None:
-        """Ask LVM and md again if their metadata may have changed; their tools read disks, which may hang."""
-        changes = self._known.metadata_changes
-        slow: dict[str, Callable[[Host], object]] = {
-            "LVM's metadata": lambda host: host.metadata("volumes"),
-            "md's metadata": lambda host: host.metadata("arrays"),
-            "LVM's report": partial(_feature_questions, topology=topology),
+    def ask_beside(
+        self, host: RecordingHost, topology: Topology, time: float, *, is_last: bool
+    ) -> None:
+        """
+        Ask LVM and md again if their metadata may have changed, and disks from time to time.
+
+        Their tools read disks, which may hang.
+        """
+        self._begun = time if self._begun is None else self._begun
+        changes, spent = self._known.metadata_changes, time - self._begun
+        slow: dict[str, tuple[Callable[[Host], object], object]] = {
+            "LVM's metadata": (lambda host: host.metadata("volumes"), changes),
+            "md's metadata": (lambda host: host.metadata("arrays"), changes),
+            "LVM's report": (partial(_feature_questions, topology=topology), changes),
         }
         if self._health_of is not None:
-            slow["health of disks"] = partial(self._health_of, devices=[*topology])
-            slow["limits of disks"] = partial(ebs.read, devices=[*topology])
-        for what, question in slow.items():
-            if self._asked_at.get(what) != changes and host.ask_beside(what, question):
-                self._asked_at[what] = changes
+            ask_health = partial(self._health_of, devices=[*topology])
+            slow["health of disks"] = ask_health, (changes, spent // EVERY)
+            ask_limits = partial(ebs.read, devices=[*topology])
+            slow["limits of disks"] = ask_limits, (changes, spent // LIMITS_EVERY, is_last)
+        for what, (question, state) in slow.items():
+            if self._asked_at.get(what) != state and host.ask_beside(what, question):
+                self._asked_at[what] = state
 
 
 def _feature_questions(host: Host, topology: Topology) -> None:

@@ -1,4 +1,4 @@
-"""I/O of control groups on devices and of processes: what the kernel counted, and the caps that a group or libvirt sets."""
+"""I/O of control groups on devices and of processes: what the kernel counted, and the caps of a group, libvirt or a disk."""
 
 from __future__ import annotations
 
@@ -77,6 +77,8 @@ class IoLimit(NamedTuple):
     ``caps``: pairs of what is capped ("read_ios", "write_ios", "total_ios",
     "read_bytes", "write_bytes", "total_bytes") and the limit per second.
     ``source``: the file that sets it. ``uses``: what the control group did, per interval; () if unknown.
+    ``over``: pairs of a limit that the disk itself counts and the seconds above it, in the ``watched`` seconds of
+    the measurement; how high that limit is, is not known.
     """
 
     device: str
@@ -84,3 +86,5 @@ class IoLimit(NamedTuple):
     source: str
     caps: tuple[tuple[str, float], ...]
     uses: tuple[CappedUse, ...] = ()
+    over: tuple[tuple[str, float], ...] = ()
+    watched: float = 0.0

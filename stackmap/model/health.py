@@ -35,6 +35,15 @@ class Health(NamedTuple):
     unknown: str = ""
 
 
+# The limits of a disk of Amazon, in the order of the fields of ``Exceeded``.
+LIMITS = (
+    "the volume's IOPS",
+    "the volume's throughput",
+    "the instance's IOPS",
+    "the instance's throughput",
+)
+
+
 class Exceeded(NamedTuple):
     """
     What a disk of Amazon counts since it was attached: seconds over the limits of the volume and of the instance.
@@ -52,9 +61,14 @@ class Exceeded(NamedTuple):
     writes: tuple[tuple[int, int, int], ...] = ()
 
     @property
+    def times(self) -> dict[str, float | None]:
+        """The seconds over each limit, by its name."""
+        return dict(zip(LIMITS, self[:4], strict=True))
+
+    @property
     def longest(self) -> float:
         """The longest of its times, in seconds."""
-        return max(each or 0.0 for each in self[:4])
+        return max(each or 0.0 for each in self.times.values())
 
 
 class Life(NamedTuple):

@@ -119,7 +119,7 @@ def sick_disk(context: Context, limits: Limits) -> Found:
         "queue": (4.0, "requests"),
         "requests": (10, "count"),
     },
-    superseded_by=("SM702",),
+    superseded_by=("SM702", "SM703"),
 )
 def remote_wait(context: Context, limits: Limits) -> Found:
     """Yield remote and virtual disks that need far more time per request than a disk does."""

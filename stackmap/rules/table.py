@@ -46,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     settings.swapping,
     disk.sick_disk,
     throttle.throttled,
+    throttle.over_limit,
     throttle.provider_limit,
     disk.remote_wait,
     waiting.neighbour,

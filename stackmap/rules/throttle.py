@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
+from operator import itemgetter
 
 from stackmap.ledger.device_state import thread_usage
 from stackmap.ledger.layers import layers
@@ -104,8 +105,9 @@ def _at_disks(context: Context, top: str) -> float | None:
 )
 def provider_limit(context: Context, limits: Limits) -> Found:
     """Yield remote and virtual disks whose rate, or bytes per second, is the same in all intervals, with a queue."""
+    counted = {limit.device for limit in context.limits if limit.over}  # the disk itself tells
     for device in context.disks:
-        far = far_side(device)
+        far = None if device.name in counted else far_side(device)
         loads = [part.loads[device.name] for part in context.series if device.name in part.loads]
         if far is None or len(loads) < limits["intervals"]:
             continue
@@ -126,6 +128,29 @@ def provider_limit(context: Context, limits: Limits) -> Found:
                 }
                 yield observe(device.name, figures, {"kind": far.what, "look": far.look})
                 break
+
+
+@Rule(
+    "SM703",
+    Severity.WARNING,
+    title="{device} is over {limit}",
+    outcome=Outcome.THROTTLED,
+    sentence="{device} was over {limit} for {over} of the time, as the disk itself counts: Amazon delays what is "
+    "beyond a limit.",
+    advice="Raise {limit}, or lower the load. Another layout on the same volumes does not remove this wait.",
+    source="Amazon EBS user guide, detailed performance statistics: NVMe log page 0xD0",
+    thresholds={"over": (0.1, "share", "{} of the time"), "watched": (60, "s", "in {} or more")},
+)
+def over_limit(context: Context, limits: Limits) -> Found:
+    """Yield disks of Amazon that count time over one of their limits during the measurement."""
+    for cap in context.limits:
+        if cap.over and cap.watched >= limits["watched"]:
+            limit, seconds = max(cap.over, key=itemgetter(1))
+            # An answer is up to a minute older than its sample.
+            over = min(1.0, seconds / cap.watched)
+            if over >= limits["over"]:
+                figures: dict[str, Figure] = {"over": (over, "share")}
+                yield observe(cap.device, figures, {"limit": limit}, weight=over)
 
 
 DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)

@@ -233,7 +233,7 @@ def _behind(
         "queue": (4.0, "requests"),
         "requests": (50, "count"),
     },
-    superseded_by=("SM305", "SM411", "SM421", "SM422", "SM701", "SM702"),
+    superseded_by=("SM305", "SM411", "SM421", "SM422", "SM701", "SM702", "SM703"),
 )
 def long_wait(context: Context, limits: Limits) -> Found:
     """Yield volumes whose await is long on any disk, with requests in flight."""

@@ -23,6 +23,7 @@ from stackmap.model.health import Exceeded
 EBS, INSTANCE_STORE = "Amazon Elastic Block Store", "Amazon EC2 NVMe Instance Storage"
 MAGIC = {0x3C23B510: EBS, 0xEC2C0D7E: INSTANCE_STORE}
 QUESTION = ("nvme", "get-log", "--log-id=208", "--log-len=4096", "--namespace-id=1")
+SOURCE = "NVMe log page 0xD0"
 PAGE = 4096
 HISTOGRAMS = (512, 2056)  # of reads, of writes
 MOST_BINS = 64
@@ -34,17 +35,21 @@ _BIN = struct.Struct("<2QI4x")
 _ROW = re.compile(r"^([0-9a-f]{4,}):((?: [0-9a-f]{2}){1,16})", re.MULTILINE)
 
 
+def of_amazon(devices: Iterable[Device]) -> tuple[Device, ...]:
+    """Return the disks of Amazon among *devices*."""
+    return tuple(device for device in devices if device.model.strip() in MAGIC.values())
+
+
 def read(host: Host, devices: Iterable[Device]) -> dict[str, Exceeded]:
     """Return what each disk of Amazon among *devices* says, by kernel name; others are not asked."""
     found = {}
-    for device in devices:
-        if device.model.strip() in MAGIC.values():
-            try:
-                page = parse(printed(host.run(*QUESTION, f"/dev/{device.name}")))
-            except SourceError:
-                continue
-            if page is not None:
-                found[device.name] = page
+    for device in of_amazon(devices):
+        try:
+            page = parse(printed(host.run(*QUESTION, f"/dev/{device.name}")))
+        except SourceError:
+            continue
+        if page is not None:
+            found[device.name] = page
     return found
 
 

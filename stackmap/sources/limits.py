@@ -1,5 +1,5 @@
 """
-Caps on I/O: control groups' ``io.max`` and libvirt's ``<iotune>``.
+Caps on I/O: control groups' ``io.max``, libvirt's ``<iotune>``, and what disks of Amazon count of their own.
 
 ``io.max`` has one line per device, ``254:3 rbps=max wbps=1048576 riops=max wiops=200``;
 version 1 has one file per cap, ``254:3 200``. Both act on bios sent to that device, before any
@@ -19,7 +19,7 @@ from stackmap.model.cgroup_io import CappedUse, CgroupCounters, IoLimit
 from stackmap.model.interval import Interval
 from stackmap.model.load import plus, ratio
 from stackmap.model.topology import Topology
-from stackmap.sources import cgroup, guests, pressure
+from stackmap.sources import cgroup, ebs, guests, pressure
 from stackmap.sources.sysfs import attribute
 
 # A device's number or path, and its caps.
@@ -65,10 +65,17 @@ class _Counted(NamedTuple):
 
 
 class CapMeter:
-    """The caps in force, and what the control groups with a cap did in each interval since they were read."""
+    """
+    The caps in force, and what the control groups with a cap did in each interval since they were read.
 
-    def __init__(self, host: Host, topology: Topology) -> None:
+    *recorded*: *host* is a capture, so the pages of Amazon's disks are there to read, and no disk is opened.
+    """
+
+    def __init__(self, host: Host, topology: Topology, *, recorded: bool = False) -> None:
         self._host = host
+        self._disks = ebs.of_amazon(topology) if recorded else ()
+        self._first = self._last = ebs.read(host, self._disks)
+        self._seconds = self._answered = 0.0  # since the first answer: now, and at the last answer
         self._caps = tuple(read(host, topology))
         self._numbers = {name: device.number for name, device in topology.devices.items()}
         self._uses: dict[IoLimit, list[CappedUse]] = {cap: [] for cap in self._caps}
@@ -77,7 +84,22 @@ class CapMeter:
     @property
     def limits(self) -> tuple[IoLimit, ...]:
         """The caps, each with the I/O of its owner so far."""
-        return tuple(cap._replace(uses=tuple(self._uses[cap])) for cap in self._caps)
+        caps = (cap._replace(uses=tuple(self._uses[cap])) for cap in self._caps)
+        return (*caps, *self._exceeded())
+
+    def _exceeded(self) -> Iterator[IoLimit]:
+        """Yield the disks that answered again, with the time over their limits in between."""
+        for name, last in self._last.items():
+            first = self._first.get(name)
+            if first is None or not self._answered:
+                continue
+            over = tuple(
+                (limit, now - then)
+                for limit, now in last.times.items()
+                if now is not None and (then := first.times[limit]) is not None and now >= then
+            )
+            if over:
+                yield IoLimit(name, "Amazon", ebs.SOURCE, (), (), over, self._answered)
 
     def over(self, intervals: Iterable[Interval]) -> Iterator[Interval]:
         """Yield *intervals*, which are measured meanwhile, and count in each."""
@@ -86,7 +108,10 @@ class CapMeter:
             yield interval
 
     def count(self, seconds: float | None) -> None:
-        """Count what the groups did since the last call, in *seconds*."""
+        """Count what the groups did since the last call, in *seconds*; read the disks' pages again."""
+        self._seconds += seconds or 0.0
+        if (pages := ebs.read(self._host, self._disks)) != self._last:
+            self._last, self._answered = pages, self._seconds
         before, self._before = self._before, self._counted()
         for cap, now in self._before.items():
             then = before.get(cap)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tests import ebs_pages
 from tests.machine import block
+from tests.rules.cases_state import nvme
 from tests.rules.rule_cases import LIGHT, case, least, most, turns
 from tests.rules.scripted import (
     ALL_DISKS,
@@ -200,6 +202,27 @@ def provider_limit(intervals=8, spread=0.0, queue=8.0, requests=None):
         block("vda", "252:0", GIB_SECTORS, queue__rotational="1"),
         parts=[{"vda": Did(reads=r, read_ms=1000 * queue / r)} for r in rates[:intervals]],
     )
+
+
+@case("over-limit", {"over": 0.0}, over=least(0.1), watched=least(60))
+def over_limit(over=0.8, watched=90.0):
+    """An EBS volume that is over its IOPS; the second page is read after *watched* seconds."""
+    model = {"/sys/block/nvme0n1/device/model": "Amazon Elastic Block Store\n"}
+    did = {"nvme0n1": Did(reads=3000, read_ms=9, queue=27)}
+    return Scripted(
+        nvme("numa"), model, parts=[did] * 3, seconds=watched / 3, answers=pages(over * watched)
+    )
+
+
+def pages(over, instance=0.0):
+    """Amazon's pages before and after three intervals in which the volume was *over* its IOPS for so many seconds."""
+    begun = 977.0  # seconds before
+
+    def dumped(volume, others):
+        counts = (round(volume * 1e6), 0, round(others * 1e6), 0)
+        return {"nvme get-log /dev/nvme0n1": ebs_pages.dump(ebs_pages.page(over=counts))}
+
+    return [dumped(begun, begun), {}, {}, dumped(begun + over, begun + instance)]
 
 
 @case("evident-overload", {"slower": 1.0}, slower=least(3.0), queue=least(8.0), busy=least(0.95, low=0.9, high=1.0),

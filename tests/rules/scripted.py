@@ -73,7 +73,8 @@ class Scripted(DrawnHost):
     A machine with *files*; its device-mapper *targets* are "name: start length target words…".
 
     *parts*: one interval each, of *seconds*. *statuses*: dmsetup's status before the first and after
-    each interval; the last one stays. *before*: the same machine when it was healthy, the baseline.
+    each interval; the last one stays. *answers*: what other commands print then. *before*: the same machine when
+    it was healthy, the baseline.
     """
 
     def __init__(
@@ -85,11 +86,12 @@ class Scripted(DrawnHost):
         seconds: float = SECONDS,
         before: Part | None = None,
         changes: Sequence[Mapping[str, str]] = (),
+        answers: Sequence[Mapping[str, str]] = (),
     ) -> None:
         kernel = {"/proc/version": "Linux version 6.1.0-28-amd64\n", "/proc/self/mountinfo": ""}
         super().__init__({name: text for part in (kernel, *files) for name, text in part.items()})
         self.parts, self.seconds, self.before = parts, seconds, before
-        self.statuses, self.changes = statuses, changes
+        self.statuses, self.changes, self.answers = statuses, changes, answers
         self.volumes: list[dict[str, object]] = []
         self.commands = {"dmsetup table": "".join(f"{line}\n" for line in targets)}
         self._set_status(0)
@@ -100,6 +102,8 @@ class Scripted(DrawnHost):
             self.commands = {**self.commands, "dmsetup status": text}
         if number < len(self.changes):
             self.files = {**self.files, **self.changes[number]}
+        if number < len(self.answers):
+            self.commands = {**self.commands, **self.answers[number]}
 
     def metadata(self, of):
         """The LVs that LVM knows, and no arrays."""
@@ -150,7 +154,7 @@ def explained(host: Scripted) -> list[Finding]:
     parts, before = host.parts, None
     if host.before is not None:
         (before,) = intervals(host, [host.before])[1]
-    caps = limits.CapMeter(host, discover(host, geometry=True))
+    caps = limits.CapMeter(host, discover(host, geometry=True), recorded=True)
     topology, measured = intervals(host, parts, caps)
     if not measured:
         return findings(Context(topology, limits=caps.limits))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.document.rule_words import filled, words_of
+from stackmap.host.recording import RecordingHost
 from stackmap.model.far_side import FAR_SIDES, by_name, far_side
 from stackmap.rules.copy_on_write import thin_pool_data
 from stackmap.rules.decision import decide
 from stackmap.rules.peers import slow_member
-from stackmap.rules.rule import Finding, observe, rank
+from stackmap.rules.rule import Finding, Outcome, observe, rank
+from stackmap.sources import health
 from tests.machine import block
+from tests.rules import cases_disks
 from tests.rules.scripted import (
     ALL_DISKS,
     GIB_SECTORS,
@@ -209,3 +217,32 @@ def test_a_neighbour_on_a_shared_array(own, wait, expected):
     for each in found:
         words = each.observed.words
         assert (words["neighbour"], words["place"]) == ("vg/rude", "md0")
+
+
+def test_a_flat_rate_is_no_guess_where_the_disk_counts_its_limits():
+    """The rate of an EBS volume is even: its page says whether that is a limit, and which."""
+    over = explained(cases_disks.over_limit())
+    well = explained(cases_disks.over_limit(over=0.0))
+
+    assert [each.rule.name for each in over if each.rule.outcome is Outcome.THROTTLED] == [
+        "over-limit"
+    ]
+    assert not [each for each in well if each.rule.outcome is Outcome.THROTTLED]
+
+
+def test_a_recording_has_the_page_of_its_end(tmp_path):
+    """The volume was over its IOPS for 45 of 150 seconds, its instance for 12."""
+    host = cases_disks.over_limit()
+    host.parts *= 5
+    host.answers = cases_disks.pages(45.0, 12.0)
+    host.answers[3:] = [{}, {}, host.answers[-1]]
+    host.files["/proc/diskstats"] = ""
+    with RecordingHost(host, str(tmp_path / "c")) as recording:
+        for _ in samples(recording, 30.0, 5, health_of=health.read):
+            pass
+    said = CliRunner().invoke(stackmap, ["--from", str(tmp_path / "c"), "explain", "-J"])
+
+    (found,) = [each for each in json.loads(said.stdout)["findings"] if each["id"] == "SM703"]
+    (over,) = found["evidence"]
+    assert over["value"] == pytest.approx(0.3)
+    assert found["title"] == "nvme0n1 is over the volume's IOPS"

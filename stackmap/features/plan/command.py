@@ -43,9 +43,9 @@ COUNT = 10  # intervals of a second on a live machine
 OF_TEXT = "a plan needs the machine or a capture of it: a text does not show all that a safe plan depends on"
 
 
-def _judged(measured: Measurement) -> Judged | None:
+def _judged(measured: Measurement, *, recorded: bool) -> Judged | None:
     """Return the findings in the samples; None without samples."""
-    caps = CapMeter(measured.source.host, measured.topology)
+    caps = CapMeter(measured.source.host, measured.topology, recorded=recorded)
     try:
         intervals = tuple(caps.over(measured.intervals()))
     except NoInterval:
@@ -87,7 +87,9 @@ def command(
     measuring = MeasuringOptions((), IntervalSelection(), None)
     measured = session.measure(measuring, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
     topology = measured.topology
-    context = plan_context(session.host, topology, name, request, onto, _judged(measured))
+    context = plan_context(
+        session.host, topology, name, request, onto, _judged(measured, recorded=not session.live)
+    )
     if is_current_layout(context):
         require_finished(context)
         same = json.dumps(plan_json(context, [], same=True))

@@ -110,7 +110,7 @@ def command(
     disks = DiskLives(measured.source.host, live=live, asks=wear, rating=endurance)
     disks.ask(measured.topology)
     taken = Measuring(measured.topology, tuple(measured.devices))
-    caps = limits.CapMeter(measured.source.host, measured.topology)
+    caps = limits.CapMeter(measured.source.host, measured.topology, recorded=not session.live)
     for interval in caps.over(measured.intervals()):
         taken.add(interval)
     lives = disks.of(measured.topology)

@@ -164,7 +164,7 @@ def command(
     measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
     topology = measured.topology
     host = measured.source.host
-    caps = CapMeter(host, topology)
+    caps = CapMeter(host, topology, recorded=not session.live)
     live = session.live and options.text is None
     asking = DiskLives(host, live=live, asks=wear, rating=endurance)
     asking.ask(topology)
