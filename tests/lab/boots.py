@@ -88,21 +88,24 @@ class Boot(NamedTuple):
         return "\n".join(said)
 
     def run(self, out: Path) -> Path | str:
-        """
-        Boot, unless *out* holds what a boot left that went well; return the outcome.
-
-        Once more if the emulated CPU faulted; the first console is kept beside *out*.
-        """
+        """Boot, unless *out* holds what a boot left that went well; return the outcome."""
         if _text(out / ".lab" / "status") != "0\n":
-            self.run_again(out)
-        console = _text(out / "console.log")
-        if not _text(out / ".lab" / "status") and any(fault in console for fault in FAULTS):
-            (out / "console.log").rename(out.with_name(f"{out.name}.crashed.log"))
             self.run_again(out)
         return self.outcome(out)
 
     def run_again(self, out: Path) -> None:
-        """Boot; what was in *out* is removed."""
+        """
+        Boot; what was in *out* is removed.
+
+        Once more if the emulated CPU faulted; the first console is kept beside *out*.
+        """
+        self._run(out)
+        console = _text(out / "console.log")
+        if not _text(out / ".lab" / "status") and any(fault in console for fault in FAULTS):
+            (out / "console.log").rename(out.with_name(f"{out.name}.crashed.log"))
+            self._run(out)
+
+    def _run(self, out: Path) -> None:
         shutil.rmtree(out, ignore_errors=True)
         words = [word for name, value in self.options for word in (f"--{name}", value)]
         if self.case:
