@@ -101,9 +101,16 @@ def volumes() -> list[Json]:
 
 
 def arrays(names: Iterable[str]) -> list[Json]:
-    """Return mdadm's details of the arrays with these kernel *names*."""
+    """Return mdadm's details of the arrays with these kernel *names*; of one without, why not, as ``refused``."""
     library = _library("MDRAID", "mdraid")
-    return [_fields(_call(library.md_detail, f"/dev/{name}"), MD_FIELDS) for name in names]
+    records: list[Json] = []
+    for name in names:
+        path = f"/dev/{name}"
+        try:
+            records.append(_fields(_call(library.md_detail, path), MD_FIELDS))
+        except SourceError as error:  # it may have been stopped: the others answer
+            records.append({"device": path, "refused": str(error)})
+    return records
 
 
 def disk_question(function: str, path: str) -> LibraryQuestion:

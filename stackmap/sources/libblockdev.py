@@ -54,6 +54,11 @@ def read(host: Host, topology: Topology) -> Reported:
             arrays = host.metadata("arrays")
         except SourceError as error:
             unknown.append(f"md's metadata: {error}")
+    unknown += [
+        f"md's metadata of {record.get('device')}: {record['refused']}"
+        for record in arrays
+        if "refused" in record
+    ]
     return Reported(volumes, arrays, tuple(unknown))
 
 

@@ -81,12 +81,26 @@ def test_volumes_of_3_have_tags_and_segments(library):
     [("Permission denied", SourceDenied), ("first line\nlast line", SourceError)],
 )
 def test_an_error_of_the_library_is_a_refusal(library, message, kind):
-    def refuse(_):
+    def refuse():
         raise Refused(message)
 
-    library.md_detail = refuse
+    library.lvm_vgs = refuse
     with pytest.raises(kind, match=message.splitlines()[-1]):
-        blockdev.arrays(["md0"])
+        blockdev.volumes()
+
+
+def test_an_array_that_is_gone_hides_no_other(library):
+    """It was stopped since its name was read."""
+
+    def detail(path):
+        if path == "/dev/md0":
+            raise Refused("cannot open /dev/md0")
+        return SimpleNamespace(device=path, level="raid5")
+
+    library.md_detail = detail
+    gone, other = blockdev.arrays(["md0", "md1"])
+    assert gone == {"device": "/dev/md0", "refused": "libblockdev: cannot open /dev/md0"}
+    assert (other["device"], other["level"]) == ("/dev/md1", "raid5")
 
 
 def test_an_answer_comes_from_a_child():
