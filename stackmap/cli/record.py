@@ -146,7 +146,7 @@ def _refuse_another_machine(host: Host, out: str) -> None:
 
 
 def _health_question(session: Session) -> HealthQuestion | None:
-    """Return how disks are asked for their health: as root on this machine; of a capture that is rewritten, what it has."""
+    """Return the question for the health of disks: to the disks, as root on this machine; to the capture, if it has any."""
     if session.live:
         return health.read if os.geteuid() == 0 else None
     has_any = health.recorded(session.host, discover(session.host))

@@ -1,5 +1,5 @@
 """
-What the names of devices tell: which devices a NAME means, and the topology of a text that has only names.
+Which devices a NAME means, and the topology that the names in a text show.
 
 A NAME is tried in turn as a kernel name, label or device number, a path in
 /dev, an array's name, an LV, a VG, and a mount point or other user; the first

@@ -309,7 +309,7 @@ def _explained(
     series: Mapping[str, Series],
     search: Search,
 ) -> tuple[dict[str, list[Found]], dict[tuple[str, ...], list[Found]]]:
-    """Return the devices that one base explains, by that base, and those that several explain, by these."""
+    """Return the devices by the one base that explains them, and the ambiguous ones by all bases that do."""
     alone: dict[str, list[Found]] = {}
     groups: dict[tuple[str, ...], list[Found]] = {}
     for name in uppers:

@@ -1,4 +1,4 @@
-"""What a reader asks of the tables: which columns, sorted by which one, and what their words mean."""
+"""The options of tables: columns, sort column and legend."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def _all_of(descriptor: int, *, at_once: bool) -> bytes:
 
 
 def refusal(what: str, error: OSError) -> SourceError:
-    """Return *error* as that of a question about *what*."""
+    """Return the ``SourceError`` for *error*, naming *what* was asked."""
     kind: type[SourceError] = SourceDenied if isinstance(error, PermissionError) else SourceError
     if error.errno in _MISSING:
         kind = SourceMissing

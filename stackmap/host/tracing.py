@@ -31,7 +31,7 @@ APPEND = os.O_WRONLY | os.O_APPEND
 
 
 class InstanceExists(SourceError):
-    """The tracefs instance is there: of a trace that runs, or of one that was killed."""
+    """The tracefs instance exists: another trace runs, or one was killed."""
 
 
 class LiveTracingHost(LiveHost):

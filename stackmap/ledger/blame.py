@@ -168,7 +168,7 @@ def _share(part: Traffic, whole: Flow) -> float | None:
 
 def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
     """
-    Yield the edges whose devices tell what was sent to *name*, and for which volumes.
+    Yield the edges whose devices count what was sent to *name*, each with the volumes that sent it.
 
     A device that passes on the requests of several volumes, or data and metadata of one, is
     replaced by the devices above it, whose own counters tell them apart. A device that
@@ -195,7 +195,7 @@ def _is_one_volume(owners: AbstractSet[Owner]) -> bool:
 
 
 def _owner(ledger: Ledger, name: str) -> Owner:
-    """Return the volumes that *name* serves, of which those that were idle do not count."""
+    """Return the volumes that *name* serves, without idle ones."""
     topology, loads = ledger.topology, ledger.loads
     if not topology.above(name):
         return Owner((name,))

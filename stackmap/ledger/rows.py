@@ -267,7 +267,7 @@ class StackRows:
         return Extra({cause: more}, requests, in_pages=in_pages)
 
     def _chunks(self, pool: str, moved: Share, asked: Share, direction: str) -> Extra:
-        """Return the chunks that *pool* zeroed and copied for volumes that *asked*, of all that it *moved*."""
+        """Return the chunks that *pool* zeroed and those that it copied, from what volumes *asked* for and all it *moved*."""
         below = moved.part(direction)
         written = moved.write.amount.beyond(asked.write.amount).bytes or 0.0
         # A chunk is copied and zeroed in requests of at most so many bytes (dm-kcopyd.c, SUB_JOB_SIZE).

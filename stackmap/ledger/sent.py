@@ -295,7 +295,7 @@ class Sent:
         mine: Sequence[float | None],
     ) -> Part:
         """
-        Return what of *mine* went down *edge*, with its bounds where no counter tells.
+        Return the part of *mine* that went down *edge*, with bounds where no counter tells.
 
         *mine*: some of the *total* that the device above sent, and its bounds.
         """

@@ -95,7 +95,7 @@ def level_without(logs: Logs, spans: Iterable[Span]) -> Level | None:
 
 def _tail(logs: Logs, spans: Iterable[Span]) -> tuple[float, float]:
     """
-    Return the quantile ``TAIL`` of what is outside of the longer *spans*, and the scale of what is above it.
+    Return the quantile ``TAIL`` of the values outside of the longer *spans*, and the scale of the values above it.
 
     Short spans may be noise themselves. The middle of the values above is taken: one or two incidents
     among them change it little.
@@ -218,7 +218,7 @@ def _edges(logs: Logs, span: Span, level: Level, clock: Clock) -> Span:
 def _slow_edges(
     logs: Logs, span: Span, level: Level, slow: tuple[bool, bool], clock: Clock
 ) -> Span:
-    """Return *span* from where the series leaves its level to where it is back, where that is *slow*."""
+    """Return *span*, widened to where the series leaves its level and where it returns to it, if *slow* there."""
     first, last = span
     if last - first < NEAR // 2:
         return span
@@ -295,7 +295,7 @@ def _sharpness(logs: Logs, first: int, last: int) -> tuple[float, float]:
 
 
 def find_drift(logs: Logs, level: Level) -> list[Span]:
-    """Return the end of a series that rises all the time, from where it is unusual; [] for any other."""
+    """Return the unusual end of a series that rises all the time; [] for any other series."""
     known = [i for i, x in enumerate(logs) if x is not None]
     size = len(known) // PARTS
     parts = [

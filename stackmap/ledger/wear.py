@@ -78,7 +78,7 @@ def years(rest: Life, low: float, high: float) -> Years | None:
 
 
 def wear(ledger: Ledger, top: str) -> list[DiskWear]:
-    """Return what *top* writes to each disk of a known life; without disks to which that is unknown, or 0."""
+    """Return the bytes that *top* writes to each disk of a known life, where they are known and not 0."""
     found: list[DiskWear] = []
     if not ledger.lives:
         return found

@@ -44,7 +44,7 @@ class IntervalSelection:
     devices: frozenset[str] | None = None
 
     def resolved(self, *, recorded: bool) -> str:
-        """Return ``which``; by default the average of what is *recorded* unless ``seconds`` is given, else all."""
+        """Return ``which``; by default "average" if *recorded* and without ``seconds``, else "all"."""
         return self.which or ("average" if recorded and self.seconds is None else "all")
 
     def every(self, count: int, *, live: bool) -> IntervalSelection:

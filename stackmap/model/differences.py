@@ -51,7 +51,7 @@ class Change(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """Devices that appeared, that are gone, and that changed, with their changes."""
+    """Devices that appeared, disappeared, or changed, with their changes."""
 
     appeared: tuple[Device, ...]
     gone: tuple[Device, ...]

@@ -68,7 +68,7 @@ def _multipath(context: Context, requests: float) -> Iterator[Multipath]:
     },
 )
 def slow_path(context: Context, limits: Limits) -> Found:
-    """Yield paths whose await is far longer than that of the other paths of the same disk."""
+    """Yield paths with a far longer await than the other paths of the same disk."""
     for disk in _multipath(context, limits["requests"]):
         awaits = {
             path.name: load.total.await_ms

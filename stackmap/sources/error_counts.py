@@ -116,7 +116,7 @@ def _bad_blocks(text: str) -> Counts:
 
 def _lowered(most: str, limit: str) -> Counts:
     """
-    Return 1 if *limit*, the speed that the kernel keeps the link to, is below that of its port, *most*.
+    Return 1 if the kernel keeps the link at a lower speed, *limit*, than its port's *most*; else 0.
 
     >>> _lowered("6.0 Gbps", "1.5 Gbps"), _lowered("<unknown>", "<unknown>")
     ({'link_lowered': 1}, {'link_lowered': 0})

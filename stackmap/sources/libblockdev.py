@@ -83,7 +83,7 @@ def parse_volumes(records: Iterable[Record]) -> dict[str, Volume]:
 
 
 def visible(reported: Reported) -> dict[str, str]:
-    """Return lv_attr by label, without sub-LVs, whose health is in that of the LV that they belong to."""
+    """Return lv_attr by label, without sub-LVs: lv_attr of their LV has their health."""
     return {
         label: volume.attributes
         for label, volume in reported.volumes.items()

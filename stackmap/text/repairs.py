@@ -1,5 +1,5 @@
 """
-Repairs of what a paste or an old sysstat damaged, but for rounding, which ``table_layout`` repairs as it converts.
+Repairs of damage by a paste or an old sysstat. ``table_layout`` repairs rounding itself.
 
 A narrow page folds a table: the rest of its columns is below its rows.
 

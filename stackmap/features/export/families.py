@@ -217,7 +217,7 @@ def _shares(device: Device) -> Iterator[tuple[str, float]]:
 
 
 def fullest(device: Device) -> tuple[float | None, str]:
-    """Return the highest used share of what may become full, and of which space; None and "" without any."""
+    """Return the used share of the fullest space, and its name; None and "" without any."""
     found = ((share, FULL_OF[name]) for name, share in _shares(device) if name in FULL_OF)
     return max(found, default=(None, ""))
 

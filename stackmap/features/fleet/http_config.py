@@ -130,7 +130,7 @@ def _check_header(path: str, what: str, text: str) -> None:
 
 
 def _check(path: str, given: Any) -> None:
-    """Refuse keys that would be ignored: a connection without them is not the one that was asked for."""
+    """Refuse keys that would be ignored: the user expects a connection with them."""
     if not isinstance(given, Mapping):
         raise InputError(f"{path}: not the options of promtool's --http.config.file")
     for key, value in given.items():

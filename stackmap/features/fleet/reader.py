@@ -247,7 +247,7 @@ class FleetReader:
             return []
 
     def _several_names(self, pages: Iterable[Expressions]) -> list[list[Key]]:
-        """Return the names of each volume that had several in the window; a remark where that is not known."""
+        """Return the names of each volume with several names in the window; add a remark where they are not known."""
         by_uuid: dict[tuple[str, str, str, str], list[Key]] = {}
         for answer in self._together(self._names, pages):
             for series in answer:

@@ -1,5 +1,5 @@
 """
-The guard of a plan: shell commands that fail on another host, or where what a step changes is not what was planned for.
+The guard of a plan: shell commands that fail on another host, or where a device differs from the planned one.
 
 Step 1 defines one function and checks everything with it. Each later step that changes something checks the target
 again, and what else it writes to. In a shell without the function such a step fails, too. The LV, the PVs and the

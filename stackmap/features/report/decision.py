@@ -159,7 +159,7 @@ def _takes(proposal: Proposal) -> Iterator[str]:
 
 
 def _alternatives(report: Report, others: tuple[Proposal, ...]) -> Iterator[Block]:
-    """Yield which layouts would help and which not, where none was asked for."""
+    """Yield which layouts would help and which would not; only without --to."""
     parts: dict[str, list[str]] = {"Would help:": [], "May help:": [], "Would not help:": []}
     for each in others:
         if each.is_present or each.requests is None:

@@ -94,7 +94,7 @@ class RecordedIntervals:
 
     def at(self, text: str) -> Iterator[TopologyInterval]:
         """
-        Yield the intervals up to the one that has the time *text*; ``UsageError`` if that is no time.
+        Yield the intervals up to the time *text*; ``UsageError`` if that is no time.
 
         Of the times of day before and after the present interval, the nearest one in the recording is meant.
         """

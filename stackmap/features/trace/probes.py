@@ -185,7 +185,7 @@ def _histograms(event: str, devices: int) -> Iterator[Trigger]:
 
 
 def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
-    """Yield the triggers that count sequential requests: those that begin where the device's previous one ended."""
+    """Yield the triggers that count sequential requests: they begin where the device's previous request ended."""
     chosen = _only(numbers)
     keys = "hist:keys=dev"
     text = f"{keys}:reached=sector+nr_sector:size=2048 if nr_sector > 0{chosen}"

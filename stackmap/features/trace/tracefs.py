@@ -154,7 +154,7 @@ def clean(host: LiveTracingHost) -> list[str]:
 
 def remove_all(host: LiveTracingHost) -> list[str]:
     """
-    Remove all that belongs to the instance, and the instance last; return the names of what was removed.
+    Remove the probes of the instance, then the instance; return the names of everything removed.
 
     Signals are ignored until it is done. ``SourceError`` if something cannot be removed.
     """

@@ -82,7 +82,7 @@ def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
 
 
 def _followed(requests: Sequence[TracedRequest]) -> tuple[float, list[int]]:
-    """Return the share of requests that came at another one's end, and which that was; -1 for none."""
+    """Return the share of requests that began when another one ended, and that other one's place; -1 for none."""
     ends = sorted(
         (each.done, place) for place, each in enumerate(requests) if each.done is not None
     )

@@ -268,7 +268,7 @@ class BitmapModel(NamedTuple):
 
     def added(self, bitmap: Bitmap | None, load: Measured) -> AtMembersAndDisks:
         """
-        Return what *bitmap* adds under *load*, that of one interval of the window.
+        Return the writes that *bitmap* adds to *load*, the load of one interval.
 
         The low end: all writes in flight share a page's write, and without parity bits may stay set, while
         the daemon sleeps. The high end: none share. Both within chance over the window.

@@ -255,7 +255,7 @@ class Merging(NamedTuple):
 
     @property
     def _in_batches(self) -> float:
-        """The fragments if all that may be a stream merges in batches of what is in flight."""
+        """The fragments if every possible stream merges, in batches as large as the queue."""
         stream = max(map(self.pattern.requests_in_sequence, self.pattern.hypotheses))
         return 1 - stream * (1 - min(BATCHED, 1 / self.whole.depth))
 

@@ -182,7 +182,7 @@ class Disk:
         return queue.pop(at)
 
     def _following(self, direction: int) -> int:
-        """Return which request of *direction* lies behind the last one that was served."""
+        """Return the place in the queue of *direction* of the first request beyond the last served one."""
         return bisect(self._queues[direction], self._places[direction], key=itemgetter(0))
 
     def _end(self, operation: str, then: Then) -> None:

@@ -158,7 +158,7 @@ def _bands(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, d
 
 
 def _error(fitting: Fitting, rank: int) -> float:
-    """Return the share by which a figure may be off: the model's own, and that of the self-check."""
+    """Return the share by which a figure may be off: the model's error plus the self-check's."""
     traced = len(fitting.requests)
     # Requests that wait for each other are alike: some ten of them tell as much as one.
     chance = 2 / sqrt(traced / ALIKE) if traced else 0.0

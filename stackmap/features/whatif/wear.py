@@ -24,7 +24,7 @@ def wear_change(
     projection: Projection, disks: Iterable[str], lives: Mapping[str, Life]
 ) -> WearChange | None:
     """
-    Return how long *disks* last, with the mean of what is written to them; None if that or a life is not known.
+    Return how long *disks* last under the mean of their writes; None if the writes or a life is not known.
 
     Of disks with different lives, the shortest counts.
     """

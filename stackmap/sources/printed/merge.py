@@ -1,5 +1,5 @@
 """
-One machine of what several texts tell: which names mean one device, where texts contradict each other, and who said what.
+One machine from several texts: which names mean one device, which text says what, and where texts contradict.
 
 ``capture_files`` writes the result as the files of a capture, so that a ticket is read as a capture is.
 """

@@ -45,7 +45,7 @@ def _rows(
     depth: int = 0,
     again: bool = False,
 ) -> Iterator[Row]:
-    """Yield the line of requests that are *alike*, and with *follow* those of what they caused."""
+    """Yield the line of the requests *alike*; with *follow* also the lines of the requests that they caused."""
     first = alike[0]
     waited = None if first.issued is None else first.issued - first.queued
     ends = [each.done for each in alike if each.done is not None]
