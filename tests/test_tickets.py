@@ -17,6 +17,7 @@ from stackmap.cli import stackmap
 from stackmap.discover import discover
 from stackmap.errors import PlanRefused
 from stackmap.host.capture import CapturedHost
+from stackmap.measurement.stream import StreamTopology
 from stackmap.sources.printed import Reader
 
 TICKETS = Path(__file__).parent / "tickets"
@@ -447,6 +448,43 @@ def test_annotate_uses_the_names_of_a_ticket(tmp_path):
             r"^vg-md/home-dirs \(dm-1\) +1\.00 +2\.00 +3\.00$", done.stdout, re.MULTILINE
         )
         assert len(done.stdout.splitlines()) == len(text.splitlines())
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 1 << 20])
+def test_a_pipe_uses_the_topology_that_came_before_a_report(size):
+    """Whatever a read of the pipe returns. What comes later is used from there on."""
+    figures = "Device            r/s     w/s  %util\ndm-1             1.00    2.00   3.00\n\n"
+    text = (figures + "".join(parts(MD_LVM)) + figures * 2 + "$ dmsetup ls\nvg-new\t(254:9)\n" + figures).encode()  # fmt: skip
+    stream, machines, out = StreamTopology("pipe", pytest.fail), [], b""
+    for at in range(0, len(text), size):
+        for host, part in stream.divide(text[at : at + size]):
+            if host:
+                rest = text[len(out) :].decode()
+                assert rest.startswith("Device")
+                machines.append((rest.count("Device "), [d.label for d in discover(host)]))
+            out += part
+    assert out + stream.rest == text
+    assert [before for before, _ in machines] == [3 + MD_LVM.count("Device "), 1]
+    assert [("vg-md/home-dirs" in labels, "vg/new" in labels) for _, labels in machines] == [(True, False), (True, True)]  # fmt: skip
+
+
+def test_a_pipe_into_annotate_stays_a_stream(tmp_path):
+    """Each report is printed before the next one comes, with the names that the stream has told."""
+    figures = "Device            r/s     w/s  %util\ndm-1             1.00    2.00   3.00\n\n"
+    capture = tmp_path / "empty"
+    capture.mkdir()
+    (capture / "capture.json").write_text('{"format": 1}')
+    with subprocess.Popen(
+        [sys.executable, "-m", "stackmap", "--from", str(capture), "annotate"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as done:  # fmt: skip
+        for text in (MD_LVM, figures, figures):
+            done.stdin.write(text.encode())
+            done.stdin.flush()
+            if text == figures:
+                while not (line := done.stdout.readline()).startswith(b"vg-md/home-dirs (dm-1)"):
+                    assert line
+        done.stdin.close()
 
 
 def test_a_list_of_devices_that_gives_none_is_said():

@@ -227,12 +227,17 @@ def told_machine(text: BinaryIO, note: Note) -> tuple[BinaryIO, CapturedHost | N
             if not host and "Linux" in line and (run := run_of(line)):
                 host = run[0].host.partition(".")[0]
     text.seek(0)
+    return text, machine_of(reader, host, text.name, note)
+
+
+def machine_of(reader: Reader, host: str, name: str, note: Note) -> CapturedHost | None:
+    """Return the machine in what *reader* took from the text *name*; None without a device."""
     told = reader.merged(host)
     if told.sources.keys() <= COUNTERS:
-        return text, None
+        return None
     for sentence in told.notes:
-        note(f"{text.name}: {sentence}")
-    return text, CapturedHost(text.name, note, told.files) if told.files else None
+        note(f"{name}: {sentence}")
+    return CapturedHost(name, note, told.files) if told.files else None
 
 
 def _printed(interval: Interval) -> float | None:

@@ -209,6 +209,10 @@ class Reader:
                     self.end()
                     break
 
+    def outputs(self) -> set[int]:
+        """Return a number for each different output so far."""
+        return {hash(tuple(part.lines)) for part in self._parts if part.lines}
+
     def merged(self, host: str = "") -> Merged:
         """Return the machine that the text tells of; of several hosts *host*, or the first with a device."""
         self._give_up_json()
