@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
@@ -68,6 +67,7 @@ ATOP_PARSEABLE = re.compile(
 ATOP_BOOT = re.compile(r".*\bsince Boot\b")
 ATOP_RESET = "RESET"  # before the totals since boot of -P
 ATOP_NAME = 12  # characters of a name at most
+ATOP_TOTALS = "totals, not rates: atop's line with the length of the interval is missing"
 _CELL = re.compile(r"\s*(\S+)\s+(\d[\d.]*)(?:e(\d{1,2}))?(/s|%)?(?:\s.*)?")
 
 
@@ -87,11 +87,18 @@ def read_atop(lines: Iterable[str]) -> Iterator[Interval]:
             days, hours, minutes, seconds = (int(begun[unit] or 0) for unit in "dhms")
             length = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
             report = Report(" ".join(begun["stamp"].split()), length or None, begun["host"])
-        elif row and report.seconds:
-            cut = len(row["name"]) == ATOP_NAME
-            note = f"atop prints {ATOP_NAME} characters of a name: longer ones are cut"
-            load = _of_cells(row["cells"], report.seconds)
-            report.add(row["name"], load, ROUNDED, *[note] * cut)
+        elif row:
+            if not report.seconds and row["name"] in report.loads:
+                yield report.interval(clock)
+                report = Report()
+            notes = [ROUNDED]
+            notes += [f"atop prints {ATOP_NAME} characters of a name: longer ones are cut"] * (
+                len(row["name"]) == ATOP_NAME
+            )
+            notes += [ATOP_TOTALS] * (
+                not report.seconds and "/s" not in row["cells"].replace("B", "")
+            )
+            report.add(row["name"], _of_cells(row["cells"], report.seconds), *notes)
         elif figures:
             stamp = figures["stamp"]
             if (report.stamp, report.host) != (stamp, figures["host"]):
@@ -106,14 +113,14 @@ def read_atop(lines: Iterable[str]) -> Iterator[Interval]:
         yield report.interval(clock)
 
 
-def _of_cells(cells: str, seconds: float) -> Load:
+def _of_cells(cells: str, seconds: float | None) -> Load:
     """Return the load in "busy 4% | read 1153 | KiB/r 12 | MBr/s 0.5 | avq 1.20"; avio is busy time per request, no await."""
     found, rates = {}, {}
     for cell in cells.split("|"):
         match = _CELL.fullmatch(cell)
         if match and match[2].count(".") < 2:
             found[match[1]] = float(match[2]) * 10 ** int(match[3] or 0)
-            rates[match[1]] = found[match[1]] / (1 if match[4] == "/s" else seconds)
+            rates[match[1]] = found[match[1]] / (1 if match[4] == "/s" else seconds or 1)
     read, write, discard = (
         Flow(ios, bytes=_bytes(ios, found.get(f"KiB/{letter}"), found.get(f"MB{letter}/s")))
         for ios, letter in zip(map(rates.get, ("read", "write", "discrd")), "rwd", strict=True)
@@ -148,67 +155,101 @@ def _of_counts(words: list[str], seconds: float) -> Load:
     )
 
 
-# dstat: a column per device, at most seven characters of its name
+# dstat: two columns per device, at most seven characters of its name
 
-DSTAT = re.compile(r".{0,400}?[-_ ](?:dsk|io)/\S")
+DSTAT = re.compile(r".{0,400}?[-_ >](?:dsk|io)/[a-z]")
 _DSTAT_WIDTH = 11  # of the two columns of a device
+_DSTAT_DEVICE = re.compile(r"(dsk|io)/([a-z][\w!]*(?:-\d+)?)")
+_DSTAT_TIME = re.compile(r"\d\d-\d\d \d\d:\d\d:\d\d")
 _DSTAT_SCALES = {"dsk": {"B": 1, **{c: KIB**n for n, c in enumerate("kMGT", 1)}}, "io": {c: 1000**n for n, c in enumerate("kMG", 1)}}  # fmt: skip
 _DSTAT_FIGURE = re.compile(r"(\d{1,9}(?:\.\d*)?)([BkMGT]?)")
+DSTAT_FIRST = "the first line of dstat: averages since boot, unless it is of pcp or lines before it were cut off"
+READ_AND_WRITE = ["read", "writ"]
+TIME_MARK = "@"
+MAX_JOINED = 3  # lines of a row that a mail wrapped
 
 
 def read_dstat(lines: Iterable[str]) -> Iterator[Interval]:
-    """Yield the lines of dstat as reports; the first one is since boot."""
-    clock, first, title = PrintedClock(), True, ""
-    groups: list[tuple[str, str, slice]] = []
+    """Yield the lines of dstat as reports; the first one of a run is since boot. A mail may have wrapped each of them."""
+    clock, held, joined = PrintedClock(), "", 0
+    goes_on = False  # the title is repeated below rows; elsewhere another run begins
+    table: DstatTable | None = None
     for line in lines:
         if DSTAT.match(line):
-            title, groups = line, []
-        elif title and not groups:
-            groups = _groups(title, line)
-        elif groups and (report := _of_line(groups, line)):
-            report.since_boot, first = first, False
-            yield report.interval(clock)
-        elif line.strip():
-            title, groups = "", []
-
-
-def _groups(title: str, subtitle: str) -> list[tuple[str, str, slice]]:
-    """Return the kind and the device of each group of columns, and its place in a line; ("", "", place) for the time."""
-    ends = [match.start() for match in re.finditer(r"[|:]|$", subtitle)]
-    groups = []
-    for before, end in pairwise([-1, *ends]):
-        place = slice(before + 1, end)
-        kind, _, device = title[place].strip("-_ >").partition("/")
-        if subtitle[place].split() == ["read", "writ"] and kind in _DSTAT_SCALES:
-            groups.append((kind, device, place))
-        elif "time" in subtitle[place]:
-            groups.append(("", "", place))
-    return groups if any(kind for kind, _, _ in groups) else []
-
-
-def _of_line(groups: Iterable[tuple[str, str, slice]], line: str) -> Report | None:
-    """Return the report in *line*; None if it is no row."""
-    report = Report()
-    figures: dict[str, dict[str, tuple[float, float]]] = {}
-    for kind, device, place in groups:
-        words = line[place].split()
-        if not kind:
-            report.stamp = " ".join(words)
+            wrapped = table is not None and not table.begun and not held
+            table = DstatTable(f"{table.title} {line}" if table and wrapped else line)
+            held, joined = "", 0
+            first = not goes_on
             continue
-        found = [_DSTAT_FIGURE.fullmatch(word) for word in words]
-        scales = _DSTAT_SCALES[kind]
-        values = [float(m[1]) * scales.get(m[2], 1) for m in found if m]
-        if len(words) != 2 or len(values) != 2:
+        if table is None or not line.strip(" >"):
+            goes_on = False
+            continue
+        held, joined = f"{held} {line}", joined + 1
+        report = table.row(line) or table.row(held)
+        if report:
+            report.since_boot, first = first, False
+            report.notes.update(dict.fromkeys([DSTAT_FIRST] * report.since_boot))
+            yield report.interval(clock)
+        goes_on = bool(report)
+        if report or table.heads(held) or joined == MAX_JOINED:
+            held, joined = "", 0
+
+
+class DstatTable:
+    """
+    The groups of columns below *title*, divided by "|" and ":"; those of a device have two figures.
+
+    ``begun``: its subtitle or a row has come. An author may leave the subtitle out.
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.begun = False
+        self._devices = _DSTAT_DEVICE.findall(title)
+        self._places: list[int] = []  # of the devices' groups
+        self._width = 0  # groups in a row, 0: as many as devices, and the time
+
+    def heads(self, line: str) -> bool:
+        """Whether *line* is the subtitle, which names the columns of each group."""
+        groups = _dstat_groups(line)
+        places = [place for place, words in enumerate(groups) if words == READ_AND_WRITE]
+        if len(places) != len(self._devices):
+            return False
+        self._places, self._width, self.begun = places, len(groups), True
+        return True
+
+    def row(self, line: str) -> Report | None:
+        """Return the report in *line*; None if it is no whole row."""
+        groups = _dstat_groups(line)
+        time = _DSTAT_TIME.search(line)
+        places = self._places or [n for n, words in enumerate(groups) if words != [TIME_MARK]]
+        if len(places) != len(self._devices) or len(groups) != (self._width or len(groups)):
             return None
-        if device != "total":
-            figures.setdefault(device, {})[kind] = (values[0], values[1])
-    for device, by_kind in figures.items():
-        size, ios = by_kind.get("dsk", (None, None)), by_kind.get("io", (None, None))
-        load = Load(Flow(ios[0], bytes=size[0]), Flow(ios[1], bytes=size[1]))
-        cut = len(f"dsk/{device}") >= _DSTAT_WIDTH
-        note = f"dstat prints 7 characters of a name: {device} may be a partition of it, or another name"
-        report.add(device, load, ROUNDED, *[note] * cut)
-    return report if report.loads else None
+        figures: dict[str, dict[str, list[float]]] = {}
+        for (kind, device), place in zip(self._devices, places, strict=True):
+            found = [_DSTAT_FIGURE.fullmatch(word) for word in groups[place]]
+            values = [float(m[1]) * _DSTAT_SCALES[kind].get(m[2], 1) for m in found if m]
+            if len(found) != len(values) or len(values) != len(READ_AND_WRITE):
+                return None
+            if device != "total":
+                figures.setdefault(device, {})[kind] = values
+        report = Report(time[0] if time else "")
+        for device, by_kind in figures.items():
+            (read, write), (reads, writes) = (
+                by_kind.get(kind, (None, None)) for kind in ("dsk", "io")
+            )
+            cut = len(f"dsk/{device}") >= _DSTAT_WIDTH
+            note = f"dstat prints 7 characters of a name: {device} may be a partition of it, or another name"
+            load = Load(Flow(reads, bytes=read), Flow(writes, bytes=write))
+            report.add(device, load, ROUNDED, *[note] * cut)
+        self.begun = True
+        return report if report.loads else None
+
+
+def _dstat_groups(line: str) -> list[list[str]]:
+    """Return the words of each group; the colons in a time do not divide."""
+    text = _DSTAT_TIME.sub(TIME_MARK, line).strip("> \r")
+    return [group.split() for group in re.split("[|:]", text.replace(">", " "))]
 
 
 # nmon: a line per metric with all devices, a section per metric
@@ -276,7 +317,7 @@ def _snapshot(
 
 
 READERS: tuple[tuple[Callable[[str], object], Callable[[Iterable[str]], Iterator[Interval]]], ...] = (
-    (lambda line: ATOP.match(line) or ATOP_PARSEABLE.fullmatch(line) or line.strip() == ATOP_RESET, read_atop),
+    (lambda line: ATOP.match(line) or ATOP_ROW.match(line) or ATOP_PARSEABLE.fullmatch(line) or line.strip() == ATOP_RESET, read_atop),
     (DSTAT.match, read_dstat),
     (NMON.match, read_nmon),
 )  # fmt: skip

@@ -7,6 +7,7 @@ The texts have the form of real outputs; their figures are primes, or quotients 
 from __future__ import annotations
 
 import re
+import textwrap
 from itertools import pairwise
 
 import pytest
@@ -359,6 +360,53 @@ def test_totals_are_no_rates() -> None:
         (report,) = read(text)
         assert re.match(r"totals(?: since boot)?, not rates", report.notes[0])
         assert report.seconds is None
+
+
+DSTAT_LOADS = SAID["dstat"][1]
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 72])
+def test_lines_of_dstat_that_a_mail_wrapped(width: int) -> None:
+    """Blanks before the figures may be lost, and non-breaking ones doubled."""
+    lines = [re.sub(r"  +", "\xa0 ", line) for line in DSTAT.splitlines()]
+    wrapped = [
+        part for line in lines for part in textwrap.wrap(line, width, break_on_hyphens=False)
+    ]
+    assert_says(read("\n".join(f"> {part}" for part in wrapped) + "\n"), DSTAT_LOADS)
+
+
+def test_a_title_of_dstat_without_the_line_below_it() -> None:
+    title, _, *rows = DSTAT.splitlines()[1:]
+    bare = [re.sub(r"\|[^|]*$", "", line) for line in (title.replace(" -net/total-", "|"), *rows)]
+    assert_says(read("\n".join(bare) + "\n"), DSTAT_LOADS)
+
+
+def test_dstats_repeated_title_is_no_new_run() -> None:
+    """It prints the title again below a screen of rows; a title elsewhere begins another run, since boot."""
+    _, title, subtitle, *rows = DSTAT.splitlines()
+    again = [title, subtitle, rows[1]]
+    reports = read(
+        "\n".join([title, subtitle, rows[0], rows[1], *again, "", "later:", *again, rows[1]]) + "\n"
+    )
+    assert [report.since_boot for report in reports] == [True, False, False, True, False]
+    assert [any("first line of dstat" in note for note in report.notes) for report in reports] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_rows_of_atop_without_the_line_above_them() -> None:
+    """Counts per second (atop -1) need no length; other counts are totals."""
+    first, second = read(
+        "DSK |  sda | busy 0% | read 0 | write 8002/s | MBw/s 32.1 |\n\nDSK |  sda | busy 84% | read 700 | write 59e2 |\n"
+    )
+    assert first.loads["sda"].write == Flow(8002, bytes=32.1 * MIB)
+    assert second.loads["sda"].write == Flow(5900)
+    assert any(note.startswith("totals, not rates") for note in second.notes)
+    assert not any(note.startswith("totals, not rates") for note in first.notes)
 
 
 def test_cut_names_are_noted() -> None:
