@@ -21,10 +21,14 @@ def _campaign(*arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# A case of this part takes as long as ten of another.
+CASES = {campaign.GENERATED: "2"}
+
+
 @pytest.mark.parametrize("part", campaign.RANDOM)
 def test_hostile_input_is_refused_in_one_line(part):
     """Status, memory, time, no traceback, no control characters, no process left behind."""
-    _campaign("--cases", "6", part)
+    _campaign("--cases", CASES.get(part, "6"), part)
 
 
 def test_a_recording_that_is_killed_keeps_its_samples():
