@@ -69,8 +69,6 @@ def is_row(line: str) -> bool:
 def intervals(lines: Sequence[str]) -> list[Interval]:
     """Return the intervals in *lines*; none if no heading fits, or too many do."""
     told = [_read(lines, heading) for heading in _headings() if _fits(lines, heading)]
-    if not told or not told[0]:
-        return []
     note = INFERRED if len(told) == 1 else NO_SIZES
     return [
         replace(reports[0], loads=_common_loads(reports), notes=(note,))

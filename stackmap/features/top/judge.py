@@ -194,8 +194,6 @@ def _average(intervals: Sequence[Interval]) -> Interval:
 
 
 def _without(interval: Interval, names: AbstractSet[str]) -> Interval:
-    if not names & interval.loads.keys():
-        return interval
     return replace(interval, loads={n: x for n, x in interval.loads.items() if n not in names})
 
 
