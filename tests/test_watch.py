@@ -5,7 +5,9 @@ from functools import partial
 import pytest
 
 from stackmap.discover import discover
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.raid import layout
+from stackmap.model.topology import Edge, Topology
 from stackmap.sampling.snapshots import only_same_devices, topology_events
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -266,3 +268,17 @@ def test_one_that_came_while_the_topology_was_read_is_an_event_when_it_goes():
     found = [interval.events for _, interval in watch.intervals(1.0, 3)]
     assert "sdz appeared" in found[0]
     assert any(event.startswith("dm-7 (vg/late) appeared and went away") for event in found[1])
+
+
+def test_a_layout_changed_if_it_has_other_parts_or_another_shape():
+    """An LV that was extended onto another disk; a RAID5 that became a RAID6 on as many; one that stayed."""
+    disks = [Device(name, Kind.DISK, "") for name in ("sda", "sdb")]
+
+    def drawn(level="raid5", below=("sda",)):
+        top = Device("lv", Kind.VOLUME, "", uuid="LVM-1", layout=layout(level, 4), state="active")
+        return Topology([top, *disks], [Edge("lv", name, Role.DATA) for name in below])
+
+    changed = ["lv: its layout changed; ratios below it mix both layouts"]
+    assert list(topology_events(drawn(), drawn(), NO_CHANGES)) == []
+    assert list(topology_events(drawn(), drawn(below=("sda", "sdb")), NO_CHANGES)) == changed
+    assert list(topology_events(drawn(), drawn("raid6"), NO_CHANGES)) == changed

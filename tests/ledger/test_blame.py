@@ -257,3 +257,14 @@ def test_idle_devices_may_be_left_out():
     assert [each.tops for each in busy.loaders] == [("one",), ()]
     assert [busy.share(each) for each in busy.loaders] == [0.8, 0.2]
     assert busy.accounted == whole.accounted
+
+
+def test_one_guess_among_exact_senders_leaves_accounted_unknown():
+    """11 requests are exactly the other volume's; what the striped one sent there is a range."""
+    other = ([passing("other")], [Edge("other", "sda", Role.DATA)])
+    loads = spread(25 + 11, 30) | {"other": moved(did(11, 512))}
+    found = blame(Ledger(topology(SPREAD, other), loads), "sda")
+
+    guessed = {loader.tops: loader.estimated for loader in found.loaders if loader.tops}
+    assert guessed == {("lv",): True, ("other",): False}
+    assert found.accounted is None

@@ -303,3 +303,26 @@ def test_the_await_of_reads_stands_for_all_where_they_fill_the_queue(reads, writ
     assert total.ios == (reads + (writes or 0) if applies or writes else None)
     assert loads["sda"].read == read
     assert done == (("mostly-reads: sda",) if applies else ())
+
+
+@pytest.mark.parametrize("state", ["degraded", "resync 12.5 %"])
+def test_a_volume_that_works_in_the_background_is_halved(state):
+    """Its members write for the resync, too: no write of theirs tells a flush of the volume."""
+    tree = topology(raid_volume("vm", "raid5", 8, queue=Queue(iostats=True)), kernel="6.12.1")
+    top = tree["vm"]._replace(state=state)
+    devices = [top if each.name == "vm" else each for each in tree]
+    tree = Topology(devices, tree.edges, machine=tree.machine)
+    members = {f"vm_rimage_{n}": moved(write=did(20, 4096)) for n in range(4)}
+    loads, done = mended(tree, members | {"vm": moved(write=did(26, 4096))})
+
+    assert loads["vm"].write.ios == 13
+    assert done == ("dm-raid-doubled: vm",)
+
+
+def test_a_device_that_is_idle_is_not_corrected():
+    """Twice nothing is nothing."""
+    tree = topology(raid_volume("vm", "raid5", 8, queue=Queue(iostats=True)), kernel="6.12.1")
+    loads, done = mended(tree, {"vm": IDLE})
+
+    assert loads["vm"] is IDLE
+    assert done == ()

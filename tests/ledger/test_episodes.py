@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from stackmap.ledger.episodes import Change, episodes, outside
-from stackmap.ledger.time_series import HELD, IntervalSeries
+from stackmap.ledger.time_series import HELD, Clock, IntervalSeries
+from stackmap.ledger.unusual import Figures, unusual
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
@@ -291,3 +292,48 @@ def test_a_request_now_and_then_is_no_episode(rate, found):
         night.add(Interval(loads, time=1e9 + (place + 1) * PACE, seconds=PACE))
 
     assert [each.span for each in episodes(STACK, night)] == found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rates_of_an_episode_are_of_its_span_where_the_device_came_later(seed):
+    """A disk that was added at the 23rd interval: 6 times the rate from the 60th to the 71st."""
+    result = IntervalSeries()
+    for place, interval in enumerate(night(seed, more=[(60, 71, 6.0)], noise=0.1)):
+        known = {"sdz"} if place < 23 else interval.loads.keys()
+        result.add(replace(interval, loads={n: interval.loads[n] for n in known}))
+    (found,) = episodes(STACK, result)
+
+    assert abs(found.first - 60) <= 2
+    assert found.rates["write"].ratio == pytest.approx(6, rel=0.45)
+
+
+def waits(count, pace, high):
+    """The figures of a disk with 50 requests per second: 6 ms, and 48 ms in the intervals that are *high*."""
+    random = Random(3)
+    awaits = [
+        6 * random.lognormvariate(0, 0.1) * (8 if place in high else 1) for place in range(count)
+    ]
+    rates = [50.0] * count
+    queues = [rate * ms / 1000 for rate, ms in zip(rates, awaits, strict=True)]
+    return Figures(awaits, rates, queues), Clock([1e9 + pace * n for n in range(count)], pace)
+
+
+def test_a_job_every_quarter_of_an_hour_is_usual_though_one_has_a_second_run():
+    """Four minutes of each of twelve; once also half a period later, which is unusual."""
+    job = {quarter * 30 + place for quarter in range(12) for place in range(10, 18)}
+    once = range(5 * 30 + 25, 5 * 30 + 33)
+
+    assert unusual(*waits(360, 30.0, job)) == []
+    found = unusual(*waits(360, 30.0, job.union(once)))
+    assert [(run.first, run.last) for run in found] == [(once[0], once[-1])]
+
+
+def test_the_excess_of_a_run_is_what_waited_beyond_the_usual():
+    """50 requests per second wait 42 ms longer: 2.1 more are in flight, for 12 intervals."""
+    figures, clock = waits(143, 600.0, range(60, 72))
+    (run,) = unusual(figures, clock)
+
+    assert (run.first, run.last, run.stuck) == (60, 71, False)
+    assert run.usual == pytest.approx(6, rel=0.1)
+    assert run.during == pytest.approx(48, rel=0.1)
+    assert run.excess == pytest.approx(12 * 50 * 0.042, rel=0.15)

@@ -8,9 +8,9 @@ from stackmap.ledger.amplification import figures_of
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.rows import Cause
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.load import IDLE, Load, plus
+from stackmap.model.load import IDLE, Flow, Load, plus
 from stackmap.model.raid import layout
-from stackmap.model.topology import Edge
+from stackmap.model.topology import Edge, Topology
 from tests.drawn import DISKS, did, moved, passing, raid_volume, stack_figures, topology
 from tests.ledger.test_amplification import ARRAY, array_loads
 
@@ -312,3 +312,38 @@ def test_a_device_without_counters_between_two_ways_to_one_disk():
     assert found["sda"].bytes == 31 * PAGE
     assert found["mid"].low.bytes == 0
     assert found["mid"].high.bytes == 31 * PAGE
+
+
+def test_a_parity_array_makes_pages_of_all_that_arrives():
+    """A mirror with a bitmap on an array of RAID5: its writes of 512 bytes are pages at the disks, as its data are."""
+    array = Device(
+        "md0", Kind.ARRAY, "9:0", target="md", layout=layout("raid5", 3, 65536), state="active"
+    )
+    legs = [passing(f"vm_{part}_0", Kind.MEMBER) for part in ("rimage", "rmeta")]
+    top = Device(
+        "vm", Kind.VOLUME, "254:8", target="raid", layout=layout("raid1", 1), state="active"
+    )
+    edges = [Edge("vm", "vm_rimage_0", Role.DATA), Edge("vm", "vm_rmeta_0", Role.METADATA)]
+    edges += [Edge(leg.name, "md0", Role.DATA) for leg in legs]
+    edges += [Edge("md0", name, Role.DATA) for name in DISKS[:3]]
+    data, bitmap = did(29, 16 * PAGE), did(11, PAGE)
+    both = Flow(40.0, 0.0, data.bytes + bitmap.bytes, 0.0)
+    pages = (29 * 16 + 11) * 2 / 3  # data and parity, of three disks each its third
+    loads = {
+        "vm": moved(write=data),
+        "vm_rimage_0": moved(write=data),
+        "vm_rmeta_0": moved(write=bitmap),
+    }
+    loads |= {"md0": moved(write=both)} | {
+        name: moved(write=did(pages, PAGE)) for name in DISKS[:3]
+    }
+    tree = Topology([top, *legs, array, *(Device(name, Kind.DISK, "") for name in DISKS)], edges)
+    rows = [
+        row
+        for row in Ledger(tree, loads, 1.0).rows("vm")
+        if row.edge.above == "md0" and row.traffic.bytes
+    ]
+
+    assert {row.cause for row in rows} >= {Cause.DATA, Cause.BITMAP, Cause.PARITY}
+    for row in rows:
+        assert row.traffic.bytes / row.traffic.arrivals == pytest.approx(PAGE)

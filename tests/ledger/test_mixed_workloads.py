@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.ledger.averages import FEW, MIXED, average
+from stackmap.ledger.averages import FEW, MIXED, _whole, average
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
 from tests.drawn import did, moved
@@ -75,3 +75,18 @@ def test_a_last_report_with_more_is_another_workload():
 
 def test_of_three_reports_each_counts():
     assert noted(report(50, 50), report(50, 50), report(10, 0)) != []
+
+
+@pytest.mark.parametrize(
+    ("first", "kept"),
+    [
+        (report(11, 13), 4),  # fewer requests and fewer bytes
+        (report(50, 50, 4096), 5),  # smaller ones, but as many
+        (report(30, 30, 65536), 5),  # fewer, but larger ones
+    ],
+)
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_report_at_an_end_is_partial_if_it_has_less_of_both(first, kept, is_last):
+    """A load began in it or ended."""
+    reports = [first, *[report(50, 50)] * 4]
+    assert len(_whole(reports[::-1] if is_last else reports)) == kept

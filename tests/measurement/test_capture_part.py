@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from stackmap.errors import UsageError
-from stackmap.measurement.capture_part import instant, length
+from stackmap.measurement.capture_part import CapturePart, Resolution, instant, length
 
 
 def local(*when):
@@ -75,3 +75,79 @@ def test_what_is_no_time_says_so(text):
 def test_what_is_no_length_says_so(text):
     with pytest.raises(UsageError, match="is not a length of time"):
         length(text)
+
+
+class Recording:
+    """A recording of so many seconds with a sample per second; *window*: what was selected of it."""
+
+    path = "here"
+    window = None
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def span(self):
+        return None if self.seconds is None else (BEGIN, BEGIN + self.seconds)
+
+    def spacing(self):
+        return 1.0
+
+    def select(self, window):
+        self.window = window
+
+
+LIMITS = Resolution(3600, 1440, 1800)
+
+
+def test_a_whole_capture_stays_whole():
+    recording = Recording(7200)
+    assert CapturePart().show(recording) == ""
+    assert recording.window is None
+
+
+def test_a_part_is_selected_by_its_times():
+    """Without a resolution its samples are all used, however many."""
+    recording = Recording(36 * 3600)
+    assert CapturePart("-2h", "+35h", "30s").show(recording) == ""
+    assert recording.window == (BEGIN + 34 * 3600, BEGIN + 35 * 3600, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("part", "seconds", "every"),
+    [
+        (CapturePart(), 7200, 5.0),
+        (CapturePart(since="-1h"), 7200, None),
+        (CapturePart(since="-5000s"), 9000, 4.0),
+        (CapturePart(until="+4000s"), 9000, 3.0),
+        (CapturePart(), 3600, None),
+    ],
+)
+def test_a_long_part_has_at_most_1440_intervals_and_a_note(part, seconds, every):
+    """One of an hour has each sample; the part counts, not the recording. Too many to hold need a shorter part."""
+    for held, also in ((1800, "--since and --until with "), (86400, "")):
+        recording = Recording(seconds)
+        note = part.show(recording, Resolution(3600, 1440, held))
+
+        assert recording.window.every == every
+        if every is None:
+            assert note == ""
+        else:
+            assert f"intervals of {every:g} s, from samples of 1 s" in note
+            assert f"use {also}--every 1 for each sample" in note
+
+
+def test_as_many_intervals_as_can_be_held_may_be_wanted():
+    recording = Recording(3600)
+    assert CapturePart(every="2s").show(recording, LIMITS) == ""
+    assert recording.window.every == 2.0
+    with pytest.raises(
+        UsageError, match="3600 intervals of 1 s are too many at once, at most 1800"
+    ):
+        CapturePart(every="1s").show(recording, LIMITS)
+    assert CapturePart(every="1s").show(recording, Resolution(3600, 1440)) == ""
+
+
+def test_a_capture_without_samples_has_no_part():
+    assert CapturePart().show(Recording(None), LIMITS) == ""
+    with pytest.raises(UsageError, match="here has no samples for --since"):
+        CapturePart(since="-1h").show(Recording(None), LIMITS)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from stackmap.text.table_layout import TableLayout, refined_columns
+from stackmap.text.table_layout import TableLayout, refined, refined_columns
 
 UNITS = {"rMB/s": 1 << 20, "rkB/s": 1 << 10, "rsec/s": 512}
 
@@ -89,3 +89,17 @@ def test_a_cut_row_has_what_follows_from_its_figures(requests, shown, mean, expe
     """Two requests of 4 KiB, beside a row that lacks all figures."""
     sent, moved = refined_columns((requests, None), (shown, None), (mean, None), 1024, 1024)
     assert ((sent[0], moved[0]), (sent[1], moved[1])) == (expected, (None, None))
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ((0.0, 0.0, 0.0), (0.0, 0.0)),
+        ((0.0, 5.0, 0.0), (0.0, 5 * 1024.0)),
+        ((7.0, 0.0, 0.0), (7.0, 0.0)),
+        ((0.0, 0.0, 4.0), (0.0, 0.0)),
+    ],
+)
+def test_two_figures_of_0_tell_nothing_of_the_third(figures, expected):
+    """Requests, KiB and KiB per request: they stay as they were printed."""
+    assert refined(*figures, 1024, 1024) == expected

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.md_new_array import waiting
+from stackmap.features.plan.md_new_array import _layout_option, waiting
 from stackmap.features.plan.strategies import STRATEGIES
 from stackmap.model.device import Use
 from stackmap.model.raid import layout
@@ -319,3 +319,26 @@ def test_a_new_array_has_a_raid_level(level, method):
 
     with pytest.raises(PlanRefused, match=f"^{level} is no RAID level"):
         STRATEGIES[method].plan(context)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (layout("raid1", 2), ()),
+        (layout("raid0", 3, 65536), ()),
+        (layout("raid5", 4, 65536), ()),
+        (layout("raid5", 4, 65536, variant="ls"), ()),
+        (layout("raid5", 4, 65536, variant="ra"), ("--layout=right-asymmetric",)),
+        (layout("raid6", 5, 65536), ()),
+        (layout("raid10", 4, 65536), ("--layout=n2",)),
+        (layout("raid10", 4, 65536, variant="far"), ("--layout=f2",)),
+    ],
+)
+def test_only_what_is_no_default_of_mdadm_is_an_option(wanted, words):
+    """As in mdadm(8): left-symmetric and near with 2 copies; raid10 is always said."""
+    assert tuple(map(str, _layout_option(wanted))) == words
+
+
+def test_a_rotation_that_mdadm_has_no_name_for_is_refused():
+    with pytest.raises(PlanRefused, match="raid6 with the layout ls_6 is not known"):
+        _layout_option(layout("raid6", 5, 65536, variant="ls_6"))

@@ -27,3 +27,9 @@ def test_only_its_own_statistics_are_removed(ending):
         pass
     assert machine.stats["253:0"] == ["0: 0+1 2 stackmap\n"]
     assert [each.ratio for each in found] == ([] if ending else [2.0])
+
+
+def test_a_ratio_of_nothing_is_unknown():
+    device = TOPOLOGY["dm-0"]
+    assert dm_stats.Proof(device, 26, 13).ratio == 2.0
+    assert dm_stats.Proof(device, 0, 0).ratio is None

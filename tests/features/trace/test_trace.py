@@ -331,3 +331,35 @@ def test_a_second_trace_is_refused_and_clean_removes_a_killed_one():
     assert any(line.startswith("probe stackmap/submit") for line in removed)
     assert is_clean(machine)
     assert clean(machine) == []
+
+
+class Dispatching(Machine):
+    """A machine that also dispatches *dispatched* requests per look; *looked*: its probes during the trace."""
+
+    def __init__(self, dispatched, symbols=SYMBOLS):
+        super().__init__()
+        self.files[trace_text.KALLSYMS] = [f"ffff{n} T {name}" for n, name in enumerate(symbols)]
+        self.dispatched, self.looked = dispatched, ""
+
+    def read(self, path):
+        text = super().read(path)
+        if path == tracefs.PROFILE and "  submit " in text:
+            self.looked = "".join(self.files[tracefs.PROBES])
+            text += f"  {probes.DISPATCH} {self.looks * self.dispatched} 0\n"
+        return text
+
+
+def test_the_dispatch_is_probed_where_the_kernel_has_its_function():
+    for symbols in (SYMBOLS, [name for name in SYMBOLS if name != probes.DISPATCH_SYMBOL]):
+        machine = Dispatching(0, symbols)
+        Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+        assert (probes.DISPATCH_SYMBOL in machine.looked) == (symbols is SYMBOLS)
+
+
+def test_dispatches_of_other_requests_are_not_counted_as_work():
+    """No more than arrived at the traced devices: the others are filtered early."""
+    spent = []
+    for dispatched in (0, 5, 500, 5000):
+        record = Tracer(Dispatching(dispatched), TOPOLOGY, ["dm-0"]).run(OPTIONS)
+        spent.append(record.cost * record.hits)
+    assert spent[0] < spent[1] < spent[2] == pytest.approx(spent[3])

@@ -1,0 +1,105 @@
+"""What is read ahead of a text, and which of its intervals and devices are used."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from stackmap.errors import UsageError
+from stackmap.measurement.capture_part import CapturePart
+from stackmap.measurement.source import IntervalSelection
+from stackmap.measurement.text import ForeignText, TextSource, _only, told_machine
+from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE
+from stackmap.model.topology import Machine
+
+HEADING = "Device            r/s     w/s     rkB/s     wkB/s\n"
+
+
+class Pipe(io.BytesIO):
+    """A text that comes in *chunks*, and cannot be read again."""
+
+    name = "-"
+
+    def __init__(self, *chunks):
+        super().__init__(b"".join(chunks))
+        self._chunks = list(chunks)
+
+    def seekable(self):
+        return False
+
+    def read1(self, _):
+        return self._chunks.pop(0) if self._chunks else b""
+
+
+def report(*names, time=""):
+    """A report of `iostat -dt`: each device has its place in the primes as its reads and writes."""
+    rows = "".join(f"{name} 2.00 3.00 8.00 12.00\n" for name in names)
+    return f"{time}\n{HEADING}{rows}\n".encode()
+
+
+def at(minute):
+    return f"11/21/26 10:{minute:02}:00"
+
+
+def ends(part, *chunks):
+    """The minutes in which the intervals of a part end."""
+    text = TextSource(Pipe(*chunks), None, print, part)
+    intervals = text._measured(IntervalSelection(which="all"), "all")
+    return [interval.stamp[-5:-3] for _, interval in intervals]
+
+
+def test_a_part_of_a_pipe_is_used():
+    """Its times are read first, and then the pipe once more."""
+    text = [b"Linux 6.1.0 (lab) \t11/21/26 \t_x86_64_\t(4 CPU)\n"]
+    text += [report("sda", time=at(minute)) for minute in range(1, 6)]
+
+    assert ends(CapturePart("2026-11-21T10:02Z", "2026-11-21T10:04Z"), *text) == ["03", "04"]
+    assert ends(CapturePart(since="2026-11-21T10:04Z"), *text) == ["05"]
+
+
+def test_a_text_without_times_has_no_part():
+    with pytest.raises(UsageError, match="- has no times for --since or --until"):
+        ends(CapturePart(since="10:00"), report("sda"), report("sda"))
+
+
+def test_the_names_of_the_first_chunk_are_known():
+    """Of all its reports; the last one may end within a name."""
+    whole = report("sda") + report("sda", "sdb") + report("sdc")
+    cut = whole + HEADING.encode() + b"sdd 2.00 3.00 8.00 12.00\nsd"
+    for chunk, names in ((whole, {"sda", "sdb", "sdc"}), (cut, {"sda", "sdb", "sdc"})):
+        topology = TextSource(Pipe(chunk, b"x 2.00 3.00 8.00 12.00\n"), None, print).topology()
+        assert {device.name for device in topology} == names
+
+
+def test_only_the_chosen_devices_are_kept():
+    interval = Interval(dict.fromkeys(("sda", "sdb", "sdc"), IDLE))
+
+    assert [*next(_only(frozenset({"sdb", "sdz"}), iter([interval]))).loads] == ["sdb"]
+    assert next(_only(None, iter([interval]))) is interval
+
+
+def test_another_machine_is_noted_once():
+    notes = []
+    foreign = ForeignText(Machine("lab", "6.1.0"), notes.append)
+    foreign.check(Machine("lab", "6.1.0"))
+    assert notes == []
+    for _ in range(2):
+        foreign.check(Machine("web1", "6.1.0"))
+    assert notes == ["device names may mean other devices: the text is from host web1, not lab"]
+
+
+def test_a_second_host_is_noted_once():
+    """However often the hosts take turns."""
+    notes = []
+    foreign = ForeignText(Machine(), notes.append)
+    for host in ("web1", "web1.example.com", "web2", "web1", "web3", "web2"):
+        foreign.check_hosts(f"Linux 6.1.0 ({host}) \t11/21/26 \t_x86_64_\t(4 CPU)\n".encode())
+    assert notes == ["the text is from web1 and web2: names of both are looked up on one machine"]
+
+
+def test_a_text_of_figures_alone_tells_of_no_machine():
+    text, host = told_machine(Pipe(report("sda")), print)
+    assert host is None
+    assert text.read() == report("sda")
