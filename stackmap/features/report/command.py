@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,11 @@ from stackmap.cli.options import force_option, measuring, onto_option
 from stackmap.cli.output import missing
 from stackmap.cli.progress import waiting
 from stackmap.cli.wear import DiskLives, Endurance, wear_options
+from stackmap.commands import additions
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.report.page import page_of
-from stackmap.features.report.proposals import proposal
+from stackmap.features.report.proposals import Proposal, Proposing
 from stackmap.host.capture_format import encoded
 from stackmap.host.directory import OutputFile
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
@@ -24,14 +24,14 @@ from stackmap.model.units import KIB, MIB, parse_size
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.document.blocks import Page
     from stackmap.features.plan.plan import PlanContext
+    from stackmap.features.trace.record import Trace
     from stackmap.measurement.source import Measurement
-    from stackmap.model.health import Life
 
 ALTERNATIVES = ("raid10", "raid5", "raid6")  # compared where no layout is asked for
 COUNT = 60  # intervals of a second on a live machine
@@ -114,36 +114,42 @@ def command(
     for interval in caps.over(measured.intervals()):
         taken.add(interval)
     lives = disks.of(measured.topology)
-    make = partial(_page, measured, taken, caps, lives, requests, onto, written, markdown=markdown)
-    write_page(file, waiting("making the page", make))
+    has_trace = not session.live and options.text is None
+    traces = [of(session.host) for of in additions("traced")] if has_trace else []
+
+    def page() -> str:
+        report = taken.report(caps.limits, lives)
+        if report is None or not report.stacks:
+            raise InputError("nothing to report: no stack has any figures")
+        trace = next(filter(None, traces), None)
+        proposals = tuple(_proposals(measured, taken, report, requests, onto, trace))
+        others = () if proposals else tuple(_alternatives(taken, report.stacks[0].top.name))
+        return drawn(page_of(report, proposals, others, written), markdown=markdown)
+
+    write_page(file, waiting("making the page", page))
 
 
-def _page(
+def _proposals(
     measured: Measurement,
     taken: Measuring,
-    caps: limits.CapMeter,
-    lives: Mapping[str, Life],
+    report: Report,
     requests: Mapping[str, LayoutRequest],
     onto: tuple[str, ...],
-    written: int | None,
-    *,
-    markdown: bool,
-) -> str:
-    """Return the page on what was measured, with a proposal per layout in *requests*."""
-    report = taken.report(caps.limits, lives)
-    if report is None or not report.stacks:
-        raise InputError("nothing to report: no stack has any figures")
-    proposals = tuple(
-        proposal(taken, name, layout, request, _plan_context(measured, name, request, onto, report))
-        for name in measured.devices
-        for layout, request in requests.items()
-    )
-    name = report.stacks[0].top.name
-    others = (
-        proposal(taken, name, each, parse(each), "no layout was asked for") for each in ALTERNATIVES
-    )
-    page = page_of(report, proposals, () if proposals else tuple(others), written)
-    return drawn(page, markdown=markdown)
+    trace: Trace | None,
+) -> Iterator[Proposal]:
+    """Yield a proposal per layout in *requests* for each volume that was named."""
+    for name in measured.devices if requests else ():
+        proposing = Proposing(taken, name, trace, timed=True)
+        for layout, request in requests.items():
+            context = _plan_context(measured, name, request, onto, report)
+            yield proposing.propose(layout, request, context)
+
+
+def _alternatives(taken: Measuring, name: str) -> Iterator[Proposal]:
+    """Yield the layouts to compare where none is asked for, without their time."""
+    proposing = Proposing(taken, name, timed=False)
+    for layout in ALTERNATIVES:
+        yield proposing.propose(layout, parse(layout), "no layout was asked for")
 
 
 def _plan_context(

@@ -19,6 +19,7 @@ from stackmap.document.wording import (
     number,
     paragraph,
     plural,
+    sentence,
     short,
     size,
 )
@@ -27,13 +28,13 @@ from stackmap.features.report.figures import Report
 from stackmap.features.report.proposals import Proposal, proposed_layout, risks_of
 from stackmap.features.report.summary import awaits, details, projected_tiles, tiles
 from stackmap.features.whatif.sentences import between, is_wide
+from stackmap.features.whatif.time_words import latency_change
 from stackmap.ledger.amplification import StackFigures
 from stackmap.model.raid import Layout
 
 MOST_RISKS = 3
 COPY_RATES = (50 * 1024**2, 200 * 1024**2)  # bytes per second, slow and fast
 HELPS = 0.95  # a layout with at most this part of the present requests helps
-NO_TIME = "How much shorter the waits become is not projected."
 
 
 def decision_section(
@@ -41,12 +42,15 @@ def decision_section(
 ) -> Section:
     """Return the decision about the first stack; *others*: layouts to compare, where none is asked for."""
     first = report.stacks[0]
-    known, projected = tuple(tiles(first)), tuple(projected_tiles(first, proposals))
-    figures = (*known[:2], *projected) if projected else known
+    figures, projected = tuple(tiles(first)), tuple(projected_tiles(first, proposals))
+    if len(proposals) == 1 and len(projected) > 1:  # a wait is projected, beside the present one
+        figures = (projected[0], *figures[1:2], *projected[1:])
+    elif projected:
+        figures = (*figures[:2], *projected)
     changes: list[Block] = []
     for each in proposals:
         mark = f" {each.wish}" if len(proposals) > 1 else ""
-        changes.append(Paragraph(paragraph((_gain(each), NO_TIME)), f"What it gives{mark}:"))
+        changes.append(Paragraph(paragraph((_gain(each), _time(each))), f"What it gives{mark}:"))
         changes.append(Paragraph(paragraph(_takes(each)), f"What it takes{mark}:"))
     blocks: tuple[Block, ...] = (
         *([Tiles(figures)] if figures else []),
@@ -56,7 +60,9 @@ def decision_section(
         *_alternatives(report, others),
         *_risks(report, proposals),
         *_not_judged(report, proposals),
-        Folded("Summary: device, load, findings, proposal", details(report, proposals)),
+        Folded(
+            "Summary: device, load, findings, proposal", details(report, proposals), printed=False
+        ),
     )
     return Section("summary", "Decision", blocks, folded=False)
 
@@ -133,6 +139,16 @@ def _gain(proposal: Proposal) -> str:
         f"{proposal.wish} ({safe}): {between(after, short)} {requests.where} requests per second "
         f"instead of {short(before)}{fewer}."
     )
+
+
+def _time(proposal: Proposal) -> str:
+    """Return how long requests will take, or why that is not projected."""
+    time = proposal.projection.time if proposal.projection else None
+    if time is None:
+        return ""
+    if projected := latency_change(time):
+        return sentence(projected)
+    return sentence(f"how long requests will take is not projected: {time.reason}")
 
 
 def _takes(proposal: Proposal) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.document.blocks import Bar, Bars, Block, Paragraph, Part, Section
 from stackmap.document.rule_words import heading
@@ -21,15 +21,19 @@ from stackmap.features.plan.plan import Plan, PlanContext
 from stackmap.features.plan.strategies import Outcome, is_current_layout, outcomes, refusals
 from stackmap.features.report.figures import Measuring, Report
 from stackmap.features.whatif.document import blocks as projection_blocks
-from stackmap.features.whatif.project import project
+from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.projection import Projection
 from stackmap.features.whatif.quantities import Band
 from stackmap.features.whatif.sentences import capacity, compared, effect
+from stackmap.features.whatif.timing import Wanted
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.load import Load
 from stackmap.model.raid import Layout
 from stackmap.rules.parity import partial_stripe
+
+if TYPE_CHECKING:
+    from stackmap.features.trace.record import Trace
 from stackmap.rules.request_sizes import small_chunk
 from stackmap.rules.rule import Finding
 from stackmap.rules.state import never_synced
@@ -131,20 +135,37 @@ class Proposal(NamedTuple):
         return self.requests if self.requests and self.requests.where == "disk" else None
 
 
-def proposal(
-    measured: Measuring, top: str, wish: str, asked: LayoutRequest, context: PlanContext | str
-) -> Proposal:
-    """Return the proposal of the layout *asked* for *top*; *context*: what a plan needs, or why there is none."""
-    layout, projection, unprojected = None, None, ""
-    volume = volume_context(measured.topology, top)
-    try:
-        layout = asked.resolve(volume.present, lvm=volume.lvm)
-        projection = project(measured.topology, measured.parts, top, asked)
-    except (InputError, LayoutError) as refusal:
-        unprojected = str(refusal)
-    ways, unplanned = ((), context) if isinstance(context, str) else _ways(context)
-    planned = None if isinstance(context, str) else context
-    return Proposal(top, wish, layout, projection, unprojected, planned, ways, unplanned)
+class Proposing:
+    """
+    Makes proposals for the volume *top*, whose load is measured once.
+
+    *trace*: what the capture has of one. *timed*: how long requests would take is projected, too.
+    """
+
+    def __init__(
+        self, measured: Measuring, top: str, trace: Trace | None = None, *, timed: bool
+    ) -> None:
+        self._top, self._wanted = top, Wanted() if timed else None
+        self._volume = volume_context(measured.topology, top)
+        self._projector: Projector | None = None
+        self._unmeasured = ""
+        try:
+            self._projector = Projector(measured.topology, measured.parts, top, trace)
+        except (InputError, LayoutError) as refusal:
+            self._unmeasured = str(refusal)
+
+    def propose(self, wish: str, asked: LayoutRequest, context: PlanContext | str) -> Proposal:
+        """Return the proposal of the layout *asked*; *context*: what a plan needs, or why there is none."""
+        layout, projection, unprojected = None, None, self._unmeasured
+        try:
+            layout = asked.resolve(self._volume.present, lvm=self._volume.lvm)
+            if self._projector is not None:
+                projection = self._projector.project(asked, self._wanted)
+        except (InputError, LayoutError) as refusal:
+            unprojected = str(refusal)
+        ways, unplanned = ((), context) if isinstance(context, str) else _ways(context)
+        planned = None if isinstance(context, str) else context
+        return Proposal(self._top, wish, layout, projection, unprojected, planned, ways, unplanned)
 
 
 def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:

@@ -33,6 +33,7 @@ from stackmap.document.wording import (
 from stackmap.features.report.figures import Report
 from stackmap.features.report.proposals import Proposal, layout_in_words, proposed
 from stackmap.features.whatif.sentences import between, requests_change
+from stackmap.features.whatif.time_words import means
 from stackmap.ledger.amplification import LayerFigures, StackFigures
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
@@ -150,7 +151,7 @@ def _per_request(stack: StackFigures) -> str:
 
 
 def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[doc.Tile]:
-    """Yield the requests below *stack* now and on each layout that is proposed for it."""
+    """Yield the waits and the requests below *stack*, now and on each layout that is proposed for it."""
     for each in proposals:
         projection, requests = each.projection, each.requests
         if projection is None or requests is None or each.is_present or each.top != stack.top.name:
@@ -162,6 +163,11 @@ def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Ite
             before, after = projection.costs
             cost = between(after, partial(number, digits=2))
             beside += f". Disk bytes per byte written: {number(before, 2)} → {cost}"
+        if projection.time is not None and (waits := [*means(projection.time)]):
+            (direction, before_ms, after_ms), *rest = waits
+            others = (f"of a {way} {now_ms} → {then_ms}" for way, now_ms, then_ms in rest)
+            wait = f"{before_ms} → {after_ms}"
+            yield doc.Tile(f"wait of a {direction}, now → {each.wish}", wait, ", ".join(others))
         value = requests_change(now, band)
         yield doc.Tile(f"{where} requests per second, now → {each.wish}", value, beside)
 

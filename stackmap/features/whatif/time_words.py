@@ -73,6 +73,20 @@ def conclusion(time: TimeProjection, *, is_check: bool) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
+def latency_change(time: TimeProjection) -> str:
+    """Return the mean latencies as projected, instead of now; "" if they are not projected."""
+    parts = [f"a {way} takes {after} instead of {before}" for way, before, after in means(time)]
+    return f"on average, {listed(parts)}" if parts else ""
+
+
+def means(time: TimeProjection) -> Iterator[tuple[str, str, str]]:
+    """Yield each direction with its mean latency now, and its range as projected."""
+    for way in reversed(WAYS):
+        now, then = time.now.get(way), time.projected.get(way)
+        if now and then:
+            yield way, f"{_ms(now['mean'])} ms", _ends(then["mean"])
+
+
 def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
     """Yield headroom and rate, and what was assumed; why nothing is projected, if so."""
     if time.reason and code_of(time.reason) != "idle":

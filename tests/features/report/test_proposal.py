@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stackmap.features.report.figures import Measuring
-from stackmap.features.report.proposals import proposal
+from stackmap.features.report.proposals import Proposing
 from stackmap.model.layout_request import parse
 from tests.features.whatif.test_whatif import RANDOM, machine
 
@@ -19,7 +19,8 @@ def test_the_projection_weighs_stretches_by_their_intervals():
     measured = Measuring(machine("raid5"))
     for each in (*[quiet] * 480, replace(quiet, loads=busy)):
         measured.add(each)
-    found = proposal(measured, "r", "raid10", parse("raid10"), "no plan is asked for").projection
+    proposing = Proposing(measured, "r", timed=False)
+    found = proposing.propose("raid10", parse("raid10"), "no plan is asked for").projection
 
     assert len(measured.parts) == 241
     assert found.intervals == 481
