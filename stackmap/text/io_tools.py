@@ -16,9 +16,11 @@ from stackmap.model.units import SECTOR
 from stackmap.text.headings import MAX_DEVICES
 
 FIO = re.compile(
-    r"[\s>]*(?P<name>\S+): ios=(\d+)/(\d+)(?:, sectors=(\d+)/(\d+))?, merge=(\d+)/(\d+), ticks=(\d+)/(\d+),"
-    r" in_queue=(\d+), util=(\d{1,3}\.\d+)%.*"
+    r"(?P<name>\S+): ios=(\d+)/(\d+),?(?: sectors=(\d+)/(\d+),?)? merge=(\d+)/(\d+),? ticks=(\d+)/(\d+),?"
+    r" in_queue=(\d+),? util=(\d{1,3}\.\d+)%.*"
 )
+FIO_BEGINNING = re.compile(r"[\s>|]*\S+: ios=\d+/\d+[, ].*")
+MAX_JOINED = 3  # lines of a row that a mail wrapped
 FIO_TOTALS = (
     "totals, not rates: fio prints what disks did during its run, in older versions without bytes"
 )
@@ -27,10 +29,19 @@ FIO_TOTALS = (
 def read_fio(lines: Iterable[str]) -> Iterator[Interval]:
     """Yield the totals of each run; of a device with others below it only its own are used."""
     loads: dict[str, Load] = {}
+    words: list[str] = []
+    joined = 0
     for line in lines:
-        row = FIO.fullmatch(line)
+        begins = FIO_BEGINNING.fullmatch(line)
+        if begins is None and (not words or joined == MAX_JOINED):
+            words = []
+            continue
+        joined = 1 if begins else joined + 1
+        words = [*([] if begins else words), *line.strip("> |").split()]
+        row = FIO.fullmatch(" ".join(words))
         if row is None:
             continue
+        words = []
         if row["name"] in loads:
             yield Interval(loads, notes=(FIO_TOTALS,))
             loads = {}
@@ -138,7 +149,7 @@ def _add(loads: dict[str, Load], device: str, load: Load) -> None:
 
 READERS: tuple[tuple[Callable[[str], object], Callable[[Iterable[str]], Iterator[Interval]]], ...]
 READERS = (
-    (FIO.fullmatch, read_fio),
+    (FIO_BEGINNING.fullmatch, read_fio),
     (BIOSNOOP.match, read_biosnoop),
     (BIOLATENCY.fullmatch, read_biolatency),
 )

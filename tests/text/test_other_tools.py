@@ -362,6 +362,12 @@ def test_totals_are_no_rates() -> None:
         assert report.seconds is None
 
 
+@pytest.mark.parametrize("width", [50, 60, 72])
+def test_rows_of_fio_that_a_mail_wrapped(width: int) -> None:
+    lines = [f"> {part}" for line in FIO.splitlines() for part in textwrap.wrap(line, width)]
+    assert_says(read("\n".join(lines) + "\n"), SAID["fio"][1])
+
+
 DSTAT_LOADS = SAID["dstat"][1]
 
 
