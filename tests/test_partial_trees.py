@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.discover import discover, partial_tree
+from stackmap.errors import CaptureError
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources.device_lists import number_of
@@ -305,6 +306,54 @@ def test_an_archive_of_outputs_alone_is_read(tmp_path):
     write(tmp_path / "case-1", "/sos_commands/block/blkid", '/dev/vda2: UUID="1-2" TYPE="ext4"\n')
     archive = shutil.make_archive(str(tmp_path / "case"), "gztar", tmp_path, "case-1")
     assert ("bcache1", "vdc", "origin") in edges(read(archive))
+
+
+IMAGE = "quay-io-odf-must-gather-sha256-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "lsblk.txt",
+        "commands/lsblk.out",
+        "storage/lsblk",
+        f"must-gather.local.1/{IMAGE}/nodes/worker-0.example.com/lsblk",
+        "2026-01-01T10_00.500/mod_out/run/lsblk.log",
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_bundle_of_any_layout_is_read_by_its_outputs(tmp_path, place, packed):
+    """Vendors, clouds and must-gather name folders as they like, and files after the command."""
+    write(tmp_path / "case", f"/{place}", LSBLK_BCACHE)
+    write(tmp_path / "case", "/readme.txt", "how this was made\n")
+    path = tmp_path / "case"
+    if packed:
+        path = shutil.make_archive(str(path), "gztar", tmp_path, "case")
+    assert ("bcache1", "vdc", "origin") in edges(read(path))
+
+
+def test_a_supportconfig_has_its_commands_in_a_few_files(tmp_path):
+    """Each output stands below a line with the command."""
+    heading = "#==[ Command ]======================================#\n# /usr/bin/"
+    mdstat = (
+        "Personalities : [raid1]\nmd0 : active raid1 vdf[1] vde[0]\n      1024 blocks [2/2] [UU]\n"
+    )
+    write(tmp_path, "/scc_a/fs-diskio.txt", f"{heading}lsblk -i\n{LSBLK_BCACHE}\n{heading}true\n")
+    write(tmp_path, "/scc_a/fs-softraid.txt", f"{heading}cat /proc/mdstat\n{mdstat}\n")
+    found = edges(read(tmp_path))
+    assert {("bcache1", "vdc", "origin"), ("md0", "vde", "data")} <= found
+
+
+def test_a_bundle_of_several_machines_is_refused(tmp_path):
+    """Their devices have the same names. One of the folders is a machine."""
+    for node in ("a", "b"):
+        write(tmp_path, f"/nodes/{node}/lsblk", LSBLK_BCACHE.replace("100G", f"{ord(node)}G"))
+        write(tmp_path, f"/nodes/{node}/df", "equal")
+    with pytest.raises(
+        CaptureError, match="lsblk of several machines, in /nodes/a and /nodes/b: give"
+    ):
+        read(tmp_path)
+    assert ("bcache1", "vdc", "origin") in edges(read(tmp_path / "nodes" / "a"))
 
 
 def test_a_json_that_was_cut_does_not_take_the_next_output(tmp_path):

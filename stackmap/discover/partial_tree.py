@@ -18,7 +18,7 @@ from contextlib import suppress
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.host import Host
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_format import is_output
+from stackmap.host.capture_files import output_files
 from stackmap.host.intercepting import InterceptingHost
 from stackmap.sources import (
     device_lists,
@@ -132,12 +132,7 @@ def _entries(name: str) -> frozenset[str]:
 
 # The outputs of commands
 
-MAX_FOLDERS, MAX_DEPTH = 300, 4
 MAX_OUTPUTS = 16 << 20  # characters, which take up to 6 s; lsblk -O -P has 3 KiB per device
-# The machine's own trees: they hold no outputs, and some have many files.
-SKIPPED = frozenset(
-    ("proc", "sys", "run", "dev", "etc", "var", "usr", "boot", "lib", "log", "frames", "cmd", "tmp")
-)
 LISTS = (mdstat.PATH, device_lists.PARTITIONS, mountinfo.PATH, "/proc/mounts", mountinfo.SWAPS)
 
 
@@ -187,7 +182,7 @@ def with_outputs(host: Host) -> tuple[Host, list[str]]:
     """Return *host* with what the outputs in it tell, and a sentence for each contradiction between them."""
     reader = Reader()
     room = MAX_OUTPUTS
-    for path in (*LISTS, *_outputs(host)):
+    for path in (*LISTS, *output_files(host.names_in)):
         with suppress(SourceError):
             text = host.read(path)
             room -= len(text)
@@ -202,21 +197,3 @@ def with_outputs(host: Host) -> tuple[Host, list[str]]:
     if room < 0:
         told.notes.append(f"outputs of commands beyond {MAX_OUTPUTS >> 20} MiB: not read")
     return ReportHost(host, CapturedHost("the outputs of commands", files=told.files)), told.notes
-
-
-def _outputs(host: Host) -> Iterator[str]:
-    """Yield the paths of the outputs that tell of block devices."""
-    todo = [("", 0)]
-    for _ in range(MAX_FOLDERS):
-        if not todo:
-            return
-        folder, depth = todo.pop()
-        try:
-            names = host.names_in(folder or "/")
-        except SourceError:
-            continue
-        for name in names:
-            if is_output(name):
-                yield f"{folder}/{name}"
-            elif depth < MAX_DEPTH and "." not in name and name not in SKIPPED:
-                todo.append((f"{folder}/{name}", depth + 1))

@@ -7,14 +7,22 @@ A sosreport names the output of a command after the command, one folder per plug
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
+from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceError, SourceMissing
 from stackmap.host import Json
-from stackmap.host.capture_format import decoded, is_instant, parse_json, parse_udev, recorded_text
+from stackmap.host.capture_format import (
+    decoded,
+    is_instant,
+    is_output,
+    parse_json,
+    parse_udev,
+    recorded_text,
+)
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST, FileTree
 from stackmap.host.table_keys import names_with_key
 from stackmap.host.timeline import NumberedFrames, Warn
@@ -48,6 +56,24 @@ PLACES = {
     "/proc/sys/kernel/hostname": f"{COMMANDS}/host/hostname",
 }
 
+# Of folders in which outputs of commands are searched.
+MAX_FOLDERS, MAX_LOOKS, MAX_DEPTH = 300, 5_000, 6
+# The machine's own trees hold no outputs, and some have many files; deeper folders may have such names.
+TREES = frozenset(("proc", "sys"))
+TOP_TREES = TREES | {
+    "run",
+    "dev",
+    "etc",
+    "var",
+    "usr",
+    "boot",
+    "lib",
+    "log",
+    "frames",
+    "cmd",
+    "tmp",
+}
+
 ASKED = "run dmsetup "  # the beginning of the questions whose answers may have a key
 FRAMES = "/frames"  # of format 1
 
@@ -65,6 +91,9 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
         lists = _has(tree.names, "/sys/block") or any(_has(tree.read, path) for path in LISTS)
         if lists or any(_has(tree.names, folder) for folder in REPORTS):
             return {}
+        if outputs := [*output_files(tree.names)]:
+            _require_one_machine(tree, outputs, path)
+            return {}
         raise CaptureError(
             f"{path}: not a capture: no capture.json, sys/block, proc/diskstats or proc/partitions in it; {WHAT_A_CAPTURE_IS}"
         ) from None
@@ -77,6 +106,40 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
         if not isinstance(answers, dict) or not all(map(fits, answers.values())):
             raise CaptureError(f'{path}: capture.json is damaged: "{key}" has another form')
     return manifest
+
+
+def output_files(names_in: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """Yield the paths of the outputs that tell of block devices, in any layout; *names_in* lists a folder."""
+    todo, folders = [("", 0)], 0
+    for _ in range(MAX_LOOKS):
+        if not todo or folders == MAX_FOLDERS:
+            return
+        folder, depth = todo.pop()
+        try:
+            names = names_in(folder or "/")
+        except SourceError:
+            continue  # a file
+        folders += 1
+        for name in names:
+            if is_output(name):
+                yield f"{folder}/{name}"  # or a folder of a plugin, "storage"
+            if depth < MAX_DEPTH and name not in (TREES if depth else TOP_TREES):
+                todo.append((f"{folder}/{name}", depth + 1))
+
+
+def _require_one_machine(tree: FileTree, outputs: Iterable[str], path: str) -> None:
+    """Raise ``CaptureError`` if two folders have one output with different texts, as a bundle of several machines has."""
+    found: dict[str, str] = {}
+    for output in outputs:
+        folder, _, name = output.rpartition("/")
+        with suppress(SourceError):  # a folder
+            text = tree.read(output)
+            other = found.setdefault(name, folder)
+            if other != folder and tree.read(f"{other}/{name}") != text:
+                first, second = sorted((other or "/", folder or "/"))
+                raise CaptureError(
+                    f"{path}: {name} of several machines, in {first} and {second}: give one of these folders"
+                )
 
 
 def _is_text(value: Json) -> bool:

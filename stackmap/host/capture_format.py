@@ -68,7 +68,7 @@ def command_file(command: tuple[str, ...]) -> str:
 # The name of a file with the output of a command that tells of block devices: "lsblk_-O_-P", "proc_mdstat.txt".
 _OUTPUT = (
     r"(?:(?:usr|s?bin|sudo|cat|proc|)[_.-])*(?:lsblk|blkid|findmnt|mount|df|swapon|[lpv]vs|vgs|[lpv]vdisplay|vgdisplay|"
-    r"dmsetup|mdadm|mdstat|multipath|nvme|btrfs|zpool|partitions)(?:[ _.-].*)?"
+    r"dmsetup|mdadm|mdstat|multipath|nvme|btrfs|zpool|partitions|fs-diskio|fs-softraid|lvm|mpio|storage)(?:[ _.-].*)?"
 )
 
 
