@@ -92,7 +92,7 @@ def _card(
         blocks.append(doc.Paragraph(filled(finding.sentence, words), f"{finding.rule.id}:"))
     return doc.Card(
         str(severity),
-        f"{begin}–{end}: {_slower(topology, episode)}",
+        f"{begin}–{end}: {how_slow(topology, episode)}.",
         tuple(blocks),
         f"episode-{number}",
         "episode",
@@ -101,19 +101,19 @@ def _card(
 
 def slower(topology: Topology, series: IntervalSeries, clock: Clock, episode: Episode) -> str:
     """Return when and how slow in a few words: "03:10–03:50 vg/web await 6.0 → 95 ms (16×)"."""
-    return f"{'–'.join(when(series, clock, episode.span))} {_slower(topology, episode).removesuffix('.')}"
+    return f"{'–'.join(when(series, clock, episode.span))} {how_slow(topology, episode)}"
 
 
-def _slower(topology: Topology, episode: Episode) -> str:
-    """Return the device and its await: "vg/web await 6.0 → 95 ms (16×)."."""
+def how_slow(topology: Topology, episode: Episode) -> str:
+    """Return the device and its await: "vg/web await 6.0 → 95 ms (16×)"."""
     name, awaits = topology[episode.top].title, episode.awaits
     if awaits.during is None:
-        return f"{name} completed nothing with requests in flight."
+        return f"{name} completed nothing with requests in flight"
     during = shown(awaits.during, "ms")
     if awaits.usual is None:
-        return f"{name} await {during}; it is usually idle."
+        return f"{name} await {during}; it is usually idle"
     stuck = "; some devices completed nothing" if episode.stuck else ""
-    return f"{name} await {shown(awaits.usual, 'ms').removesuffix(' ms')} → {during} ({short(awaits.ratio or 0.0)}×){stuck}."
+    return f"{name} await {shown(awaits.usual, 'ms').removesuffix(' ms')} → {during} ({short(awaits.ratio or 0.0)}×){stuck}"
 
 
 def _change(episode: Episode) -> str:

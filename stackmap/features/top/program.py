@@ -24,6 +24,7 @@ from stackmap.discover.find import find_all, find_existing
 from stackmap.errors import StackmapError
 from stackmap.features.top.cells import Span
 from stackmap.features.top.follow import PARTS, LiveIntervals, RecordedIntervals
+from stackmap.features.top.incidents import Incidents
 from stackmap.features.top.judge import Judge
 from stackmap.features.top.moment import Event, GroupLoad, Moment, RecentLoad, Scope
 from stackmap.features.top.rows import rows_of
@@ -80,6 +81,7 @@ class Watcher:
         self._recent = RecentLoad()
         self._judge = Judge(self._host if self._live else None)
         self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._incidents = Incidents()
         self._topology: Topology | None = None
         self._groups: CgroupSample | None = None
 
@@ -100,6 +102,7 @@ class Watcher:
         moment = Moment(self._scope, self._scope.corrected(interval), recent=self._recent)
         self._recent.add(moment.interval)
         self._judge.take(interval, moment.interval)
+        self._incidents.take(topology, moment.interval)
         return moment
 
     def take(self, topology: Topology, interval: Interval) -> None:
@@ -110,7 +113,9 @@ class Watcher:
         moment.findings, moment.verdict = self._judge.findings, self._judge.verdict
         moment.stalled = self._judge.stalled
         moment.groups = self._group_loads(topology, interval)
-        moment.events = tuple(self._events)
+        moment.events = tuple(
+            sorted((*self._events, *self._incidents.events), key=lambda each: each.time or 0.0)
+        )
         if not self.state.paused:
             self.moment = self._newest
         self.show()
@@ -175,6 +180,7 @@ class Watcher:
         }
         self._recent.forget(gone)
         self._judge.forget(gone)
+        self._incidents.forget(gone)
 
     def _group_loads(self, topology: Topology, interval: Interval) -> list[GroupLoad] | None:
         """Return the load of each control group; None while they are not shown, for reading them costs."""

@@ -100,7 +100,7 @@ NOTHING = {
     "volumes": "no device with counters",
     "disks": "no disk with counters",
     "services": "no mount, VM or service is known to use a device here",
-    "events": "no device came, went or changed",
+    "events": "no device came, went or changed, and no stack became slow",
 }
 
 

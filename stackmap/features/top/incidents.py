@@ -1,0 +1,92 @@
+"""Episodes of the last minutes, as events: when a stack was slow, and by how much."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import NamedTuple
+
+from stackmap.document.episodes import how_slow, when
+from stackmap.features.top.moment import Event
+from stackmap.ledger.episodes import episodes
+from stackmap.ledger.time_series import IntervalSeries
+from stackmap.ledger.unusual_spans import LEAST
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
+from stackmap.rules.context import UNKNOWN
+
+KEPT = 600  # intervals: what is usual is what was usual in these
+MOST_LOADS = 20_000  # of stacks with load in all intervals: a search takes at most 0.1 s of CPU
+FIRST = 3 * LEAST  # intervals before the first search: in fewer, noise may look like an episode
+EVERY = LEAST  # intervals between two searches
+
+
+class _Known(NamedTuple):
+    """An episode of ``top``: the ends of its first and last interval, and its event."""
+
+    top: str
+    begin: float
+    end: float
+    event: Event
+
+
+class Incidents:
+    """The episodes among the last intervals, and those that were found before."""
+
+    def __init__(self) -> None:
+        self._topology: Topology | None = None
+        self._tops: list[str] = []
+        self._kept: deque[Interval] = deque(maxlen=KEPT)
+        self._loads = 0
+        self._fresh = 0
+        self._known: list[_Known] = []
+
+    @property
+    def events(self) -> list[Event]:
+        """An event per episode, at its begin."""
+        return [known.event for known in self._known]
+
+    def take(self, topology: Topology, interval: Interval) -> None:
+        """Take the next corrected interval; look for episodes from time to time."""
+        if interval.time is None:
+            return
+        if topology is not self._topology:
+            self._topology, self._tops = topology, [device.name for device in topology.tops]
+        loads = ((name, interval.loads.get(name, UNKNOWN)) for name in self._tops)
+        active = {name: load for name, load in loads if load.aqu or load.total.ios}
+        if len(self._kept) == KEPT:
+            self._loads -= len(self._kept[0].loads)
+        self._kept.append(replace(interval, loads=active))
+        self._loads += len(active)
+        while self._loads > MOST_LOADS:
+            self._loads -= len(self._kept.popleft().loads)
+        self._fresh += 1
+        if self._fresh >= EVERY and len(self._kept) >= FIRST:
+            self._fresh = 0
+            self._search(topology)
+
+    def _search(self, topology: Topology) -> None:
+        series = IntervalSeries(self._kept)
+        clock = series.clock()
+        ends = [interval.time or 0.0 for interval in self._kept]
+        # The others are found again, unless more intervals show that they were usual.
+        self._known = [known for known in self._known if known.begin < ends[0]]
+        earlier = {known.top: known.end for known in self._known}
+        for episode in episodes(topology, series):
+            begin, last = (ends[place] for place in episode.span)
+            if begin <= earlier.get(episode.top, 0.0):
+                continue  # the rest of one whose begin is no longer kept
+            _, end = when(series, clock, episode.span)
+            event = Event(begin, f"{how_slow(topology, episode)}, until {end}")
+            self._known.append(_Known(episode.top, begin, last, event))
+
+    def forget(self, names: set[str]) -> None:
+        """Forget the loads of the devices *names*, which were replaced or went away."""
+        self._kept = deque(
+            (
+                replace(each, loads={n: x for n, x in each.loads.items() if n not in names})
+                for each in self._kept
+            ),
+            KEPT,
+        )
+        self._loads = sum(len(each.loads) for each in self._kept)
