@@ -347,7 +347,7 @@ def path(before: str, after: str) -> tuple[Conversion, ...] | None:
         seen.add(segtype)
         onward = [Conversion(a, b, reshape=False) for a, b in TAKEOVERS if a == segtype]
         onward += [Conversion(a, b, reshape=True) for a, b in RESHAPES if a == segtype]
-        for conversion in sorted(onward, key=lambda each: (each.after != "striped", each.after)):
+        for conversion in sorted(onward, key=lambda each: each.after):
             more = RESHAPE_COST if conversion.reshape else TAKEOVER_COST
             more += STRIPED_COST if conversion.after in STRIPED and conversion.after != after else 0
             heapq.heappush(
