@@ -361,3 +361,37 @@ def test_each_reason_in_json_has_a_code(side, key, code):
 
     assert all((place["reason"] is None) == (place["reason_code"] is None) for place in places)
     assert code in {place["reason_code"] for place in named}
+
+
+def test_intervals_of_another_stack_are_told():
+    """Five of twenty are those of the RAID10 that it became."""
+    reports = [(RAID5, Interval(raid5(rate), 1000.0 + n, 1.0)) for n, rate in enumerate(rates(15))]
+    reports += [
+        (RAID10, Interval(raid10(rate), 1020.0 + n, 1.0)) for n, rate in enumerate(rates(5))
+    ]
+    stack = figure_comparison(before=recording_of("there", RAID5, ("vm",), reports))
+
+    told = [each for each in stack.warnings if "left out" in each]
+    assert told == ["before: 5 intervals are left out: the stack was different"]
+    assert not any("left out" in each for each in figure_comparison().warnings)
+
+
+@pytest.mark.parametrize(("count", "is_proven"), [(40, True), (5, False)])
+def test_changes_are_proven_by_enough_intervals(count, is_proven):
+    before = recorded(RAID5, "vm", raid5, rates(count))
+    after = recorded(RAID10, "new", raid10, rates(count, seed=7))
+
+    said = conclusions(figure_comparison(before, after))
+    assert ("Too few intervals to prove these changes." in said) is not is_proven
+
+
+def test_a_closed_loop_is_limited_by_the_volume():
+    """4 in flight all the time: 100 requests per second of 40 ms, and then 400 of 10 ms."""
+    after = recorded(RAID10, "new", raid10, rates(mean=400.0, seed=7))
+    (said,) = [
+        each for each in conclusions(figure_comparison(after=after)) if "similar queue" in each
+    ]
+
+    assert said.count("await") == 1
+    assert "write await 40.00 → 10.00 ms: the volume limits the rate, not the load." in said
+    assert not any("similar queue" in each for each in conclusions(figure_comparison()))

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from stackmap.features.compare.comparison import AWAIT, FigureComparison
-from stackmap.features.compare.document import _row
-from stackmap.features.compare.estimate import Change, Estimate, Spread, change, spread
+from stackmap.features.compare.comparison import AWAIT, RATIOS, FigureComparison
+from stackmap.features.compare.document import _row, value_of
+from stackmap.features.compare.estimate import Change, Estimate, Spread, change, estimate, spread
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5, 2.571), (7, 2.365), (11, 2.201), (13, 2.160)])
@@ -53,3 +53,26 @@ def test_ten_intervals_are_needed_for_a_range(count):
     columns = [[float(1 + place % 3) for place in range(count)], [1.0] * count]
     found = spread(columns, lambda sums: sums[0] / sums[1])
     assert (found is not None) == (count >= 10)
+
+
+def test_a_figure_of_0_has_no_relative_error():
+    """Whatever its intervals are: no factor leads to 0."""
+    quotient = [[0.0] * 12, [7.0, 11.0, 13.0] * 4]
+    assert estimate(quotient, lambda sums: sums[0] / sums[1]) == Estimate(0.0)
+    assert estimate(quotient, lambda _: None) is None
+
+
+def test_equal_intervals_have_the_error_of_what_was_in_flight():
+    """The counters of requests under way at an end are on one side only."""
+    same = [[3.0] * 12, [7.0] * 12]
+    found = estimate(same, lambda sums: sums[0] / sums[1], 0.01)
+    assert found.value == pytest.approx(3 / 7)
+    assert found.spread.error == 0.01
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0512, "0.051"), (0.0987, "0.099"), (0.1512, "0.15"), (3.999, "4.00")]
+)
+def test_small_ratios_have_a_digit_more(value, shown):
+    each = FigureComparison(RATIOS[0], "disks", "write", None, None, None)
+    assert value_of(each, Estimate(value)) == shown

@@ -12,6 +12,7 @@ import time
 import pytest
 import urllib3
 
+from stackmap.features.fleet.http_config import HttpConfig, read_http_config
 from tests.features.fleet.servers import program, prometheus
 from tests.features.fleet.stub import ask, failure, serving, small_fleet
 
@@ -263,3 +264,36 @@ def test_a_real_prometheus_that_wants_a_certificate(certificates, tmp_path):
     # The server may hang up before its reason arrives.
     assert re.search("cert_file and key_file|reset by peer", said["its authority"])
     assert "no volume with a topology" in said["a client's certificate"]
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("", HttpConfig()),
+        ("proxy_url: http://proxy:3128", HttpConfig(proxy="http://proxy:3128")),
+        ("follow_redirects: false", HttpConfig(follow_redirects=False)),
+        ("follow_redirects: true", HttpConfig()),
+        ("tls_config: {insecure_skip_verify: true}", HttpConfig(verify=False)),
+        ("tls_config: {insecure_skip_verify: false}", HttpConfig()),
+        ("basic_auth: {username: u, password: p}", HttpConfig(basic=("u", "p"))),
+        ("authorization: {credentials: t}", HttpConfig("Bearer t")),
+        ("authorization: {type: Token, credentials: t}", HttpConfig("Token t")),
+        (
+            "http_headers: {A: {values: [b]}, C: {secrets: [d]}}",
+            HttpConfig(headers={"A": "b", "C": "d"}),
+        ),
+    ],
+)
+def test_each_option_has_its_meaning(text, given, tmp_path):
+    """What the file does not say is as without a file."""
+    (tmp_path / "http.yml").write_text(text)
+    assert read_http_config(str(tmp_path / "http.yml")) == given
+
+
+def test_files_are_beside_the_configuration(tmp_path):
+    (tmp_path / "http.yml").write_text(
+        "tls_config: {ca_file: ca.pem, cert_file: c.pem, key_file: k.pem}"
+    )
+    found = read_http_config(str(tmp_path / "http.yml"))
+    assert found.verify == str(tmp_path / "ca.pem")
+    assert found.certificate == (str(tmp_path / "c.pem"), str(tmp_path / "k.pem"))

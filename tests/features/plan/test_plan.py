@@ -850,3 +850,14 @@ def test_drawn_grounds_are_as_they_are_named():
     )  # fmt: skip
     assert parse("raid10") == context.request
     assert set(disk_names(4)) == disks(context.topology, "dm-9")
+
+
+def test_a_name_of_an_lv_and_of_its_parts_means_the_lv():
+    """A pattern, or a VG's name, matches both; parts alone are ambiguous."""
+    context = lv_context("raid5", 4, "raid10")
+    parts = [each.name for each in context.topology if each.kind is Kind.MEMBER]
+    assert len(parts) > 1
+
+    assert named("dm-9", *parts) == "dm-9"
+    with pytest.raises(PlanRefused, match=f"not {len(parts)}"):
+        named(*parts)
