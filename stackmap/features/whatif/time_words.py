@@ -68,7 +68,8 @@ def conclusion(time: TimeProjection, *, is_check: bool) -> str:
             at = f"stays at {before} of its limit"
         else:
             at = f"is at {after} of its limit instead of {before}"
-        parts.append(f"the busiest disk {at}")
+        with_others = ", with the load of other volumes," if time.crowded else ""
+        parts.append(f"the busiest disk{with_others} {at}")
     said = "; ".join(parts)
     return f"{said[:1].upper()}{said[1:]}."
 
@@ -96,7 +97,8 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
         then = ""
         if not is_check and time.headroom is not None:
             then = f" now, and to {_range(time.headroom)} times as projected"
-        yield f"{now}{then}."
+        others = "; the other volumes on its disks then wait longer" if time.crowded else ""
+        yield f"{now}{then}{others}."
     if time.iops is not None and time.iops_now is not None and not is_check and not time.reason:
         changed = time.iops.likely / time.iops_now if time.iops_now else 1.0
         if abs(changed - 1) > 0.05:

@@ -45,7 +45,8 @@ class TimeProjection(NamedTuple):
     layout serves no more, or a latency limit is exceeded. ``busy``: share of the busiest disk's limit that is used.
     ``iops``: requests per second. ``arrivals``: as in JSON. ``reason``: why nothing is projected, "" if it is.
     ``unseen``: milliseconds per request, now and projected, that a program with one thread waits before its
-    request is at the volume; None if it hardly does.
+    request is at the volume; None if it hardly does. ``crowded``: other volumes keep requests in flight at its
+    disks; a larger load then takes service away from them.
     """
 
     self_check: Mapping[str, Mapping[str, Checked]] = MappingProxyType({})
@@ -60,6 +61,7 @@ class TimeProjection(NamedTuple):
     arrivals: str | None = None
     reason: str = ""
     unseen: tuple[float, float] | None = None
+    crowded: bool = False
 
 
 class Wanted(NamedTuple):
@@ -119,6 +121,7 @@ def project_time(fitting: Fitting, layout: Layout, wanted: Wanted) -> TimeProjec
         arrivals,
         _overload(layout, most * rate, rate * wanted.growth) if over else "",
         _unseen(likely.outcome, runs[0][1]),
+        any(service.crowd for service in likely.services) and not wanted.disks,
     )
 
 
