@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from stackmap.model.device import Role
+from stackmap.sources.printed import Reader
 from tests.paths import ROOT
 from tests.test_tickets import edges, read
 
@@ -132,3 +133,62 @@ sdh             8:112  0 447.1G  0 disk
     assert roles["bcache0", "sdh1"] is Role.CACHE
     assert roles["bcache1", "sde"] is Role.ORIGIN
     assert roles["bcache1", "sdh1"] is Role.CACHE
+
+
+POOL = """\
+NAME        MAJ:MIN   SIZE TYPE SERIAL          WWN
+sda           8:0     3.6T disk WD-WCC7K0ABCDEF 0x50014ee2b1234567
+├─sda1        8:1     3.6T part                 0x50014ee2b1234567
+└─sda9        8:9       8M part                 0x50014ee2b1234567
+sdb           8:16    3.6T disk WD-WCC7K0ABCDEG 0x50014ee2b1234568
+├─sdb1        8:17    3.6T part                 0x50014ee2b1234568
+└─sdb9        8:25      8M part                 0x50014ee2b1234568
+sdc           8:32    3.6T disk WD-WCC7K0ABCDEH 0x50014ee2b1234569
+nvme0n1     259:0   931.5G disk S4EVNX0M123456  eui.0025385b01234567
+└─nvme0n1p4 259:4     100G part                 eui.0025385b01234567
+
+  pool: tank
+ state: ONLINE
+config:
+
+        NAME                                          STATE     READ WRITE CKSUM
+        tank                                          ONLINE       0     0     0
+          mirror-0                                    ONLINE       0     0     0
+            ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0ABCDEF  ONLINE       0     0     0
+            wwn-0x50014ee2b1234568-part1              ONLINE       0     0     0
+          ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0ABCDEX    UNAVAIL      0     0     0
+        logs
+          nvme-Samsung_SSD_970_S4EVNX0M123456-part4   ONLINE       0     0     0
+"""
+
+
+def test_a_pool_names_disks_by_id():
+    """By serial number or WWN; what no disk has is none. A whole disk is used by its first partition."""
+    topology, notes = read(POOL)
+    assert not notes
+    assert {device.name for device in topology if device.uses} == {"sda1", "sdb1", "nvme0n1p4"}
+
+
+def test_links_tell_names():
+    """ls -l of by-id, of /dev/mapper as a folder, and of paths."""
+    links = (
+        "lrwxrwxrwx 1 root root  9 Nov 27 16:23 ata-WDC_WD40EFRX-68N32N0_WD-X -> ../../sdc\n"
+        "lrwxrwxrwx 1 root root 10 Nov 27 16:23 dm-name-vg-swap -> ../../dm-1\n\n"
+        "total 0\ncrw------- 1 root root 10, 236 Nov 27 16:23 control\n"
+        "lrwxrwxrwx 1 root root  7 Nov 27 16:23 vg-my--lv -> ../dm-0\n\n"
+        "$ ls -l /dev/vg/other\nlrwxrwxrwx 1 root root 7 Nov 27 16:23 /dev/vg/other -> ../dm-2\n"
+    )
+    pool = "  pool: tank\n  ata-WDC_WD40EFRX-68N32N0_WD-X  ONLINE  0  0  0\n"
+    topology, notes = read(links + pool)
+    assert not notes
+    assert [device.name for device in topology if device.uses] == ["sdc"]
+    assert {device.name: device.dm_name for device in topology if device.dm_name} == {
+        "dm-0": "vg-my--lv", "dm-1": "vg-swap", "dm-2": "vg-other",
+    }  # fmt: skip
+
+
+def test_a_link_in_a_folder_of_a_group_is_not_named_after_it():
+    """The link my-lv to dm-3 may stand in /dev/vg."""
+    reader = Reader()
+    reader.take("lrwxrwxrwx 1 root root 7 Nov 27 16:23 my-lv -> ../dm-3")
+    assert not reader.merged().files

@@ -24,7 +24,15 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COLUMNS, is_number, parse_numbers, parse_plain_numbers
-from stackmap.text.headings import IOSTAT_DEVICE, MAX_PREFIX_WORDS, Heading, Row, may_name
+from stackmap.text.headings import (
+    IOSTAT_DEVICE,
+    MAX_PREFIX_WORDS,
+    SAR_DEVICE,
+    Heading,
+    Row,
+    may_name,
+)
+from stackmap.text.printed_time import CLOCK
 from stackmap.text.report_builder import ReportBuilder, TextReport
 from stackmap.text.table_layout import Row as Figures
 from stackmap.text.table_layout import TableLayout
@@ -49,6 +57,7 @@ SAR = (
 )
 UNITS = ("sec", "kB", "MB", "GB")
 
+TITLES = IOSTAT_DEVICE | {SAR_DEVICE}
 ROWS = 1000  # read at most this many
 
 INFERRED = "no heading: the columns were inferred from the figures"
@@ -142,7 +151,8 @@ class FoldedTable:
 
     def begin(self, words: Sequence[str], report: TextReport | None) -> bool:
         """Whether *words* head the rest of the table of *report*; its rows follow."""
-        columns = tuple(words[1:] if words and words[0] in IOSTAT_DEVICE else words)
+        title = next((n for n, word in enumerate(words) if word in TITLES), -1)
+        columns = tuple(words[title + 1 :])
         if report is None or report.layout is None or not columns:
             return False
         shown, rest = {*report.layout.names}, {*columns}
@@ -158,10 +168,14 @@ class FoldedTable:
         """Take the figures of a device; return False if *words* are none, which ends the table."""
         if self._report is None:
             return False
-        named, place = len(words) == len(self._columns) + 1, len(self._rows)
+        place = len(self._rows)
+        before, figures = words[: -len(self._columns)], words[-len(self._columns) :]
+        named = bool(before) and not CLOCK.match(before[-1])  # sar's rows have a time, too
         unnamed = self._devices[place] if place < len(self._devices) else ""
-        name = words[0] if named else unnamed
-        row = parse_numbers(words[named:], TableLayout(self._columns).columns)
+        name = before[-1] if named else unnamed
+        row = None
+        if len(before) <= MAX_PREFIX_WORDS + 1:
+            row = parse_numbers(figures, TableLayout(self._columns).columns)
         known = name in self._devices or not name  # one row too many has no device
         if row is None or len(row) != len(self._columns) or name in self._rows or not known:
             self.end()

@@ -111,7 +111,7 @@ class TableReader:
             tables = heading.tables(lines)
             if tables is None or not self.reports.sar_tables(tables, heading):
                 return False
-            self._after_heading, self._after_row = False, True
+            self._after_heading, self._after_row, self._below_rows = False, True, True
             return True
         if heading is None or report is None:
             return False
@@ -141,7 +141,7 @@ class TableReader:
     def _row(self, row: Row, heading: Heading) -> None:
         self.reports.row(row, heading)
         self._after_heading, self._after_row = False, True
-        self._below_rows = not (heading.sar or heading.name_last)
+        self._below_rows = not heading.name_last
 
     def _wrapped_row(self, row: Row, heading: Heading, lacking: str) -> None:
         report = self.reports.row(row, heading)

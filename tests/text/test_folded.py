@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from stackmap.model.interval import Interval
@@ -58,6 +60,36 @@ def test_rest_without_names_counts_only_with_one_row_per_device(change: str) -> 
     assert report.loads["sda"].read.ios == 2.0
     assert report.loads["sda"].aqu is None
     assert any(note.startswith("not used: wkB/s avgrq-sz") for note in report.notes)
+
+
+SAR_COLUMNS = "tps rkB/s wkB/s areq-sz aqu-sz await %util"
+SAR_ROWS = {
+    "dev8-0": "153.40 8.00 80120.00 522.35 131.72 846.51 99.90",
+    "dev253-0": "44.00 500.00 204.00 16.00 0.44 10.00 8.80",
+}
+
+
+def sar(
+    columns: slice = slice(None), *, title: str = "08:15:00 DEV", time: str = "08:15:10"
+) -> list[str]:
+    rows = (f"{time} {name} " + " ".join(row.split()[columns]) for name, row in SAR_ROWS.items())
+    return [" ".join([title, *SAR_COLUMNS.split()[columns]]), *rows]
+
+
+@pytest.mark.parametrize("cut", range(2, 7))
+@pytest.mark.parametrize("between", [(), ("",), ("```", "", "```")])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_table_of_sar_folded_anywhere_has_the_figures_of_the_whole(
+    cut: int, between: tuple[str, ...], named: bool
+) -> None:
+    """Its rows have their time, with or without the name."""
+    rest = sar(slice(cut, None))
+    if not named:
+        rest = [re.sub(r"DEV |dev\d+-\d+ ", "", line) for line in rest]
+        rest[0] = rest[0].removeprefix("08:15:00 ")
+    (report,) = read(*sar(slice(cut)), *between, *rest)
+    assert dict(report.loads) == dict(read(*sar())[0].loads)
+    assert report.stamp == "08:15:10"
 
 
 def test_two_whole_tables_are_two_reports() -> None:

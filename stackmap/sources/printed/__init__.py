@@ -68,6 +68,8 @@ FORMATS = (
     Format("blkid", users.BLKID_ROW.pattern, users.read_blkid, rows=True),
     Format("/proc/swaps", users.SWAPS.pattern, users.read_swaps),
     Format("zpool status", users.POOL.pattern, users.read_pool),
+    Format("ls -l /dev/mapper", users.MAPPER_LIST.pattern, users.read_links),
+    Format("ls -l", users.LINKED.pattern, users.read_links, rows=True),
     Format("btrfs filesystem show", users.BTRFS.pattern, users.read_btrfs),
     Format("nvme list", users.NVME.pattern, users.read_nvme),
     Format("/proc/partitions", users.PARTITIONS.pattern, users.read_partitions),

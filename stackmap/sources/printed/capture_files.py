@@ -12,7 +12,7 @@ from stackmap.sources import device_lists, lvm_names
 from stackmap.sources.printed.facts import ALIAS, MAPPER, NUMBER, is_kernel_name, kind_of
 from stackmap.sources.sysfs import PRINTED, attribute
 
-Told = Mapping[str, Mapping[str, dict[str, str]]]  # by device and key: the values, by text
+Told = Mapping[str, dict[str, dict[str, str]]]  # by device and key: the values, by text
 Edges = dict[str, dict[str, dict[str, None]]]  # the devices below each, by the text that says so
 
 ORIGINS = "/printed/edges.json"  # by "ABOVE BELOW": the texts that an edge is known from
@@ -100,7 +100,7 @@ class CaptureFiles:
 
     def _parents(self, known: set[str]) -> None:
         """Write the disks that are known by the names of their partitions only."""
-        for disk in {_disk_of(name) for name in known} - known - {""}:
+        for disk in {disk_of(name) for name in known} - known - {""}:
             place = _place(disk)
             self._files[f"{place}/dev"] = device_lists.number_of(disk)
             self._files[f"{place}/{PRINTED}"] = ""
@@ -109,7 +109,7 @@ class CaptureFiles:
         name, told = self._names[device], self._told[device]
         kinds = self._kinds_of(device)
         number = self._number(device)
-        place, disk = _place(name), _disk_of(name)
+        place, disk = _place(name), disk_of(name)
         self._files[f"{place}/dev"] = number
         self._files[f"{place}/{PRINTED}"] = ""
         properties: dict[str, str] = {}  # udev's
@@ -255,15 +255,15 @@ def _rank(text: str) -> int:
 
 def _place(name: str) -> str:
     """Return the directory of a device in sysfs; that of a partition lies in its disk's."""
-    parts = filter(None, (BLOCKS, _disk_of(name).replace("/", "!"), name.replace("/", "!")))
+    parts = filter(None, (BLOCKS, disk_of(name).replace("/", "!"), name.replace("/", "!")))
     return "/".join(parts)
 
 
-def _disk_of(name: str) -> str:
+def disk_of(name: str) -> str:
     """
     Return the disk of a partition by its *name*, "" for all else.
 
-    >>> _disk_of("sda1"), _disk_of("nvme0n1p2"), _disk_of("md0"), _disk_of("md127p1")
+    >>> disk_of("sda1"), disk_of("nvme0n1p2"), disk_of("md0"), disk_of("md127p1")
     ('sda', 'nvme0n1', '', 'md127')
     """
     match = _PARTITION.fullmatch(name)

@@ -63,6 +63,29 @@ def volume(group: str, name: str) -> str:
     return MAPPER + "-".join(parts)
 
 
+BY_ID = "disk/by-id/"
+_BUS = re.compile(r"(?:ata|scsi|wwn|nvme|usb|virtio)-\S+")
+_PART = re.compile(r"(.*)-part(\d{1,3})")
+
+
+def linked_ref(name: str) -> str:
+    """
+    Return the ref of the device with the link *name* in by-id, "" for another name.
+
+    >>> linked_ref("ata-ST4000_Z302-part1"), linked_ref("dm-name-vg-lv"), linked_ref("raidz1-0")
+    ('disk/by-id/ata-ST4000_Z302-part1', 'mapper/vg-lv', '')
+    """
+    if name.startswith("dm-name-"):
+        return mapper(name.removeprefix("dm-name-"))
+    return BY_ID + name if _BUS.fullmatch(name) else ""
+
+
+def disk_and_part(link: str) -> tuple[str, str]:
+    """Return the link of the disk that *link* is on, and the number of the partition, "" for the disk itself."""
+    match = _PART.fullmatch(link)
+    return (match[1], match[2]) if match else (link, "")
+
+
 def of_path(path: str) -> str:
     """
     Return the ref of the device at *path*, which may lack /dev.

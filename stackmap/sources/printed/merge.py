@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.errors import InputError
 from stackmap.sources import device_lists
-from stackmap.sources.printed.capture_files import CaptureFiles, Edges, Told
-from stackmap.sources.printed.facts import MAPPER, NUMBER, Fact, kind_of
+from stackmap.sources.printed.capture_files import CaptureFiles, Edges, Told, disk_of
+from stackmap.sources.printed.facts import BY_ID, MAPPER, NUMBER, Fact, disk_and_part, kind_of
 
 # Of one text: those of the largest hosts, in 6 s. lsblk -O has up to 30 facts about a device.
 MAX_DEVICES, MAX_FACTS = 25_000, 600_000
 # Of two copies of these texts the later one is complete; others may each show a part.
 _COMPLETE = ("dmsetup table", "mdadm --detail", "/proc/mdstat")
+IDENTITIES = ("device/serial", "wwid")  # that names in by-id end with
+SHORTEST_ID = 6  # characters
+ZPOOL, TYPE = "zpool status", "udev:ID_FS_TYPE"
 _DM = re.compile(r"dm-\d{1,7}")
 PRINTED_LINES = {"table": "/cmd/dmsetup-table.txt", "status": "/cmd/dmsetup-status.txt"}
 
@@ -85,6 +88,7 @@ class Machine:
             raise InputError(f"refused: more than {MAX_DEVICES} devices in one text")
         self._logical(told, edges)
         names = {device: self._name(device) for device in told}
+        _move_to_data_partitions(told, names)
         files = CaptureFiles(told, edges, names, self._kinds, self.notes).written()
         for (key, _), (_, lines) in tables.items():
             path = PRINTED_LINES[key]
@@ -136,6 +140,7 @@ class Machine:
         mapped = [ref for ref in sorted(refs) if _DM.fullmatch(ref)] if len(majors) == 1 else []
         said = [(ref, Fact(ref, "is", f"{min(majors)}:{ref[3:]}")) for ref in mapped]
         said += [(n, Fact(n, "is", device_lists.name_of(n))) for n in numbers]
+        said += [(link, Fact(name, "is", link)) for link, name in self._linked(refs)]
         for source, fact in [*((source, fact) for source, _, fact in self._facts), *said]:
             if fact.key != "is" or not fact.ref:
                 continue
@@ -152,6 +157,20 @@ class Machine:
             self._same[second] = first
             kinds[first] = theirs | ours
         self._kinds = kinds
+
+    def _linked(self, refs: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield each link in by-id with the kernel's name of its device, by the serial number or WWN of one disk."""
+        links = [ref for ref in refs if ref.startswith(BY_ID)]
+        ids: defaultdict[str, set[str]] = defaultdict(set)
+        for _, _, (ref, key, value) in self._facts if links else ():
+            if key in IDENTITIES and len(value) >= SHORTEST_ID and not disk_of(ref):
+                ids[value.replace(" ", "_")].add(ref)
+        for link in sorted(links):
+            whole, part = disk_and_part(link)
+            found = {ref for value, of in ids.items() if whole.endswith(value) for ref in of}
+            if len(found) == 1:
+                disk = found.pop()
+                yield link, _partition(disk, part) if part else disk
 
     def _name(self, device: str) -> str:
         """Return the kernel's name of a device, or the best of its other names."""
@@ -187,3 +206,21 @@ class Machine:
                     edges.setdefault(device, {})[f"{source}, pvs: the only PV"] = {
                         pvs[group][0]: None
                     }
+
+
+def _partition(disk: str, number: str) -> str:
+    """Return the kernel's name of a partition."""
+    return f"{disk}{'p' * disk[-1].isdecimal()}{number}"
+
+
+def _move_to_data_partitions(told: Told, names: Mapping[str, str]) -> None:
+    """Give what a pool of ZFS has of a whole disk to its first partition: ZFS makes 1 for data and 9, and names the disk."""
+    devices = {name: device for device, name in names.items()}
+    for disk, facts in told.items():
+        data, rest = (devices.get(_partition(names[disk], number)) for number in "19")
+        if data is None or rest is None or facts.get(TYPE, {}).get(ZPOOL) is None:
+            continue
+        for key in (TYPE, "udev:ID_FS_LABEL"):
+            told[data].setdefault(key, {})[ZPOOL] = facts[key].pop(ZPOOL)
+            if not facts[key]:
+                del facts[key]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from stackmap.model.units import KIB, SECTOR
 from stackmap.sources import mountinfo
 from stackmap.sources.printed.columns import tree_of
-from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
+from stackmap.sources.printed.facts import Fact, is_kernel_name, linked_ref, mapper, of_path
 
 
 def _mount(source: str, point: str, kind: str = "-", options: str = "rw") -> Iterator[Fact]:
@@ -118,9 +118,33 @@ def read_pool(lines: list[str]) -> Iterator[Fact]:
     match = POOL.fullmatch(lines[0])
     for line in lines[1:]:
         row = _VDEV.fullmatch(line)
-        if match and row and (row[1].startswith("/dev/") or is_kernel_name(row[1])):
-            yield Fact(of_path(row[1]), "udev:ID_FS_TYPE", "zfs_member")
-            yield Fact(of_path(row[1]), "udev:ID_FS_LABEL", match[1])
+        linked = row and linked_ref(row[1])
+        if match and row and (linked or row[1].startswith("/dev/") or is_kernel_name(row[1])):
+            ref = linked or of_path(row[1])
+            yield Fact(ref, "udev:ID_FS_TYPE", "zfs_member")
+            yield Fact(ref, "udev:ID_FS_LABEL", match[1])
+
+
+# ls -l: "/dev/mapper/vg-lv -> ../dm-0", names of by-id, and all of /dev/mapper, where "control" is the first.
+LINK = re.compile(r"(?:.*\s)?(\S+) -> (?:\.\./)+(\S+)\s*")
+MAPPER_LIST = re.compile(r"\s*c\S+\s.*\s10,\s*\d+\s.*\scontrol\s*")
+LINKED = re.compile(
+    r".*\s(?:/dev/\S+|(?:ata|scsi|wwn|nvme|usb|virtio|dm-name)-\S+) -> (?:\.\./)+\S+\s*"
+)
+
+
+def read_links(lines: list[str]) -> Iterator[Fact]:
+    """Yield which device each link of ``ls -l`` is."""
+    of_mapper = MAPPER_LIST.fullmatch(lines[0]) is not None
+    for line in lines:
+        match = LINK.fullmatch(line)
+        if match is None or not is_kernel_name(match[2]):
+            continue
+        ref = of_path(match[1]) if match[1].startswith("/dev/") else linked_ref(match[1])
+        if not ref and of_mapper and match[2].startswith("dm-"):
+            ref = mapper(match[1])
+        if ref and ref != match[2]:
+            yield Fact(match[2], "is", ref)
 
 
 BTRFS = re.compile(r"\s*Label: (?:none|'[^']*')\s+uuid: [0-9a-f-]{36}\s*")
