@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.md_new_array import _layout_option, waiting
-from stackmap.features.plan.strategies import STRATEGIES
-from stackmap.model.device import Use
+from stackmap.features.plan.lvm_steps import detach_layers, require_room
+from stackmap.features.plan.md_new_array import _layout_option, new_name, waiting
+from stackmap.features.plan.strategies import STRATEGIES, _next_step
+from stackmap.model.device import Device, Kind, Use
 from stackmap.model.raid import layout
 from stackmap.model.topology import Topology
 from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
-from tests.features.plan.plans import CHUNK, EXTENT, MIB, md_context, mount
+from tests.features.plan.plans import CHUNK, EXTENT, MIB, lv_context, md_context, mount
 
 KIB = 1024
 
@@ -342,3 +343,51 @@ def test_only_what_is_no_default_of_mdadm_is_an_option(wanted, words):
 def test_a_rotation_that_mdadm_has_no_name_for_is_refused():
     with pytest.raises(PlanRefused, match="raid6 with the layout ls_6 is not known"):
         _layout_option(layout("raid6", 5, 65536, variant="ls_6"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "words"),
+    [
+        (Kind.VOLUME, "degraded", "repair it first: `lvconvert --repair -- vg/lv`"),
+        (Kind.ARRAY, "degraded", "repair it first: `mdadm /dev/md0 --add NEW`"),
+        (Kind.VOLUME, "resync 5 %", "wait until it ends"),
+        (Kind.VOLUME, "suspended", "wait until it ends, or repair it"),
+        (Kind.ARRAY, "suspended", "wait until it ends, or repair it"),
+    ],
+)
+def test_what_to_do_about_a_device_depends_on_its_state(kind, state, words):
+    """A degraded array lacks a member; one that is suspended may lack none."""
+    name, label = ("md0", "") if kind is Kind.ARRAY else ("dm-9", "vg/lv")
+    device = Device(name, kind, "9:0", label=label, layout=layout("raid5", 4), state=state)
+    assert _next_step(device) == words
+    assert (
+        _next_step(device._replace(layout=None, state="suspended"))
+        == "wait until it ends, or repair it"
+    )
+
+
+def test_the_room_that_is_needed_may_be_just_there():
+    context = lv_context("raid5", 4, "raid10", free=7)
+    path = context.group.pvs[0].path
+    require_room(context, {path: 7}, "it")
+    with pytest.raises(PlanRefused, match=f"it needs 8 free extents on {path}, which has 7"):
+        require_room(context, {path: 8}, "it")
+    with pytest.raises(PlanRefused, match="needs 1 free extents on /dev/sdz, which has 0"):
+        require_room(context, {"/dev/sdz": 1}, "it")
+
+
+def test_a_part_of_an_lv_of_an_unknown_type_is_refused():
+    context = lv_context("raid5", 4, "raid10")
+    part = context.target._replace(kind=Kind.MEMBER, label="vg/lv_part")
+    with pytest.raises(PlanRefused, match="vg/lv_part is a sub-LV of a type that is not supported"):
+        detach_layers(replace(context, target=part))
+
+
+def test_the_name_of_a_new_array_must_be_free():
+    """It is the present one's with -new."""
+    context = md_context("raid5", 4, "raid10")
+    assert new_name(context) == "md0-new"
+    other = Device("md1", Kind.ARRAY, "9:1", facts={"alias": "md0-new"})
+    topology = Topology([*context.topology, other], context.topology.edges)
+    with pytest.raises(PlanRefused, match="needs the name md0-new, which is in use"):
+        new_name(replace(context, topology=topology))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -12,9 +13,10 @@ from stackmap.cli import stackmap
 from stackmap.document.wording import rate
 from stackmap.features.top.cells import sparkline
 from stackmap.features.top.moment import GroupLoad, Scope
+from stackmap.features.top.program import _NewInterval, _Quit, _serve
 from stackmap.features.top.rows import _user_row
 from stackmap.features.top.state import Request
-from stackmap.model.device import Use
+from stackmap.model.device import Device, Kind, Use
 from stackmap.model.load import IDLE
 from stackmap.model.topology import Topology
 from stackmap.render.text import width
@@ -284,3 +286,45 @@ def test_a_row_has_its_command():
     ]
 
     assert [row.shows for row in rows] == ["iostat -l", "blame"]
+
+
+def test_only_a_request_has_an_effect():
+    """A "q" ends the program, an interval ends the present one; any other key does not."""
+    watcher, _ = watch(VGHDD)
+
+    assert _serve(watcher, None, None) is None
+    with pytest.raises(_Quit):
+        _serve(watcher, Request("quit"), None)
+    with pytest.raises(_NewInterval) as caught:
+        _serve(watcher, Request("interval", "7"), None)
+    assert caught.value.seconds == 7.0
+
+
+def test_what_was_replaced_is_forgotten_and_nothing_else():
+    """sdb is another disk now, sdc went; sda stayed."""
+    watcher, _ = watch(VGHDD)
+    before = [Device(name, Kind.DISK, "8:0", diskseq=name) for name in ("sda", "sdb", "sdc")]
+    after = [before[0], before[1]._replace(diskseq="new")]
+    forgotten = []
+    watcher._recent = watcher._judge = SimpleNamespace(forget=forgotten.append)
+
+    watcher._topology = None
+    watcher._change_topology(Topology(before, []))
+    assert forgotten == []
+    watcher._change_topology(Topology(after, []))
+    assert forgotten == [{"sdb", "sdc"}] * 2
+
+
+def test_only_the_chosen_stack_is_in_its_scope():
+    """Its disks are summed, and its users listed; of all without a NAME."""
+    watcher, _ = watch(VGHDD)
+    topology, loads = watcher.moment.topology, watcher.moment.interval.loads
+    (chosen,) = [device.name for device in topology if device.label == "vghdd/vm-disk1"]
+    whole, part = Scope(topology, loads, ()), Scope(topology, loads, (chosen,))
+
+    assert list(part.tops) == [chosen]
+    assert chosen in whole.tops
+    assert {d.name for d in part.part} == set(topology.with_all_below(chosen))
+    assert len({d.name for d in whole.part}) > len({d.name for d in part.part})
+    assert set(part.disks) < set(whole.disks) or set(part.disks) == set(whole.disks)
+    assert {name for name, _ in part.users} <= set(topology.with_all_below(chosen))

@@ -248,3 +248,26 @@ def test_drops_of_requests_in_flight_are_said_once(drops):
         for more in drops:
             machine.dropped += more
             assert trace.read().dropped == more
+
+
+def test_dropped_requests_are_told_where_there_are_any():
+    """One is singular."""
+    for dropped, told in (
+        (0, ""),
+        (1, "1 request could not be counted"),
+        (3, "3 requests could not be counted"),
+    ):
+        sample = OwnerSample((row("253:0", 7, 8192),), GROUPS, dropped, 0.012)
+        text = render_text(sample.blocks(TOPOLOGY, ["dm-0"]), Style(100))
+        assert told in text
+        assert ("could not be counted" in text) == bool(told)
+
+
+def test_what_the_probes_saw_before_does_not_end_a_trace():
+    """A hundred million hits of an earlier trace: this one has ten per look."""
+    machine = Owned(fires=10)
+    machine.looks = 10**7
+    with OwnerTrace(machine, 0.05) as trace:
+        machine.now += 1
+        assert trace.read().stopped == ""
+    assert is_clean(machine)

@@ -13,6 +13,7 @@ from stackmap.features.trace.probes import (
     of_rows,
     require,
     row_probe,
+    sequence_triggers,
     size_triggers,
     submit_probe,
 )
@@ -85,3 +86,12 @@ def test_few_devices_have_small_histograms():
         ]
 
     assert max(sizes((1,))) < max(sizes(tuple(range(30)))) <= max(sizes(()))
+
+
+def test_only_what_is_shown_is_counted():
+    """Triggers that remember a request's place or hand on a value are no histograms of the result."""
+    for trigger in (*latency_triggers((), None), *sequence_triggers((), None)):
+        hands_on = "onmatch(" in trigger.text
+        remembers = re.search(r":\w+=(common_timestamp|sector\+nr_sector)", trigger.text)
+        assert trigger.counts is not bool(hands_on or remembers), trigger.text
+    assert [t.counts for t in sequence_triggers((), None)] == [False, False, True]

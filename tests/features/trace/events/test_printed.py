@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
+from types import SimpleNamespace
+
+import click
 import pytest
 
 import stackmap
 from stackmap.document.blocks import Table
+from stackmap.features.trace import command
 from stackmap.features.trace.command import EventOptions
 from stackmap.features.trace.events.document import (
+    _rows,
     request_blocks,
     requests_json,
     summary_json,
@@ -130,3 +137,74 @@ def test_a_request_has_its_time_if_all_of_it_is_done(joined):
     request.done, done = None, request.done
     assert took([request]) is None
     request.done = done
+
+
+def test_requests_in_one_line_begin_at_the_lowest(joined):
+    """Its size is their sum, its time runs from the first submission to the last end."""
+    topology, requests, _ = joined
+    alike = sorted(requests[:5], key=lambda each: -each.sector)
+    (block,) = (
+        b for b in request_blocks(topology, requests, 0.0, follow=False) if isinstance(b, Table)
+    )
+    lines = [row for group in block.groups for row in group.rows]
+    assert [row[4].number for row in lines] == [each.sector * 512 for each in requests]
+
+    (row,) = _rows(topology, alike, 0.0, follow=False)
+    assert row[4].number == min(each.sector for each in requests[:5]) * 512
+    assert row[5].number == sum(each.sectors for each in requests[:5]) * 512
+    assert row[7].number == pytest.approx(
+        (max(each.done for each in alike) - alike[0].queued) * 1000
+    )
+
+
+def test_each_request_has_its_place_and_size_in_json(joined):
+    """In bytes; the kernel prints sectors of 512."""
+    topology, requests, _ = joined
+    text = (STREAMS / "6.1" / "r5.stream").read_text()
+    queued = re.findall(r"block_bio_queue: 254,8 \S+ (\d+) \+ (\d+) ", text)
+    found = requests_json(topology, requests, requests[0].queued, follow=False)
+
+    assert [(each["offset"], each["size"]) for each in found] == [
+        (512 * int(sector), 512 * int(count)) for sector, count in queued
+    ]
+
+
+class Ended:
+    """A trace of two batches that its overhead ended."""
+
+    start, events, lost = 0.0, 7, 0
+    overhead = SimpleNamespace(share=0.25)
+
+    def __init__(self, batches):
+        self.batches, self.totals, self.asked = batches, Totals(), None
+
+    def requests(self, *asked):
+        self.asked = asked
+        yield from self.batches
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("stopped", ["stopped after 1.0 s: it took too much", ""])
+def test_a_trace_that_ends_early_says_why(joined, monkeypatch, capsys, as_json, stopped):
+    """On standard error; what was traced until then is printed, filtered, and counted."""
+    topology, requests, _ = joined
+    trace = Ended([requests[:3], [SimpleNamespace(operation="read")], requests[3:]])
+    trace.stopped = stopped
+    monkeypatch.setattr(command, "RequestTrace", lambda *_, **__: trace)
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    limits = SimpleNamespace(seconds=3.0, max_overhead=0.05)
+    options = EventOptions(operation="write")
+    with click.Context(click.Command("trace")):
+        command.print_events(
+            None, topology, ["dm-8"], limits, options, as_json=as_json, heading=True
+        )
+    out, err = capsys.readouterr()
+
+    assert trace.asked == (3.0, 0.05)
+    assert ("stopped after 1.0 s" in err) is bool(stopped)
+    if as_json:
+        *found, summary = map(json.loads, out.splitlines())
+        assert len(found) == 10
+        assert (summary["requests"], summary["events"], summary["overhead"]) == (10, 7, 0.25)
+    else:
+        assert out.count("write") >= 10

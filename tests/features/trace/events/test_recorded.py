@@ -184,3 +184,14 @@ def test_it_does_not_matter_when_events_are_read(recorded, topologies):
         found += [(r.name, r.sector, r.seconds, len(r.below)) for r in follower.feed([event])]
     whole = [(r.name, r.sector, r.seconds, len(r.below)) for r in listed]
     assert sorted(found) == sorted(whole)
+
+
+def test_only_parity_arrays_have_parts(recorded):
+    """What a mirror writes to its members is data, and so is not named; RAID5's is data or parity."""
+    path, _topology, top, listed, _ = recorded
+    mine = [each for each in listed if each.name == top and each.operation == "write"]
+    roles = {below.role for each in mine for below in each.below if below.operation == "write"}
+    if path.stem == "r10":
+        assert roles == {""}
+    if path.stem in ("r5", "m5", "m6"):
+        assert {"data", "parity"} <= roles
