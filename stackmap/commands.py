@@ -13,6 +13,7 @@ iostat     the same with ``cli.iostat.Addition``
 questions  (host, topology) → None: asks what the feature needs, so that ``record`` keeps the answers
 topology   (host, topology) → topology of a capture with facts that the feature kept in it
 traced     (host) → the trace in a capture, None without one: latencies and arrivals of single requests
+headroom   (topology, corrected intervals, tops) → blocks: how far the disks are below their limit
 api        a function of the Python API; its name there is its own
 =========  ============================================================================================
 """
@@ -71,7 +72,11 @@ GROUPS = {
         "whatif": Command(
             "features.whatif",
             "Project the measured load on another layout",
-            {"api": "project:whatif", "iostat": "additions:iostat_headroom"},
+            {
+                "api": "project:whatif",
+                "iostat": "additions:iostat_headroom",
+                "headroom": "additions:headroom_blocks",
+            },
         ),
         "plan": Command(
             "features.plan", "Print the commands that convert a volume", {"questions": "inputs:ask"}

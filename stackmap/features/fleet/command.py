@@ -26,6 +26,7 @@ from stackmap.cli.options import (
 from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks, tell
 from stackmap.cli.progress import waiting
 from stackmap.cli.session import SOME_MISSING, tell_unknown
+from stackmap.commands import additions
 from stackmap.document.interval import end_time
 from stackmap.errors import NameNotFound
 from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, fleet_page
@@ -359,6 +360,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.document.layers import layers_document
     from stackmap.ledger.amplification import LayerReport
     from stackmap.ledger.averages import average
+    from stackmap.ledger.corrections import corrected
     from stackmap.ledger.time_series import IntervalSeries
     from stackmap.measurement.source import IntervalSelection
     from stackmap.render.figures_json import explain_json, layers_json
@@ -381,6 +383,8 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
         }
         click.echo(json.dumps(answer))
         return
+    right = [corrected(topology, each) for each in intervals]
+    tops = [stack.top.name for stack in report.stacks]
     show([
         doc.Headline((host.name,)),
         *(
@@ -388,4 +392,5 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
             for block in layers_document(report.stacks, report.interval, time=True)
         ),
         *explain_document(judged),
+        *(block for blocks in additions("headroom") for block in blocks(topology, right, tops)),
     ])  # fmt: skip

@@ -1,8 +1,9 @@
-"""Episodes of the last minutes, as events: when a stack was slow, and by how much."""
+"""The last minutes: their episodes as events, when a stack was slow and by how much; and the loads for headroom."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from stackmap.model.topology import Topology
 from stackmap.rules.context import UNKNOWN
 
 KEPT = 600  # intervals: what is usual is what was usual in these
-MOST_LOADS = 20_000  # of stacks with load in all intervals: a search takes at most 0.1 s of CPU
+MOST_LOADS = 40_000  # of stacks and disks: 30 MB, and a search takes at most 0.1 s of CPU
 FIRST = 3 * LEAST  # intervals before the first search: in fewer, noise may look like an episode
 EVERY = LEAST  # intervals between two searches
 
@@ -36,6 +37,7 @@ class Incidents:
     def __init__(self) -> None:
         self._topology: Topology | None = None
         self._tops: list[str] = []
+        self._watched: Collection[str] = ()
         self._kept: deque[Interval] = deque(maxlen=KEPT)
         self._loads = 0
         self._fresh = 0
@@ -46,13 +48,20 @@ class Incidents:
         """An event per episode, at its begin."""
         return [known.event for known in self._known]
 
+    @property
+    def intervals(self) -> Sequence[Interval]:
+        """The last intervals, each with the loads of the stacks and disks that had any."""
+        return self._kept
+
     def take(self, topology: Topology, interval: Interval) -> None:
         """Take the next corrected interval; look for episodes from time to time."""
         if interval.time is None:
             return
         if topology is not self._topology:
             self._topology, self._tops = topology, [device.name for device in topology.tops]
-        loads = ((name, interval.loads.get(name, UNKNOWN)) for name in self._tops)
+            disks = (device.name for device in topology if not topology.below(device.name))
+            self._watched = dict.fromkeys((*self._tops, *disks))
+        loads = ((name, interval.loads.get(name, UNKNOWN)) for name in self._watched)
         active = {name: load for name, load in loads if load.aqu or load.total.ios}
         if len(self._kept) == KEPT:
             self._loads -= len(self._kept[0].loads)
@@ -66,7 +75,8 @@ class Incidents:
             self._search(topology)
 
     def _search(self, topology: Topology) -> None:
-        series = IntervalSeries(self._kept)
+        tops = set(self._tops)
+        series = IntervalSeries(_part(each, each.loads.keys() & tops) for each in self._kept)
         clock = series.clock()
         ends = [interval.time or 0.0 for interval in self._kept]
         # The others are found again, unless more intervals show that they were usual.
@@ -82,11 +92,9 @@ class Incidents:
 
     def forget(self, names: set[str]) -> None:
         """Forget the loads of the devices *names*, which were replaced or went away."""
-        self._kept = deque(
-            (
-                replace(each, loads={n: x for n, x in each.loads.items() if n not in names})
-                for each in self._kept
-            ),
-            KEPT,
-        )
+        self._kept = deque((_part(each, each.loads.keys() - names) for each in self._kept), KEPT)
         self._loads = sum(len(each.loads) for each in self._kept)
+
+
+def _part(interval: Interval, names: Collection[str]) -> Interval:
+    return replace(interval, loads={name: interval.loads[name] for name in names})

@@ -185,6 +185,7 @@ class Moment:
 
     ``recent``: for sparklines. ``findings``: those to show, the worst first. ``verdict``: the sentence
     where none is grave. ``groups``: the largest first; None if they were not read. ``events``: the newest last.
+    ``past``: the last intervals, for headroom.
     ``stalled``: shares of the last intervals in which tasks waited for I/O; None if unknown.
     """
 
@@ -197,6 +198,7 @@ class Moment:
         self.stalled: Stalled | None = None
         self.groups: Sequence[GroupLoad] | None = None
         self.events: Sequence[Event] = ()
+        self.past: Sequence[Interval] = ()
 
     def load(self, name: str) -> Load:
         """Return the corrected load of a device."""

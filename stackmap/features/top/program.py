@@ -116,6 +116,7 @@ class Watcher:
         moment.events = tuple(
             sorted((*self._events, *self._incidents.events), key=lambda each: each.time or 0.0)
         )
+        moment.past = self._incidents.intervals
         if not self.state.paused:
             self.moment = self._newest
         self.show()

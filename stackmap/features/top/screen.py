@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stackmap.commands import additions
 from stackmap.document.blocks import Block, Headline, Paragraph, Terms
 from stackmap.document.findings import finding_card
 from stackmap.document.interval import instant
@@ -87,6 +88,8 @@ def _layers(moment: Moment, row: Row) -> Iterator[Block]:
     tops = [row.stack] if row.stack else _stacks_of(moment, row)
     stacks = (moment.stack(top) for top in tops)
     yield from layers_document(stacks, moment.interval, time=True)
+    for blocks in additions("headroom"):
+        yield from blocks(moment.topology, moment.past, tops)
 
 
 def _stacks_of(moment: Moment, row: Row) -> list[str]:

@@ -1,4 +1,4 @@
-"""``iostat -l --headroom``: by what factor each stack's load may grow until its first disk is at its knee, as recorded."""
+"""Headroom: by what factor each stack's load may grow until its first disk is at its knee, as measured."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stackmap.cli.session import Session
     from stackmap.document.blocks import Block
     from stackmap.measurement.source import Measurement
+    from stackmap.model.interval import Interval
     from stackmap.model.load import Load
     from stackmap.model.topology import Topology
 
@@ -33,7 +34,9 @@ COLUMNS = (
     Column("requests/s", "rate"),
     Column("at the knee", "knee_rate"),
 )
-UNSEEN = "Headroom is - where the recording never saw a disk serve all it can: `stackmap whatif NAME` simulates it."
+UNSEEN = (
+    "Headroom is - where no disk was seen to serve all it can: `stackmap whatif NAME` simulates it."
+)
 
 
 def iostat_headroom(command: Callable[..., None]) -> Callable[..., None]:
@@ -55,17 +58,20 @@ def iostat_headroom(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def _after_reports(_: Session, measured: Measurement) -> Iterator[None]:
     yield
-    print_blocks(headroom_blocks(measured))
-
-
-def headroom_blocks(measured: Measurement) -> list[Block]:
-    """Return a table of the stacks; the rates are of the intervals with load, on average."""
     topology = measured.topology
-    series: dict[str, list[Load]] = {}
-    for part in measured.repeatable()():
-        for name, load in corrected(topology, part).loads.items():
-            series.setdefault(name, []).append(load)
+    intervals = (corrected(topology, part) for part in measured.repeatable()())
     tops = measured.devices or [device.name for device in topology.tops]
+    print_blocks(headroom_blocks(topology, intervals, tops))
+
+
+def headroom_blocks(
+    topology: Topology, intervals: Iterable[Interval], tops: Iterable[str]
+) -> list[Block]:
+    """Return a table of the stacks of *tops*; *intervals*: corrected. Rates are of those with load, on average."""
+    series: dict[str, list[Load]] = {}
+    for interval in intervals:
+        for name, load in interval.loads.items():
+            series.setdefault(name, []).append(load)
     rows = tuple(_row(topology, name, series) for name in tops)
     blocks: list[Block] = [Table("headroom", COLUMNS, (Rows(rows),))]
     if any(isinstance(row[1], Value) and row[1].number is None for row in rows):

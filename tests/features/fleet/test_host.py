@@ -69,6 +69,16 @@ def opened_from(answer, scrapes):
     return result, json.loads(result.stdout)["layers"]
 
 
+def test_the_headroom_of_a_host_is_that_of_its_disks():
+    """The disk was never at its limit, which is said."""
+    writes = [600 * n for n in range(1, 9)]
+    with serving(history(writes, [1000] * 8)) as (url, _):
+        result = ask(url, "h1", "--at", f"@{STEP * 8}", "--window", "10min")
+
+    assert "STACK  headroom" in result.stdout
+    assert "Headroom is - where no disk was seen" in result.stdout
+
+
 REBOOT = [600, 1200, 1800, 60, 120, 180]  # writes: 10/s, then 1/s
 
 

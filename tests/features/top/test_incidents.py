@@ -6,6 +6,9 @@ import pytest
 
 from stackmap.features.top import incidents
 from stackmap.features.top.incidents import Incidents
+from stackmap.features.whatif.additions import headroom_blocks
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load
 from tests.ledger.test_episodes import NIGHT, PACE, STACK, night
 
 BEGIN = 1e9 + PACE  # the end of the first interval
@@ -38,7 +41,7 @@ def test_an_even_load_has_no_event(seed):
 
 def test_an_event_stays_when_its_intervals_are_forgotten(monkeypatch):
     """What is kept has a bound: of intervals, and of loads."""
-    monkeypatch.setattr(incidents, "MOST_LOADS", 60)
+    monkeypatch.setattr(incidents, "MOST_LOADS", 4 * 60)
     found = watched(night(2, slower=[(30, 44, 9)]))
 
     (event,) = found.events
@@ -56,3 +59,20 @@ def test_a_replaced_device_has_no_past():
         found.take(STACK, each.__class__(each.loads, time=then.time, seconds=PACE))
 
     assert found.events == []
+
+
+def test_the_loads_of_disks_show_their_headroom():
+    """web's disk sda serves at most 100 requests per second; its mean is 75."""
+    rates = (20.0, 50.0, 80.0, 100.0, 100.0, 100.0)
+    queues = (0.2, 0.5, 0.9, 2.0, 4.0, 8.0)
+    idle = Flow(0.0, 0.0, 0.0, 0.0)
+    found = Incidents()
+    for number, (rate, queue) in enumerate(zip(rates, queues, strict=True)):
+        flow = Flow(rate, 0.0, rate * 4096, queue * 1000)
+        load = Load(idle, flow, aqu=queue, busy=min(1.0, rate / 100))
+        found.take(STACK, Interval({"web": load, "sda": load}, time=1.0 + number, seconds=1.0))
+    table, *_ = headroom_blocks(STACK, found.intervals, ["web"])
+    ((_, factor, disk, rate, knee),) = table.groups[0].rows
+
+    assert (disk, rate.number, knee.number) == ("sda", pytest.approx(75), pytest.approx(100))
+    assert factor.number == pytest.approx(100 / 75)

@@ -34,20 +34,13 @@ def loads(most, queues):
         )
 
 
-class Recorded:
-    """A measurement that can be repeated."""
-
-    topology = STACK
-    devices = ()
-
-    def __init__(self, series):
-        self._series = list(series)
-
-    def repeatable(self):
-        return lambda: [
-            Interval({"web": each, "sda": each}, time=float(n), seconds=1.0)
-            for n, each in enumerate(self._series)
-        ]
+def blocks_of(series):
+    """Return what is said of web in intervals of a second, in each of which web and its disk have a load of *series*."""
+    intervals = (
+        Interval({"web": each, "sda": each}, time=float(n), seconds=1.0)
+        for n, each in enumerate(series)
+    )
+    return headroom_blocks(STACK, intervals, ["web"])
 
 
 @given(
@@ -80,7 +73,7 @@ def test_a_disk_that_was_not_busy_could_have_served_more():
 @given(st.floats(10, 1e5), st.floats(0.05, 0.5))
 def test_headroom_is_the_knee_by_the_mean_rate(most, low):
     """Whatever the rates: factor × mean rate = rate at the knee."""
-    table, *others = headroom_blocks(Recorded(loads(most, [low] * 6 + [0.95, 2.0, 4.0])))
+    table, *others = blocks_of(loads(most, [low] * 6 + [0.95, 2.0, 4.0]))
     ((_, factor, name, rate, knee),) = table.groups[0].rows
 
     assert (name, others) == ("sda", [])
@@ -92,7 +85,7 @@ def test_headroom_is_the_knee_by_the_mean_rate(most, low):
 
 def test_where_no_knee_was_seen_nothing_is_a_figure():
     """And a sentence says what helps."""
-    table, remark = headroom_blocks(Recorded(loads(100.0, [0.1] * 9)))
+    table, remark = blocks_of(loads(100.0, [0.1] * 9))
     ((_, factor, name, rate, knee),) = table.groups[0].rows
 
     assert (str(factor), name, str(rate), str(knee)) == ("-", "-", "-", "-")
