@@ -319,6 +319,6 @@ def _finding(topology: Topology, finding: Finding) -> Row:
     ratio = observed["ratio"].value if rule.id == SLOW else None
     return (
         rule.id, rule.name, str(finding.severity), str(rule.outcome), device,
-        topology[device].title if device in topology else device,
+        topology[device].title,
         safe(filled(rule.title, words)), safe(filled(rule.sentence, words)), not rule.needs_load, ratio, evidence,
     )  # fmt: skip
