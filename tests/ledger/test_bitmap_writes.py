@@ -2,7 +2,9 @@
 
 import pytest
 
+from stackmap.ledger.amounts import Amount, Traffic
 from stackmap.ledger.member_writes import (
+    _with_range,
     bitmap_write_size,
     max_bitmap_bytes,
     max_bitmap_writes,
@@ -131,3 +133,15 @@ def test_bits_that_fill_a_block_with_the_superblock_take_one_block():
     sizes = [seen["md0"]._replace(size=3 * bits * 65536) for bits in (2048, 2049)]
 
     assert [bitmap_write_size(seen, each) for each in sizes] == [512, 1024]
+
+
+def test_a_range_reaches_down_by_the_writes_that_may_be_the_bitmaps():
+    """29 writes with 11 of 512 bytes among them, at most: 18 to 29. Without any it is exact."""
+    arrived = Traffic(29.0, 29.0, 29 * 4096.0, 1.0)
+    found = _with_range(arrived, 11.0, 512)
+    assert found.bounds == (Amount(18.0, 29 * 4096 - 11 * 512), Amount(29.0, 29 * 4096.0))
+    assert _with_range(arrived, 31.0, 4096).bounds[0] == Amount(0.0, 0.0)
+    assert _with_range(arrived, 0.0, 512) == arrived
+    unknown = Traffic(None, None, 4096.0)
+    assert _with_range(unknown, 11.0, 512) == unknown
+    assert _with_range(arrived._replace(bytes=None), 11.0, 512).bounds[0] == Amount(18.0, None)

@@ -117,3 +117,37 @@ def test_byte_order_mark_before_csv():
     text = "\ufeff# hostname;interval;timestamp;DEV;tps\ndb1;10;2026-11-21 07:45:50 UTC;sda;2.00\n"
     (report,) = intervals([text.encode()], "-")
     assert report.loads["sda"].whole.ios == 2
+
+
+def test_a_text_without_statistics_is_refused_at_its_limit(monkeypatch):
+    """Each chunk counts; what a reader uses begins the count again."""
+    monkeypatch.setattr(text_lines, "MAX_UNUSED", 100)
+    chunk = b"not a table\n" * 4
+    assert len(list(Lines(iter([chunk] * 2)))) == 8
+    with pytest.raises(InputError, match="no device statistics"):
+        list(Lines(iter([chunk] * 3)))
+
+    lines, count = Lines(iter([chunk] * 9)), 0
+    for _ in lines:
+        lines.unused, count = 0, count + 1
+    assert count == 36
+
+
+def test_marks_of_a_quoting_mail_are_no_time():
+    """The time is that of the row, whatever it is quoted with."""
+    rows = [
+        f"10:00:0{n} {name}"
+        for n, name in (
+            (1, "DEV tps rkB/s wkB/s"),
+            (2, "sda 2.00 5.00 7.00"),
+            (3, "sda 3.00 5.00 7.00"),
+        )
+    ]
+    plain = [interval.stamp for interval in intervals(["\n".join([*rows, ""]).encode()], "text")]
+    for mark in ("> ", ">> ", "> > ", "| "):
+        quoted = "\n".join([*(mark + row for row in rows), ""]).encode()
+        assert (
+            [interval.stamp for interval in intervals([quoted], "text")]
+            == plain
+            == ["10:00:02", "10:00:03"]
+        )

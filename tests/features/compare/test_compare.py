@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from stackmap.features.compare.await_change import classes
 from stackmap.features.compare.compare import compare
+from stackmap.features.compare.comparison import RATIOS
 from stackmap.features.compare.document import conclusions, document
 from stackmap.features.compare.json import compare_json
 from stackmap.features.compare.recording import MAX_BATCHES, recording_of
@@ -395,3 +397,15 @@ def test_a_closed_loop_is_limited_by_the_volume():
     assert said.count("await") == 1
     assert "write await 40.00 → 10.00 ms: the volume limits the rate, not the load." in said
     assert not any("similar queue" in each for each in conclusions(figure_comparison()))
+
+
+def test_parity_reads_are_told_from_others_below_parity_alone():
+    """At the members and disks of a RAID5; without that there is no cost of a write there."""
+    before, after = figure_comparison().before, figure_comparison().after
+    assert (before.parity, before.caused) == (True, {"members", "disks"})
+    assert (after.parity, after.caused) == (False, frozenset())
+
+    (cost,) = [each for each in RATIOS if each.key == "write_cost"]
+    assert cost.measured(before, "disks", "write").value == pytest.approx(4.0)
+    assert cost.measured(replace(before, caused=frozenset()), "disks", "write") is None
+    assert cost.measured(after, "disks", "write").value == pytest.approx(2.0)

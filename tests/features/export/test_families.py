@@ -11,7 +11,7 @@ from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.rule import Finding, Severity, observe
 from stackmap.rules.table import RULES
-from tests.drawn import disk, passing, raid_volume, topology
+from tests.drawn import DISKS, disk, passing, raid_volume, topology
 
 GIB = 1 << 30
 RULE = next(rule for rule in RULES if rule.id == "SM301")
@@ -153,3 +153,26 @@ def test_a_family_is_its_help_its_type_and_its_samples():
     place = text.index("stackmap_topology_timestamp_seconds 1763732411.5")
     assert text[place - 1] == "# TYPE stackmap_topology_timestamp_seconds gauge"
     assert text[place - 2].startswith("# HELP stackmap_topology_timestamp_seconds ")
+
+
+@pytest.mark.parametrize(
+    ("state", "syncing", "degraded"),
+    [("active", 0, 0), ("degraded", 0, 1), ("resync 12.5 %", 1, 0), (None, None, None)],
+)
+def test_the_figures_of_a_raid(state, syncing, degraded):
+    """A RAID6 of 4 with chunks of 64 KiB; what is not known has no sample. A disk has none of them."""
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid6", 4, 65536), state=state)
+    disks = [disk(name) for name in DISKS]
+    tree = Topology([array, *disks], [Edge("md0", each.name, Role.DATA) for each in disks])
+    found = exported(tree)
+
+    figures = {
+        "members": 4,
+        "parity_members": 2,
+        "chunk_bytes": 65536,
+        "sync_active": syncing,
+        "degraded": degraded,
+    }
+    for name, value in figures.items():
+        known = {} if value is None else {("md0", "md0"): value}
+        assert of(found, f"stack_{name}") == known, name
