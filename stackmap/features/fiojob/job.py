@@ -202,7 +202,7 @@ def _part(name: str, comments: Iterable[str], options: Mapping[str, str]) -> str
 def _head(job: Job) -> Iterator[str]:
     load = job.load
     lasted = f"{load.seconds:.1f} s" if load.seconds else "unknown duration"
-    yield f"The load of {load.device.title} ({load.device.name}): {plural(load.count, 'interval')}, {lasted}."
+    yield f"The load of {load.device.full_title}: {plural(load.count, 'interval')}, {lasted}."
     if job.writes:
         yield "DESTRUCTIVE: this job overwrites its target. Use an empty test volume."
     yield from job.notes
