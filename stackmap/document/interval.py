@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -11,7 +10,6 @@ from stackmap.document.blocks import Block, Paragraph, Table
 from stackmap.model.interval import Interval
 
 LAST_INSTANT = 253402300800.0  # 10000-01-01, beyond which there is no datetime
-NOT_RATES = re.compile(r"totals(?: since boot)?, not rates")  # how a note on totals begins
 
 
 def is_instant(time: float | None) -> bool:
@@ -34,9 +32,8 @@ def instant(time: float | None) -> str | None:
 def span(interval: Interval) -> str:
     """Return the interval's stamp and length, "" if it has neither."""
     parts = [interval.stamp.removesuffix(":")] if interval.stamp else []
-    totals = next(filter(None, map(NOT_RATES.match, interval.notes)), None)
-    if totals:
-        parts.append(totals[0])
+    if interval.totals:
+        parts.append(interval.totals)
     elif interval.since_boot:
         length = f" ({interval.seconds:.1f} s)" if interval.seconds else ""
         parts.append(f"averages since boot{length}, not a current rate")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value
-from stackmap.document.interval import NOT_RATES, dated, span
+from stackmap.document.interval import dated, span
 from stackmap.document.wording import divided, plural
 from stackmap.ledger.layers import Total
 from stackmap.model.device import Device, Kind
@@ -61,7 +61,7 @@ def iostat_document(
     groups = (Rows(_rows(named, metrics)), Rows(_rows(summed, metrics)))
     when = span(interval)
     columns = [column(metric) for metric in metrics]
-    if NOT_RATES.search(when):
+    if interval.totals:
         columns = [each._replace(heading=TOTAL.get(each.heading, each.heading)) for each in columns]
     table = Table("devices", (DEVICE, *columns), groups)
     blocks: list[Block] = [Paragraph(when), table] if when else [table]

@@ -33,8 +33,8 @@ class Average:
     A running average of intervals, weighted by their length, in constant memory.
 
     A text's own averages are used only if it has no rates (the last one, for
-    sar prints its minimum and maximum before it), and averages since boot only
-    if there is nothing else. A device that an interval of counters lacks is
+    sar prints its minimum and maximum before it), and totals and averages since
+    boot only if there is nothing else. A device that an interval of counters lacks is
     unknown in the average. A device that a report of a text lacks counts as
     idle there, because iostat -z omits idle devices, and a note says so.
     """
@@ -159,10 +159,12 @@ class Average:
 
 
 def _rank(interval: Interval) -> int:
-    """Return the quality of *interval* as a source of rates, 1 to 3."""
+    """Return the quality of *interval* as a source of rates, 1 to 4."""
     if interval.since_boot:
         return 1
-    return 2 if interval.summary else 3
+    if interval.totals:
+        return 2
+    return 3 if interval.summary else 4
 
 
 def average(intervals: Iterable[Interval]) -> Iterator[Interval]:

@@ -9,6 +9,7 @@ flight at the ends of an interval bound how far the counts of two layers differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -140,6 +141,7 @@ def _milliseconds_between(later: int, earlier: int) -> int:
     return later - earlier if later >= earlier else later - earlier + MILLISECONDS_WRAP
 
 
+NOT_RATES = re.compile(r"totals(?: since boot)?, not rates")  # how a note on totals begins
 LONG_RECORDING = "long recording"  # how a note on intervals of several samples begins
 
 
@@ -173,3 +175,9 @@ class Interval:
     corrections: tuple[str, ...] = ()
     readings: tuple[StatusReading, ...] = ()
     clock: float | None = field(default=None, compare=False)
+
+    @property
+    def totals(self) -> str:
+        """What its figures are if they are no rates, for the text does not tell their time; "" if they are rates."""
+        found = next(filter(None, map(NOT_RATES.match, self.notes)), None)
+        return found[0] if found else ""

@@ -245,13 +245,14 @@ def measured_context(
     Return the average of *intervals*, and the intervals as its series; both are corrected here.
 
     Devices have the states that they had at the end, see ``with_newest_states``.
-    Averages since boot count only if there is nothing else. *intervals* must not be empty.
+    Totals and averages since boot count only if there is nothing else. *intervals* must not be empty.
     """
     from stackmap.ledger.averages import average
     from stackmap.ledger.corrections import corrected
     from stackmap.ledger.device_state import with_newest_states
 
     current = [interval for interval in intervals if not interval.since_boot] or intervals
+    current = [interval for interval in current if not interval.totals] or current
     whole = corrected(topology, next(average(current)))
     series = (
         tuple(corrected(topology, interval) for interval in current) if len(current) > 1 else ()

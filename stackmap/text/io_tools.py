@@ -106,7 +106,8 @@ def _of_events(
     for name, sums in flows.items():
         read, write, discard, flush = (flow.scaled(1 / (seconds or 1.0)) for flow in sums)
         loads[name] = Load(read, write, discard, flush)
-    yield Interval(loads, seconds=seconds, notes=(note,))
+    # A summary: a few events do not count beside reports of iostat.
+    yield Interval(loads, seconds=seconds, stamp="biosnoop", summary=True, notes=(note,))
 
 
 BIOLATENCY = re.compile(r"[\s>]*disk = (?:b?')?([^'\s]+)'?(?:\s.*)?")

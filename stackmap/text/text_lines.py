@@ -9,6 +9,7 @@ marks of a new report; ``printed_time`` recognises times.
 from __future__ import annotations
 
 import codecs
+import html
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
+from stackmap.sources.printed.columns import TAGS
 from stackmap.text.columns import is_number
 from stackmap.text.printed_time import CLOCK
 
@@ -172,7 +174,16 @@ def _text(raw: bytes) -> str:
     text = text.replace("\uff1a", ":")  # the full-width colon that Chinese input methods write
     if text.startswith("|") or "\n|" in text:
         text = _MARKDOWN_ROW.sub(lambda row: row[0].replace("|", " "), text)
+    if "&" in text or "<" in text:
+        text = _without_html(text)
     return ESCAPES.sub("", text) if "\x1b" in text else text
+
+
+def _without_html(text: str) -> str:
+    """Return *text* without the entities and tags that a page of a tracker has around a text; sadf's XML has others."""
+    if "&" in text:
+        text = html.unescape(html.unescape(text))  # a quoted page may escape twice
+    return TAGS.sub("", text)
 
 
 def _line(raw: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import tracemalloc
 from itertools import repeat
 
@@ -151,3 +152,22 @@ def test_marks_of_a_quoting_mail_are_no_time():
             == plain
             == ["10:00:02", "10:00:03"]
         )
+
+
+TABLE = "Device   r/s   w/s  rkB/s  wkB/s\nsda     2.00  3.00   5.00   7.00\nmd_x&y  1.00  0.00   4.00   0.00\n"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_page_of_a_tracker_around_a_table_changes_nothing(times):
+    """Entities, perhaps escaped twice, blanks that do not break, and tags at the ends of lines."""
+    text = TABLE
+    for _ in range(times):
+        text = html.escape(text)
+    page = "".join(
+        f"&gt; <code>{line.replace('  ', '&nbsp; ')}</code><br>\n" for line in text.splitlines()
+    )
+    (plain,), (found,) = (
+        list(intervals([each.encode()], "x")) for each in (TABLE, f"<pre>\n{page}</pre>\n")
+    )
+    assert dict(found.loads) == dict(plain.loads)
+    assert {*found.loads} == {"sda", "md_x&y"}

@@ -13,6 +13,7 @@ from itertools import pairwise
 import pytest
 
 from stackmap.errors import InputError
+from stackmap.ledger.averages import average
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.text import intervals
@@ -413,6 +414,17 @@ def test_rows_of_atop_without_the_line_above_them() -> None:
     assert second.loads["sda"].write == Flow(5900)
     assert any(note.startswith("totals, not rates") for note in second.notes)
     assert not any(note.startswith("totals, not rates") for note in first.notes)
+
+
+def test_totals_do_not_count_beside_rates() -> None:
+    """The average of iostat and fio's whole run would be neither."""
+    iostat = "Device  r/s  w/s  rkB/s  wkB/s\nsda  2.00  3.00  5.00  7.00\n"
+    for text in (FIO + iostat, iostat + VMSTAT * 2, BIOLATENCY + iostat, iostat + BIOSNOOP):
+        (whole,) = average(read(text))
+        assert whole.loads["sda"].read.ios == 2.0
+        assert not whole.totals
+    (alone,) = average(read(FIO))
+    assert alone.totals
 
 
 def test_cut_names_are_noted() -> None:

@@ -13,7 +13,7 @@ from stackmap.model.units import KIB, SECTOR
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 QUOTES = re.compile(r"^\s{0,16}>(?:\s?>)* ?")  # of a mail or of Markdown
 # Tags and fences that trackers put around a text, and HTML's.
-TAGS = re.compile(r"</?(?:pre|code|br|p|tt|div|span|blockquote)\b[^<>]{0,200}>", re.IGNORECASE)
+TAGS = re.compile(r"</?(?:pre|code|br|p|tt|div|span|blockquote)\b[^<>\n]{0,200}>", re.IGNORECASE)
 NMON = re.compile(r'BBBP,\d+,[^,"]*(?:,"(.*)")?')  # a line of a command's output in a file of nmon
 FENCE = re.compile(
     r"\s*(?:```\w*|~~~|\{(?:noformat|code)[^{}]{0,40}\}|\[/?code\]|\{\{\{|\}\}\})\s*$"
