@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackmap.ledger.amounts import (
@@ -43,6 +43,7 @@ def ranges(draw):
 traffics = exact | ranges()
 
 
+@settings(max_examples=40)
 @given(traffics, traffics)
 def test_a_sum_is_known_where_both_are(one, other):
     """Figure by figure, and so are its bounds: they are the sums of the bounds."""
@@ -55,12 +56,14 @@ def test_a_sum_is_known_where_both_are(one, other):
             assert figure == (None if None in parts else sum(parts))
 
 
+@settings(max_examples=40)
 @given(traffics)
 def test_nothing_adds_nothing_and_unknown_makes_unknown(traffic):
     assert traffic + NOTHING == traffic
     assert (traffic + UNKNOWN).amount == Amount()
 
 
+@settings(max_examples=40)
 @given(traffics, st.sampled_from([0.0, 0.5, 1.0, 3.0]))
 def test_every_figure_is_multiplied(traffic, factor):
     product = traffic.times(factor)
@@ -70,6 +73,7 @@ def test_every_figure_is_multiplied(traffic, factor):
     assert product.bounds == tuple(bound.times(factor) for bound in traffic.bounds)
 
 
+@settings(max_examples=40)
 @given(amounts, amounts)
 def test_what_is_beyond_an_amount_is_never_below_0(whole, part):
     for rest, one, other in zip(whole.beyond(part), whole, part, strict=True):
@@ -101,6 +105,7 @@ def test_a_share_of_all_has_the_devices_counters():
     assert share.write.size == 512.0
 
 
+@settings(max_examples=40)
 @given(st.lists(st.booleans(), max_size=4), st.lists(st.sampled_from(["", "a", "b"]), max_size=4))
 def test_a_sum_of_shares_is_an_estimate_if_one_is(divided, reasons):
     shares = [Share(divided=each) for each in divided] + [Share(reason=each) for each in reasons]
@@ -115,6 +120,7 @@ def test_a_sum_of_shares_is_an_estimate_if_one_is(divided, reasons):
 names = st.frozensets(st.sampled_from("abcd"), min_size=1)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.dictionaries(st.sampled_from("xyz"), names)))
 def test_divisions_are_joined_device_by_device(several):
     """The union, whatever the order and however often one set comes."""

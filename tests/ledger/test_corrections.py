@@ -181,7 +181,11 @@ def test_md_honours_the_attribute_since_5_14():
     """An array with queue/iostats 0 has no counters, whatever its disks do."""
     array = Device("md0", Kind.ARRAY, "9:0", queue=Queue(iostats=False))
     edges = [Edge("md0", "sda", Role.DATA)]
-    for kernel, done in (("6.1", ("not-counted: md0",)), ("5.10", ())):
+    for kernel, done in (
+        ("6.1", ("not-counted: md0",)),
+        ("5.14.0", ("not-counted: md0",)),
+        ("5.13", ()),
+    ):
         assert mended(topology(([array], edges), kernel=kernel), {"md0": IDLE})[1] == done
 
 

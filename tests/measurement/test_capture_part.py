@@ -151,3 +151,11 @@ def test_a_capture_without_samples_has_no_part():
     assert CapturePart().show(Recording(None), LIMITS) == ""
     with pytest.raises(UsageError, match="here has no samples for --since"):
         CapturePart(since="-1h").show(Recording(None), LIMITS)
+
+
+def test_as_many_intervals_as_are_held_are_not_refused():
+    """1,800 of 2 s in an hour; one of a length with a fraction counts in full."""
+    assert LIMITS.refusal(3600.0, 2.0) == Resolution(3600, 1440).refusal(3600.0, 1.0) == ""
+    assert LIMITS.refusal(3602.0, 2.0).startswith("1801 intervals of 2 s ")
+    assert LIMITS.step(3600.0, None) is LIMITS.step(3600.0, 1.0) is None
+    assert LIMITS.step(3601.0, 1.0) == 3.0
