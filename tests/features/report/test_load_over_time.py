@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from types import SimpleNamespace
 
@@ -14,9 +15,11 @@ from stackmap.features.report.load_over_time import (
     _await_per_disk,
     _by_hour,
     _charts,
+    _mean_sizes,
     _resolution,
     load_section,
 )
+from stackmap.features.report.page import _layers_csv, _series, when
 from stackmap.ledger.time_series import Stretch
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
@@ -243,3 +246,59 @@ def test_episodes_are_counted(every, count, words):
     (said,) = (text for text in texts if text.startswith("The charts shade"))
     assert said.startswith(f"The charts shade episodes of slow I/O ({words}): ")
     assert said.count("; ") == min(count, 5) - 1
+
+
+def test_mean_sizes_per_layer_as_they_arrive_and_complete():
+    """29 writes of 8 KiB at the top; 10 of 39 merge at its disk, which completes 29 of 11 KiB."""
+    tree = Topology([disk("sda"), passing("one")], [Edge("one", "sda", Role.DATA)])
+    top, below = did(29.0, 2 * SIZE), did(29.0, 2 * SIZE, 10.0)
+    measuring = Measuring(tree)
+    measuring.add(Interval({"one": moved(None, top), "sda": moved(None, below)}, NOON, 10.0))
+    table = _mean_sizes(measuring.report().stacks[0])
+
+    rows = [[row[0], *(cell.number for cell in row[1:])] for row in table.groups[0].rows]
+    (top_sizes, below_sizes) = (row[-2:] for row in rows)
+    assert top_sizes == [2.0 * SIZE, 2.0 * SIZE]
+    assert below_sizes == [2.0 * SIZE, pytest.approx(39 * 2 * SIZE / 29)]
+    assert len(table.columns) == len(rows[0])
+
+
+def test_the_files_of_a_page_have_each_layer_and_each_point():
+    """The CSV of the layers has a row per layer and direction, that of the load one per point and direction."""
+    report = reported(interval(NOON + 10, 13.0), interval(NOON + 20, 29.0))
+    layers = list(csv.DictReader(_layers_csv(report).splitlines()))
+    series = list(csv.DictReader(_series(report).splitlines()))
+
+    assert [(row["layer"], row["direction"]) for row in layers] == [
+        (layer.layer.role, direction)
+        for layer in report.stacks[0].layers
+        for direction in ("read", "write", "total")
+    ]
+    assert {row["device"] for row in layers} == {"one"}
+    assert [float(row["requests_per_s"]) for row in layers[:3]] == [3.0, 21.0, 24.0]
+    assert [(row["direction"], float(row["ios"])) for row in series] == [
+        ("read", 3.0),
+        ("write", 13.0),
+        ("read", 3.0),
+        ("write", 29.0),
+    ]
+    assert {(row["seconds"], row["intervals"]) for row in series} == {("10.0", "1")}
+
+
+@pytest.mark.parametrize(
+    ("intervals", "words"),
+    [
+        ([interval(NOON + 10, 3.0)], ["2025-11-21", "1 interval"]),
+        ([interval(NOON + 10, 3.0, since_boot=True)], ["since boot"]),
+        (
+            [Interval({"sda": moved(None, did(3.0, SIZE))}, stamp="10:00:07")],
+            ["10:00:07", "time zone"],
+        ),
+        ([Interval({"sda": moved(None, did(3.0, SIZE))})], ["unknown time"]),
+    ],
+)
+def test_when_it_was_measured(intervals, words):
+    """By the clock, by a text's own time, or not known."""
+    said = when(reported(*intervals, tree=Topology([disk("sda")], [])))
+    for word in words:
+        assert word in said

@@ -1,0 +1,101 @@
+"""The rows of each view of ``top``: their order, their filter, and the figure that each is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.features.top.cells import COLUMNS, tone_of
+from stackmap.features.top.moment import GroupLoad
+from stackmap.features.top.rows import ROWS, row_figure, rows_of
+from stackmap.features.top.state import SORTS, VIEWS, State
+from tests.features.top.watched import SAMPLES, watch
+
+VIEWS_WITH_FIGURES = ("volumes", "disks", "services")
+
+
+@pytest.fixture(scope="module")
+def moment():
+    watcher, _ = watch(SAMPLES / "vghdd")
+    return watcher.moment
+
+
+def rows(moment, view, **more):
+    return rows_of(moment, State(view=VIEWS.index(view), **more))
+
+
+@pytest.mark.parametrize("direction", ["read", "write", "total"])
+@pytest.mark.parametrize("sort", [1, 2])
+@pytest.mark.parametrize("view", VIEWS_WITH_FIGURES)
+def test_rows_fall_by_what_they_are_sorted_by(moment, view, sort, direction):
+    """Requests or bytes, of one direction; unknown ones are last, and the layers of a stack stay below it."""
+    state = State(view=VIEWS.index(view), sort=sort, direction=direction)
+    heads = [row for row in ROWS[view](moment, state) if row.layer is None]
+    figures = [
+        row_figure(moment, state, row, state.metric)
+        for row in heads
+        if not row.about or view == "services"
+    ]
+    known = [figure for figure in figures if figure is not None]
+
+    assert figures == sorted(known, reverse=True) + [None] * (len(figures) - len(known))
+    assert SORTS[sort] in ("IOPS", "bytes")
+    assert state.metric == ("iops" if sort == 1 else "bytes")
+
+
+@pytest.mark.parametrize("view", VIEWS_WITH_FIGURES)
+def test_sorting_changes_the_order_alone(moment, view):
+    keys = [row.key for row in rows(moment, view)]
+    assert sorted(keys) == sorted(row.key for row in rows(moment, view, sort=1))
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_filter_keeps_what_has_its_letters(moment, view):
+    """In any case; what nobody has leaves nothing."""
+    every = rows(moment, view)
+    assert rows(moment, view, filter="no such name") == []
+    for row in every[:3]:
+        word = row.name[:6]
+        found = [each.key for each in rows(moment, view, filter=word.upper())]
+        assert row.key in found or row.layer is not None
+        assert len(found) <= len(every)
+
+
+def test_a_layer_has_its_share_and_the_await_of_its_devices(moment):
+    """As `iostat -l`; a group of processes has no await."""
+    state = State(direction="write")
+    busy = [
+        row
+        for row in rows(moment, "volumes")
+        if row.layer is not None and not moment.load(row.stack).idle
+    ]
+    assert busy
+    for row in busy:
+        layer = moment.stack(row.stack).layers[row.layer]
+        assert row_figure(moment, state, row, "iops") == layer.share.write.ios
+        assert row_figure(moment, state, row, "bytes") == layer.share.write.bytes
+        assert row_figure(moment, state, row, "await") == layer.own["write"].await_ms
+    group = busy[0]._replace(about=GroupLoad("/a", "service", "a", "sda", 7.0, 4096.0))
+    assert [row_figure(moment, state, group, metric) for metric in ("iops", "bytes", "await")] == [
+        *(7.0, 4096.0),
+        None,
+    ]
+
+
+def test_a_cell_without_a_rule_has_no_tone(moment):
+    """Nor has one whose rules found nothing."""
+    (row, *_) = rows(moment, "volumes")
+    for column in COLUMNS["volumes"]:
+        assert tone_of(column, moment, row, {}) == ""
+        if not column.rules:
+            assert tone_of(column, moment, row, {(row.device, "SM401"): "critical"}) == ""
+    judged = [
+        column.heading
+        for column in COLUMNS["volumes"]
+        if tone_of(column, moment, row, {(row.device, "SM401"): "warning"})
+    ]
+    assert judged == ["await ms", "queue"]
+    both = {(row.device, "SM401"): "warning", (row.device, "SM402"): "critical"}
+    assert {
+        tone_of(column, moment, row, both) for column in COLUMNS["volumes"] if column.rules
+    } == {"critical", ""}
