@@ -347,3 +347,28 @@ def test_a_parity_array_makes_pages_of_all_that_arrives():
     assert {row.cause for row in rows} >= {Cause.DATA, Cause.BITMAP, Cause.PARITY}
     for row in rows:
         assert row.traffic.bytes / row.traffic.arrivals == pytest.approx(PAGE)
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_what_a_program_does_to_an_array_itself_is_anothers(direction):
+    """The volume above sends 29 requests to the mirror, which counts 40: 11 came from no device above."""
+    shape = layout("raid1", 2)
+    array = Device("md0", Kind.ARRAY, "9:0", target="md", layout=shape, state="active")
+    tree = Topology(
+        [passing("lv"), array, *(Device(name, Kind.DISK, "") for name in ("sda", "sdb"))],
+        [Edge("lv", "md0", Role.DATA), *(Edge("md0", name, Role.DATA) for name in ("sda", "sdb"))],
+    )
+
+    def load(count):
+        return moved(**{direction: did(count, PAGE)})
+
+    each = 40 if direction == "write" else 20  # of the two copies both are written, and one is read
+    loads = {"lv": load(29), "md0": load(40), "sda": load(each), "sdb": load(each)}
+    causes = Ledger(tree, loads, 1.0).disk_traffic_by_cause("lv")
+
+    found = {
+        cause: traffic.bytes / PAGE
+        for (cause, way), traffic in causes.items()
+        if way == direction and traffic.bytes
+    }
+    assert found == pytest.approx({Cause.DATA: 29 * each / 20, Cause.OTHER: 11 * each / 20})

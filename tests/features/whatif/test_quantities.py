@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import chain, repeat
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.quantities import (
     Band,
     Levels,
@@ -18,6 +20,9 @@ from stackmap.features.whatif.quantities import (
     spanned,
     spanning,
 )
+from stackmap.features.whatif.volume_context import SINGLE_DEVICE
+from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.raid import layout
 
 numbers = st.integers(0, 10**6).map(float)
 bands = st.tuples(numbers, numbers, numbers).map(lambda three: Band(*sorted(three)))
@@ -80,3 +85,19 @@ def test_a_rising_function_is_solved(goal):
     assert solved(lambda x: x, goal, 0.0, 1e6) == pytest.approx(goal, rel=1e-6)
     assert solved(lambda x: x * x, goal, 1e-9, 1e6) == pytest.approx(goal**0.5, rel=1e-6)
     assert solved(lambda x: -x, goal, 0.0, 13.0) == 13.0
+
+
+@pytest.mark.parametrize(
+    ("shape", "request_"),
+    [
+        (layout("raid5", 4, 65536), LayoutRequest("raid5", 4, 65536, None, None)),
+        (layout("raid10", 6, 131072), LayoutRequest("raid10", 6, 131072, 2, None)),
+        (layout("raid10", 4, 65536, variant="far"), LayoutRequest("raid10", 4, 65536, 2, "far")),
+    ],
+)
+def test_the_present_layout_is_a_request_like_any(shape, request_):
+    """With all that it is; one device without a layout is a single one."""
+    given = SimpleNamespace(context=SimpleNamespace(present=shape))
+    assert Projector.present.fget(given) == request_
+    alone = Projector.present.fget(SimpleNamespace(context=SimpleNamespace(present=None)))
+    assert (alone.level, alone.members) == (SINGLE_DEVICE.level, 1)
