@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -128,3 +129,17 @@ def test_a_damaged_file_does_not_stop_the_export(tmp_path):
     assert result.exit_code == 0
     assert "the samples begin anew" in result.output
     assert len(parse((tmp_path / "stackmap.samples").read_text()).samples) == 1
+
+
+def test_counters_that_only_went_back_tell_nothing(tmp_path, monkeypatch):
+    """As after a restore of the samples of another time: nothing is slow or hangs, as far as is known."""
+    rising = diskstats
+
+    def falling(seconds, awaits):
+        return rising(20_000 - seconds, awaits)
+
+    monkeypatch.setattr(sys.modules[__name__], "diskstats", falling)
+    found = exported(tmp_path, 10, (5, 5, 20, 5))
+    assert RATIO not in found
+    assert COUNT not in found
+    assert "stackmap_hung_devices" not in found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.features.fiojob import target
 from stackmap.features.fiojob.target import HEAD, not_a_test_file
 
 FORMATS = {
@@ -34,3 +35,26 @@ def test_each_format_is_known_by_its_signature_at_its_place(name):
 
 def test_a_file_of_zeros_has_no_signature():
     assert not any(name in judged(b"") for name in FORMATS)
+
+
+def test_who_does_not_see_all_processes_does_not_know_the_writers(tmp_path, monkeypatch):
+    """That is said of a file that nobody else is known to use; so is the data that the job overwrites."""
+    path = tmp_path / "test.img"
+    path.write_bytes(bytes(8 * 512))
+    monkeypatch.setattr(target, "_uses", lambda *_: iter(()))
+    notes = {}
+    for sees in (True, False):
+        monkeypatch.setattr(target, "sees_all_processes", lambda _, sees=sees: sees)
+        notes[sees] = target._file(None, None, str(path)).notes
+    assert [note for note in notes[True] if "4096 bytes of data" in note]
+    assert len(notes[False]) == len(notes[True]) + 1
+    assert "run as root" in notes[False][-1]
+
+
+def test_a_file_of_holes_has_nothing_to_lose(tmp_path, monkeypatch):
+    path = tmp_path / "test.img"
+    with path.open("wb") as file:
+        file.truncate(1 << 20)
+    monkeypatch.setattr(target, "_uses", lambda *_: iter(()))
+    monkeypatch.setattr(target, "sees_all_processes", lambda _: True)
+    assert target._file(None, None, str(path)).notes == ()

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
+
 from stackmap.features.report.figures import Measuring
 from stackmap.features.report.page import _caveats, _corrected, _estimates, _left_out
+from stackmap.features.report.proposals import _fixes
 from stackmap.ledger.corrections import RULES
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
 from stackmap.model.topology import Edge, Topology
+from stackmap.rules.rule import Finding, Severity, observe
+from stackmap.rules.table import RULES as RULES_OF_LOAD
 from tests.drawn import did, disk, moved, passing
 
 SIZE = 4096
@@ -97,3 +102,32 @@ def test_what_has_no_figures_has_the_reason():
     ]
     assert said(parity=parity) == ["vg/lv: unknown cost of parity: degraded."]
     assert len(said(found=("x",))) == 1
+
+
+class Layout:
+    """A proposal that mends the findings on sda, and whose load per disk is not projected."""
+
+    top, at_disks = "one", None
+
+    def mends(self, finding):
+        return finding.device == "sda"
+
+
+@pytest.mark.parametrize(
+    ("devices", "fixed", "left"),
+    [(("sda", "sdb"), 1, 1), (("sda",), 1, 0), (("sdb",), 0, 1), ((), 0, 0)],
+)
+def test_what_a_layout_fixes_and_what_it_leaves(devices, fixed, left):
+    """Each finding is named once; only what is left is to be looked at first. Findings that are not grave are none."""
+    rule = next(each for each in RULES_OF_LOAD if each.id == "SM401")
+    found = [Finding(rule, observe(name)._replace(severity=Severity.CRITICAL)) for name in devices]
+    found.append(Finding(rule, observe("sdb")._replace(severity=Severity.INFO)))
+    report = SimpleNamespace(topology=TREE, findings_of=lambda _: found)
+    blocks = list(_fixes(report, Layout(), ""))
+
+    assert len(blocks) == bool(devices)
+    for block in blocks:
+        assert block.text.count('"') == 2 * (fixed + left)
+        assert ("none of the findings" in block.text) is not bool(fixed)
+        assert ("does not fix" in block.text) is bool(left)
+        assert ("Look at these findings first" in block.text) is bool(left)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackmap.features.whatif.project import Projector
+from stackmap.features.whatif.projection import Projection
 from stackmap.features.whatif.quantities import (
     Band,
     Levels,
@@ -101,3 +102,17 @@ def test_the_present_layout_is_a_request_like_any(shape, request_):
     assert Projector.present.fget(given) == request_
     alone = Projector.present.fget(SimpleNamespace(context=SimpleNamespace(present=None)))
     assert (alone.level, alone.members) == (SINGLE_DEVICE.level, 1)
+
+
+@pytest.mark.parametrize(
+    ("need", "now", "then", "larger"),
+    [(4, 600, 400, True), (4, 600, 600, False), (6, 600, 400, False), (None, 600, 400, False), (4, None, 400, False), (4, 600, None, False)],
+)  # fmt: skip
+def test_larger_members_are_needed_where_more_of_them_do_not_help(need, now, then, larger):
+    """The layout has as many members as it needs, and still holds less than what there is now."""
+    given = SimpleNamespace(
+        now=SimpleNamespace(usable=now),
+        projected=SimpleNamespace(usable=then, members=SimpleNamespace(count=4)),
+        need=None if need is None else SimpleNamespace(members=need),
+    )
+    assert Projection.needs_larger.fget(given) is larger
