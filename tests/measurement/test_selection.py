@@ -2,7 +2,9 @@
 
 import pytest
 
+from stackmap.measurement.machines import CaptureSource, LiveSource
 from stackmap.measurement.source import IntervalSelection
+from stackmap.measurement.text import TextSource
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,18 @@ def test_every_interval_is_examined(selection, live, recorded):
     for expected, is_live in ((live, True), (recorded, False)):
         every = selection.every(7, live=is_live)
         assert (every.seconds, every.count, every.which) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "live", "changes", "rereadable"),
+    [
+        (LiveSource, True, True, False),
+        (CaptureSource, False, True, True),
+        (TextSource, False, False, False),
+    ],
+)
+def test_only_this_machine_is_live_and_only_a_capture_is_read_again(
+    source, live, changes, rereadable
+):
+    """The topology of a text cannot change: it has none of its own. One of a pipe cannot be read again."""
+    assert (source.live, source.changes, source.rereadable) == (live, changes, rereadable)

@@ -262,3 +262,13 @@ def test_a_name_with_a_no_break_space_byte():
     assert "\nvg/à 2.00".encode() in Annotator(names, {}, Style(append=False, aligned=False)).feed(
         text
     )
+
+
+@pytest.mark.parametrize(("columns", "is_row"), [(3, False), (4, True), (7, True)])
+def test_a_row_without_a_heading_has_four_numbers(columns, is_row):
+    """Fewer may be anything: "dm-89 2.00 3.00 5.00"."""
+    line = " ".join(["dm-89", *("2.00",) * columns]) + "\n"
+    annotator = Annotator(NAMES, NUMBERS)
+    found = annotator.feed(line.encode()) + annotator.finish()
+    assert (b"vghdd/vm-disk1" in found) is is_row
+    assert is_row or found == line.encode()

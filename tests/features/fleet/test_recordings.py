@@ -16,6 +16,8 @@ from stackmap.cli import stackmap
 from stackmap.errors import InputError
 from stackmap.features.fleet import recordings
 from stackmap.features.fleet.recording_files import NEEDED
+from stackmap.model.device import Kind
+from stackmap.model.raid import RAID_LEVELS
 from tests.paths import ROOT
 
 pytest.importorskip("duckdb")
@@ -256,3 +258,37 @@ def test_s3_has_the_same_answer(recorded, monkeypatch):
         assert json.loads(result.stdout) == json.loads(fleet(os.fspath(recorded), "-J").stdout)
     finally:
         server.stop()
+
+
+def test_a_table_with_too_many_rows_stays_as_it_was():
+    """Of a file that claims few bytes: its rows are taken back, or the table is not made."""
+    duckdb = pytest.importorskip("duckdb")
+    reader = recordings._Reader.__new__(recordings._Reader)
+    reader._connection = duckdb.connect()
+
+    def put(into, count, most):
+        reader._put(into, "t", f"SELECT range AS a FROM range({count})", {}, most)
+
+    with pytest.raises(ValueError, match="more than 4 rows"):
+        put("CREATE TEMP TABLE t AS", 5, 4)
+    put("CREATE TEMP TABLE t AS", 5, 5)
+    with pytest.raises(ValueError, match="more than 2 rows"):
+        put("INSERT INTO t", 3, 2)
+    assert reader._rows("SELECT count(*) FROM t") == [(5,)]
+    put("INSERT INTO t", 3, 3)
+    assert reader._rows("SELECT count(*), max(a) FROM t WHERE a < $most", {"most": 4}) == [(7, 3)]
+
+
+def test_a_volume_without_a_level_has_its_kind(recorded):
+    """A linear LV is a volume; a RAID5 is a raid5, and both are chosen by that."""
+    volumes = json.loads(fleet(recorded, "-J").stdout)["volumes"]
+    levels = {each["level"] for each in volumes}
+    assert "" not in levels
+    assert None not in levels
+    assert "raid5" in levels
+    assert levels - set(RAID_LEVELS) <= {str(kind) for kind in Kind}
+    for level in levels:
+        chosen = json.loads(fleet(recorded, "-J", "--level", level).stdout)["volumes"]
+        assert {each["name"] for each in chosen} == {
+            each["name"] for each in volumes if each["level"] == level
+        }
