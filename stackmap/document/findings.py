@@ -43,6 +43,7 @@ NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices 
 WAITS = "Not yet: first mend what slows the devices below, and measure again. Then:"
 CAPTURE = "this capture"  # heads the problems of no device in it
 IN_COMMENT = 3  # findings and episodes of a comment
+NOTHING_TO_DO = "Nothing to do."
 SAID = ("", "Changed first:", "Do:")  # leads of what a comment says of each
 CHECK_LABELS = {
     Severity.CRITICAL: "CRITICAL",
@@ -102,8 +103,14 @@ def as_comment(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
             cards += 1
             if cards <= IN_COMMENT:
                 texts = (each for each in block.blocks if isinstance(each, doc.Paragraph))
-                said = [f"{each.lead} {each.text}".strip() for each in texts if each.lead in SAID]
+                texts = (each for each in texts if each.lead in SAID and each.text != NOTHING_TO_DO)
+                said = [f"{each.lead} {each.text}".strip() for each in texts]
                 yield doc.Paragraph(" ".join(said), f"{block.title}.")
+        elif isinstance(block, doc.Headline):
+            verdict, *rest = filter(None, block.parts)
+            yield doc.Headline(
+                (f"{verdict.removesuffix('.')} ({', '.join(rest)})" if rest else verdict,)
+            )
         elif not (isinstance(block, doc.Paragraph) and block.lead == "note:"):
             yield block
     if cards > IN_COMMENT:

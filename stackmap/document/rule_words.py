@@ -157,6 +157,10 @@ def thresholds(rule: Rule) -> str:
 
 FIRST = "Do first:"
 NOTHING = "Nothing. No finding needs action."
+NO_LAYOUT = (
+    "Nothing in these figures. For the layout, add to the text what "
+    "`lsblk -J -O; cat /proc/mdstat; dmsetup table` prints on that host."
+)
 UNEXPLAINED = (
     "No finding explains the episodes of slow I/O. Compare their load with the usual one, below."
 )
@@ -191,7 +195,9 @@ def what_to_do_first(
         from stackmap.rules.unjudged import LAYOUT
 
         asked = [each.question for each in open_questions if each.question is not LAYOUT]
-        return asked[0].advice if asked else NOTHING
+        if asked:
+            return asked[0].advice
+        return NO_LAYOUT if open_questions else NOTHING
     first = decision.causes[0]
     return paragraph(
         (f"{heading(topology, first)}.", action(topology, first), _then(topology, decision))

@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 
 from stackmap.ledger.device_state import WORK, work_of
-from stackmap.model.device import NEVER_SYNCED, Device, Role
+from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.topology import Topology
@@ -32,7 +32,7 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     title="{device} is {state}",
     sentence="{device} is {state}; {cause}.[ At the start of the measurement it was {was}.]",
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
-    advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
+    advice="Repair it first[: see `mdadm --detail /dev/{array}`][: see `lvs -a -o +devices,lv_health_status {lv}`]. A degraded "
     "RAID4/5/6 reads all other members in place of the missing one.",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
 )
@@ -44,7 +44,14 @@ def broken(context: Context, _: Limits) -> Found:
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
             words = {"state": state, "cause": _cause(topology, device, above)}
-            yield observe(device.name, words=words | _was(context, device))
+            yield observe(device.name, words=words | _was(context, device) | _named(device))
+
+
+def _named(device: Device) -> dict[str, str]:
+    """Return the name of *device* for the tool that shows its members; nothing for a target without one."""
+    if device.kind is Kind.ARRAY:
+        return {"array": device.name}
+    return {"lv": device.label.removesuffix("-tpool")} if "/" in device.label else {}
 
 
 def _was(context: Context, device: Device) -> dict[str, str]:

@@ -24,6 +24,7 @@ from stackmap.rules.rule import Finding, Outcome, Severity, observe
 from stackmap.rules.saturation import overloaded
 from stackmap.rules.state import background_work, broken
 from stackmap.rules.throttle import throttled
+from stackmap.rules.unjudged import LAYOUT, Unjudged
 from tests.drawn import raid_volume, topology
 from tests.paths import ROOT
 
@@ -78,6 +79,14 @@ def test_a_remark_decides_nothing():
 
     assert not decision.causes
     assert what_to_do_first(PARTS, decision) == "Nothing. No finding needs action."
+
+
+def test_where_only_the_layout_is_open_the_first_line_says_what_to_send():
+    """A ticket without a topology has figures that are fine, and no answer about its layout."""
+    decision = decide(PARTS, found(slow_member, severity=Severity.INFO))
+    first = what_to_do_first(PARTS, decision, [Unjudged(LAYOUT, observe(""))])
+    assert first.startswith("Nothing in these figures.")
+    assert "`lsblk -J -O; cat /proc/mdstat; dmsetup table`" in first
 
 
 def test_the_keys_say_what_the_sentence_says():

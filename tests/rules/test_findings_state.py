@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from stackmap.document.rule_words import action
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
@@ -50,7 +51,27 @@ def test_a_broken_device_is_critical(state):
     ((rule, device, severity, words),) = [each for each in reported(failed) if each[0] == "SM301"]
 
     assert (rule, device, severity) == ("SM301", "md0", Severity.CRITICAL)
-    assert words == {"state": state, "cause": "members that are not active: sdc (faulty)"}
+    cause = "members that are not active: sdc (faulty)"
+    assert words == {"state": state, "cause": cause, "array": "md0"}
+
+
+@pytest.mark.parametrize(
+    ("device", "command"),
+    [
+        (Device("md0", Kind.ARRAY, "9:0"), ": see `mdadm --detail /dev/md0`"),
+        (
+            Device("dm-1", Kind.VOLUME, "253:1", label="vg/lv"),
+            ": see `lvs -a -o +devices,lv_health_status vg/lv`",
+        ),
+        (Device("dm-2", Kind.DM, "253:2", label="x"), ""),
+    ],
+    ids=["md", "LVM", "another target"],
+)
+def test_the_command_for_a_broken_device_is_that_of_its_tool(device, command):
+    topology = Topology([device._replace(state="degraded")], [])
+    found = findings(Context(topology, Interval({}), (), None, (), {}))
+    (first,) = [each for each in found if each.rule.id == "SM301"]
+    assert action(topology, first) == f"Repair it first{command}."
 
 
 def changed(was, *states):
