@@ -8,6 +8,7 @@ from stackmap.discover import discover
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
+from stackmap.sampling import watch as watch_module
 from stackmap.sampling.snapshots import only_same_devices, topology_events
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -282,3 +283,15 @@ def test_a_layout_changed_if_it_has_other_parts_or_another_shape():
     assert list(topology_events(drawn(), drawn(), NO_CHANGES)) == []
     assert list(topology_events(drawn(), drawn(below=("sda", "sdb")), NO_CHANGES)) == changed
     assert list(topology_events(drawn(), drawn("raid6"), NO_CHANGES)) == changed
+
+
+def test_errors_of_all_readings_since_the_last_sample_are_told(monkeypatch):
+    """A reading may come between two samples: what it shows is not lost with the next."""
+    shown = iter([("sda: 3 errors",), (), ("sdb: 5 errors", "sdc: 7 errors")])
+    monkeypatch.setattr(watch_module, "error_events", lambda *_: next(shown))
+    machine = Machine()
+    watch = Watch(machine, discover(machine), discover)
+    before = watch._errors
+    for _ in range(3):
+        watch._take_reading(watch._current.polled, 1000.0)
+    assert watch._errors == (*before, "sda: 3 errors", "sdb: 5 errors", "sdc: 7 errors")

@@ -13,6 +13,7 @@ from stackmap.features.report.figures import Hours, Measuring, Period
 from stackmap.features.report.load_over_time import (
     MOST_DISKS,
     _await_per_disk,
+    _axis,
     _by_hour,
     _charts,
     _mean_sizes,
@@ -302,3 +303,12 @@ def test_when_it_was_measured(intervals, words):
     said = when(reported(*intervals, tree=Topology([disk("sda")], [])))
     for word in words:
         assert word in said
+
+
+@pytest.mark.parametrize(
+    ("starts", "axis"),
+    [((NOON, NOON + 60), "time"), ((1.5 * 86400, NOON), "time"), ((0.0, 60.0), "number"), ((3600.0, NOON), "number"), ((None, NOON), "number")],
+)  # fmt: skip
+def test_the_first_day_of_the_epoch_is_no_time(starts, axis):
+    """A capture without a clock counts seconds from 0."""
+    assert _axis(tuple(Stretch(Interval({}), 1, start) for start in starts)) == axis

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from stackmap.features.top.cells import COLUMNS, tone_of
+from stackmap.errors import NameNotFound
+from stackmap.features.top.cells import COLUMNS, _amplification, tone_of
 from stackmap.features.top.moment import GroupLoad
+from stackmap.features.top.program import check_names
 from stackmap.features.top.rows import ROWS, row_figure, rows_of
-from stackmap.features.top.state import SORTS, VIEWS, State
+from stackmap.features.top.state import SORTS, VIEWS, Row, State
 from tests.features.top.watched import SAMPLES, watch
 
 VIEWS_WITH_FIGURES = ("volumes", "disks", "services")
@@ -99,3 +103,29 @@ def test_a_cell_without_a_rule_has_no_tone(moment):
     assert {
         tone_of(column, moment, row, both) for column in COLUMNS["volumes"] if column.rules
     } == {"critical", ""}
+
+
+@pytest.mark.parametrize("kind", ["iops_amplification", "byte_amplification"])
+def test_a_layer_has_its_own_amplification_and_a_stack_that_of_its_disks(kind):
+    """Twice at the members, three times at the disks; nothing where nothing was sent."""
+    layers = [
+        SimpleNamespace(**{kind: {"write": factor, "read": 7.0}}) for factor in (1.0, 2.0, 3.0)
+    ]
+    row, fill = Row("k", "vg/lv", "dm-8", "dm-8"), _amplification(kind)
+    for idle, cells in ((False, ["3.00", "2.00", "3.00"]), (True, ["", "", ""])):
+        made = SimpleNamespace(
+            load=lambda _, idle=idle: SimpleNamespace(idle=idle),
+            stack=lambda _: SimpleNamespace(layers=layers),
+        )
+        asked = (row, row._replace(layer=1), row._replace(layer=2))
+        assert [fill(made, State(direction="write"), each) for each in asked] == cells
+
+
+def test_names_that_are_not_there_are_told_and_none_is_an_error(moment):
+    told = []
+    session = SimpleNamespace(tell_missing=lambda _, names: told.append(names))
+    some = ["vghdd/vm-disk1", "nosuch"]
+    check_names(session, moment.topology, some)
+    assert told == [some]
+    with pytest.raises(NameNotFound):
+        check_names(session, moment.topology, ["nosuch"])

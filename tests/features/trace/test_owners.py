@@ -166,9 +166,10 @@ def test_the_table_and_its_json():
 
 
 def test_nothing_traced_is_said():
-    assert "No request was traced" in render_text(
-        OwnerSample().blocks(TOPOLOGY, ["dm-0"]), Style(100)
-    )
+    text = render_text(OwnerSample().blocks(TOPOLOGY, ["dm-0"]), Style(100))
+    assert "No request was traced" in text
+    assert "could not be counted" not in text
+    assert OwnerSample().json(TOPOLOGY, ["dm-0"])["lost"] == {"hits": 0}
 
 
 class Owned(Machine):
