@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from stackmap.discover import discover
+from stackmap.document.describe import what
 from stackmap.model.device import Use
 from stackmap.sources import guests
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
@@ -253,3 +256,28 @@ def test_a_volume_of_a_pod():
 
     assert [point, "kubernetes shop/db-0 pvc-17"] == [u.name for u in uses(VOLUME | mounted | logs)]
     assert [point, f"kubernetes {uid} pvc-17"] == [u.name for u in uses(VOLUME | mounted)]
+
+
+MOUNTS = """\
+22 1 8:0 / / rw - ext4 /dev/sda rw
+23 22 254:0 / /srv rw - xfs /dev/mapper/vg--md-my--disk rw
+24 23 0:40 / /srv/scratch rw - tmpfs tmpfs rw
+25 22 0:41 /sub /pool rw - btrfs /dev/sdb rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("/srv/images/a.raw", "loop /srv/images/a.raw on vg-md/my-disk"),
+        ("/srvx/a.raw", "loop /srvx/a.raw on sda"),
+        ("/pool/a.raw (deleted)", "loop /pool/a.raw (deleted) on sdb"),
+        ("/srv/scratch/a.raw", "loop /srv/scratch/a.raw"),  # in memory
+    ],
+)
+def test_the_file_of_a_loop_device_is_on_a_device(file, words):
+    """By the mount that is nearest to the file; another file system hides the one below."""
+    loop = block("loop0", "7:0", 2048, loop__backing_file=file)
+    topology = discover(DrawnHost(VOLUME | SDB | loop | {"/proc/self/mountinfo": MOUNTS}))
+
+    assert what(topology["loop0"]) == words

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from stackmap.discover import device_mapper, disks
 from stackmap.discover.scan import Discovered, Scan, scan_host
-from stackmap.discover.uses import device_uses
+from stackmap.discover.uses import device_uses, file_systems
 from stackmap.host import Host
-from stackmap.model.device import NO_COUNTS, Counts, Device, Use
+from stackmap.model.device import NO_COUNTS, Counts, Device, Kind, Use
 from stackmap.model.topology import Edge, Machine, Topology
 from stackmap.sources import error_counts
 from stackmap.sources.sysfs import Block, attribute, attributes
@@ -65,12 +65,17 @@ def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
     member_states = {name: state for each in found for name, state in each.states.items()}
     users = device_uses(scan, found)
     counts = _error_counts(scan, found)
+    titles = {each.device.name: each.device.title for each in found}
+    loops = (each.device for each in found if each.device.kind is Kind.LOOP)
+    files = {loop.name: loop.facts["file"] for loop in loops if "file" in loop.facts}
+    stored = {loop: titles.get(on, on) for loop, on in file_systems(scan, files).items()}
     devices = [
         _joined(
             each.device,
             member_states.get(each.device.name, ""),
             users.get(each.device.name, ()),
             counts.get(each.device.name, NO_COUNTS),
+            stored.get(each.device.name, ""),
         )
         for each in found
     ]
@@ -130,8 +135,16 @@ def _error_counts(scan: Scan, found: Collection[Discovered]) -> Mapping[str, Cou
     return counts
 
 
-def _joined(device: Device, member_states: str, users: tuple[Use, ...], counts: Counts) -> Device:
-    """Return *device* with its state as a member, its users and its errors, as learned elsewhere."""
+def _joined(
+    device: Device, member_states: str, users: tuple[Use, ...], counts: Counts, stored: str
+) -> Device:
+    """
+    Return *device* with its state as a member, its users and its errors, as learned elsewhere.
+
+    *stored*: the device with the file system of a loop device's file, "" if unknown.
+    """
+    if stored:
+        device = device._replace(facts={**device.facts, "on": stored})
     if counts:
         device = device._replace(counts={**device.counts, **counts})
     if users:

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
+from posixpath import dirname
 
 from stackmap.discover.scan import Discovered, Scan
 from stackmap.errors import SourceError
@@ -137,6 +138,31 @@ def device_uses(scan: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[U
     return {name: tuple(these.values()) for name, these in known.items()}
 
 
+def file_systems(scan: Scan, files: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the device whose mounted file system has each of *files*, by the same keys, where that is known."""
+    mounted = {mount.point: mount for mount in mountinfo.read(scan.host)} if files else {}
+    found = {}
+    for key, path in files.items():
+        mount = next((mounted[folder] for folder in _folders(path) if folder in mounted), None)
+        device = next(filter(None, _devices(scan, mount)), None) if mount else None
+        if device:
+            found[key] = device
+    return found
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folder of *path*, the one above, and so on."""
+    while (folder := dirname(path)) != path:
+        yield folder
+        path = folder
+
+
+def _devices(scan: Scan, mount: mountinfo.Mount) -> list[str | None]:
+    """Return the device of *mount*; those that it names where its number is of no device, None for unknown ones."""
+    name = scan.names.get(mount.number)
+    return [name] if name else [scan.device_at(path) for path in mount.sources]
+
+
 def mounts(scan: Scan) -> DeviceUses:
     """Yield the devices of mounted file systems."""
     mounted = mountinfo.read(scan.host)
@@ -145,9 +171,7 @@ def mounts(scan: Scan) -> DeviceUses:
     if mountinfo.BCACHEFS in kinds:
         siblings |= _siblings(scan, BCACHEFS, _bcachefs_devices)
     for mount in mounted:
-        number = scan.names.get(mount.number)
-        devices = [number] if number else [scan.device_at(path) for path in mount.sources]
-        members = (siblings.get(device, (device,)) for device in devices if device)
+        members = (siblings.get(each, (each,)) for each in _devices(scan, mount) if each)
         pod = _pod(scan, mount.point)
         for name in dict.fromkeys(chain.from_iterable(members)):
             yield name, Use("mount", mount.point, mountinfo.PATH)

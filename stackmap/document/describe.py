@@ -320,7 +320,7 @@ DESCRIPTIONS: dict[Kind, Callable[[Device], str]] = {
     Kind.DISK: _disk,
     Kind.PARTITION: _fact("partition"),
     Kind.ARRAY: _array,
-    Kind.LOOP: _fact("loop", "file"),
+    Kind.LOOP: lambda device: "".join(_known_words(("loop", " {file}", " on {on}"), device.facts)),
     Kind.ZRAM: _fact("zram"),
     Kind.BCACHE: _fact("bcache", "mode", "state"),
 }
