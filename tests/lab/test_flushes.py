@@ -70,14 +70,14 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 def of_kernel(path):
-    """Microseconds of each request by direction, from the events of its arrival and its end."""
-    began, took = {}, defaultdict(list)
+    """Microseconds of each request by direction, from the events of its arrival and its end; two at a place end in turn."""
+    began, took = defaultdict(list), defaultdict(list)
     for time, what, letters, sector in EVENT.findall(path.read_text()):
         key = "write" if "W" in letters else "read", sector
         if what == "queue":
-            began[key] = float(time)
+            began[key].append(float(time))
         else:
-            took[key[0]].append((float(time) - began.pop(key)) * 1e6)
+            took[key[0]].append((float(time) - began[key].pop(0)) * 1e6)
     return {direction: sorted(times) for direction, times in took.items()}
 
 
