@@ -192,3 +192,17 @@ def test_a_link_in_a_folder_of_a_group_is_not_named_after_it():
     reader = Reader()
     reader.take("lrwxrwxrwx 1 root root 7 Nov 27 16:23 my-lv -> ../dm-3")
     assert not reader.merged().files
+
+
+def test_what_lsblk_draws_below_an_array_are_no_spares():
+    """It does not tell the slots of members, nor how many the array has."""
+    topology, _ = read(
+        "NAME    MAJ:MIN RM  SIZE RO TYPE  MOUNTPOINT\n"
+        "sda       8:0    0    1G  0 disk\n└─md0     9:0    0    1G  0 raid1 /a\n"
+        "sdb       8:16   0    1G  0 disk\n└─md0     9:0    0    1G  0 raid1 /a\n"
+    )
+    assert [(edge.below, edge.role) for edge in topology.below("md0")] == [
+        ("sda", Role.DATA),
+        ("sdb", Role.DATA),
+    ]
+    assert topology["md0"].layout is None

@@ -58,11 +58,11 @@ class Member:
 
     @property
     def role(self) -> Role:
-        """Its role; only a device in a slot that has not failed holds data."""
+        """Its role; only a device in a slot that has not failed holds data, or one in sync whose slot is unknown."""
         for word, role in _ROLES.items():
             if word in self.states:
                 return role
-        return Role.SPARE if self.slot is None else Role.DATA
+        return Role.SPARE if self.slot is None and "in_sync" not in self.states else Role.DATA
 
     @property
     def state(self) -> str:
