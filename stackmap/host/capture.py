@@ -222,6 +222,10 @@ class CapturedHost:
 
         return again
 
+    def version(self) -> int | None:
+        """Return a number that stays the same while only counters and events change; None if that is unknown."""
+        return self._timeline.version()
+
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
         return (time for time, _ in islice(self._frames(), count))

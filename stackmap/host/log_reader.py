@@ -25,6 +25,9 @@ from stackmap.host.timeline import (
     utc_time,
 )
 
+COUNTERS = "read /proc/diskstats"  # the answer that changes with each frame
+# Lines of answers that are given from frame to frame: these, and so many per byte of the log. A busy device of 50 takes 8 bytes.
+FREE_LINES, LINES_PER_BYTE = 20_000_000, 50
 WORKING = 3  # bytes per byte of a frame while it is read
 MAX_EVENTS = 4 << 20  # characters of uevents that wait to be asked for
 MAX_WAITING = 64  # changes of an answer that wait; each has 7 KB for 60 busy devices
@@ -48,6 +51,8 @@ class LogReader:
         self._budget = budget
         self._unpackable = log.FREE  # bytes
         self._frames_left = log.FREE_FRAMES
+        self._lines_left = FREE_LINES
+        self._version = 0
         self._answers = Answers(budget)
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, log.FrameCount | None] = {}  # by segment
@@ -132,11 +137,23 @@ class LogReader:
             if count is not None and count.before:
                 next(self.frames(WHOLE_RECORDING), None)
         now = self._answers.get(question)
-        return "\n".join(now) if isinstance(now, list) else now
+        if not isinstance(now, list):
+            return now
+        self._lines_left -= len(now)
+        if self._lines_left < 0:
+            raise CaptureError(
+                f"{self._names[0]}: refused: too many devices for so many samples in so few bytes; use"
+                " --since and --until, or --every"
+            )
+        return "\n".join(now)
 
     def changed(self) -> set[str] | None:
         """Return the questions whose answers may have changed since the previous call; None: any."""
         return self._answers.changed()
+
+    def version(self) -> int:
+        """Return a number that is another one when an answer other than counters and events may have changed."""
+        return self._version + self._answers.version
 
     def transient(self, question: str) -> list[str]:
         """Return the transient answers since the previous call, and forget them."""
@@ -161,6 +178,7 @@ class LogReader:
                     waiting[:] = [SKIPPED]
 
     def _forget_answers(self) -> None:
+        self._version += self._answers.version + 1
         self._answers.forget()
         self._answers, self._transient = Answers(self._budget), {}
 
@@ -198,7 +216,9 @@ class LogReader:
         held: tuple[float, bytes] | None = None
         are_known = is_marked = False
         for time, entries in self._frames(place):
-            was_marked, is_marked = is_marked, not are_known or entries.startswith(log.MARKED)
+            was_marked = is_marked
+            # An empty frame changed nothing, whoever wrote it.
+            is_marked = entries.startswith(log.MARKED) if are_known else bool(entries)
             if held is None:
                 are_known = entries.startswith((log.MARKED, log.UNMARKED))
                 is_marked = not entries.startswith(log.UNMARKED)
@@ -216,6 +236,7 @@ class LogReader:
         frames = log.Frames(content, self._starts[place])
         self._unpackable += log.MAX_RATIO * len(content)
         self._frames_left += len(content) // log.FRAME_BYTES
+        self._lines_left += LINES_PER_BYTE * len(content)
         for frame in frames:
             self._unpackable -= len(frame[1])
             self._frames_left -= 1
@@ -237,13 +258,14 @@ class LogReader:
 
 class Answers:
     """
-    The newest answer to each question.
+    The newest answer to each question; ``version`` grows where one that is not of counters may be another.
 
     Of a sample that is left out, little is decoded: mostly, the next one changes the same lines.
     What is kept is charged to *budget*. An answer to a question that no host is asked is not kept.
     """
 
     def __init__(self, budget: Budget) -> None:
+        self.version = 0  # of all answers but counters
         self._budget = budget
         self._charged: dict[str, int] = {}  # bytes by question, those of both below
         self._known: dict[str, Lines | Refusal] = {}
@@ -260,6 +282,8 @@ class Answers:
             for kind, question, body in split_entries(entries):
                 if not question.startswith(log.QUESTIONS):
                     continue
+                if kind != "+" and question != COUNTERS:
+                    self.version += 1
                 if self._changed is not None and kind != "+" and not self._is_known(question, body):
                     self._changed.add(question)
                 if isinstance(body, Refusal):
@@ -333,8 +357,8 @@ class Answers:
                 self._known[question] = patched(self._known[question], body, self._where)
         lines = self._known[question]
         if not isinstance(lines, Refusal):
-            size = sum(map(len, lines))
-            wide = any(not line.isascii() for line in lines)  # up to four bytes per character
+            text = "".join(lines)
+            size, wide = len(text), not text.isascii()  # up to four bytes per character
             self._charge(question, (4 * size if wide else size) + LINE_BYTES * len(lines))
 
 

@@ -126,6 +126,9 @@ class NumberedFrames:
         """Return None: any answer may have changed."""
         return None
 
+    def version(self) -> None:
+        """Return None: any answer may have changed."""
+
     def transient(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
         """Return nothing: this format has no transient answers."""
         return []

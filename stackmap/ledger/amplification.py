@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from stackmap.errors import InputError
 from stackmap.ledger.amounts import Share, Traffic
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.device_state import background
@@ -338,6 +339,9 @@ LAYER_METRICS = (
 COLUMNS = tuple(metric for metric in LAYER_METRICS if metric.heading)
 
 
+MAX_STACKS = 20_000  # of a report, unless they are chosen: each takes 0.4 ms
+
+
 class LayerReport:
     """
     What the layers of *topology* did over an interval, as *measured*.
@@ -346,6 +350,7 @@ class LayerReport:
     first. *skip_idle*: without idle stacks, unless all are idle: then the first is shown.
 
     *lives*: what may still be written to disks. ``interval``: with its counters corrected.
+    ``InputError`` for more than ``MAX_STACKS``.
     """
 
     def __init__(
@@ -360,6 +365,10 @@ class LayerReport:
         self.interval = corrected(topology, measured)
         self._ledger = Ledger(topology, self.interval.loads, self.interval.seconds, lives)
         self._tops = chosen or self._ledger.busy_tops or self._ledger.tops[:1]
+        if not chosen and len(self._tops) > MAX_STACKS:
+            raise InputError(
+                f"{len(self._tops)} stacks have I/O: name those that you want, at most {MAX_STACKS} have a table each"
+            )
         self._skip_idle = skip_idle
 
     @property

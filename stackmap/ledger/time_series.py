@@ -249,13 +249,16 @@ class Columns:
     def load(self, place: int) -> Load | None:
         """Return the load of the interval *place*; None if the device was absent or has no figures."""
         self.flush()
+        is_there = 0 <= place - self.first < self._count
+        if is_there and self._zeros == IDLE_KEYS and not self._columns:
+            return IDLE
         known = {
             key: value
             for key, column in self._columns.items()
             if 0 <= place - self.first < len(column)
             and not isnan(value := column[place - self.first])
         }
-        if 0 <= place - self.first < self._count:
+        if is_there:
             known |= dict.fromkeys(self._zeros, 0.0)
         if not known:
             return None

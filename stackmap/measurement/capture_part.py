@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.errors import InputError, UsageError
+from stackmap.errors import InputError, SourceError, UsageError
 from stackmap.host.timeline import TimeWindow, utc_time
 from stackmap.model.interval import LONG_RECORDING
+from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
@@ -21,6 +22,7 @@ TIMES = "2026-11-21T14:30[:10][Z], 14:30, @1763732400, -1h (before the end), +1h
 
 Span = tuple[float, float]  # the instants of the first and the last sample
 LONG = 3600  # samples; a recording of more is a long one
+MAX_FIGURES = 1_000_000  # devices times intervals: 1,000 intervals of 1,000 devices
 
 
 class CapturePart(NamedTuple):
@@ -53,7 +55,7 @@ class CapturePart(NamedTuple):
             seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
             pace = host.spacing()
             if step is None:
-                step = resolution.step(seconds, pace)
+                step = resolution.step(seconds, pace, _devices_of(host))
                 if step and pace:
                     too_long = bool(resolution.refusal(seconds, pace))
                     note = note_on(step, pace, too_long=too_long)
@@ -134,18 +136,24 @@ class Resolution(NamedTuple):
     of_long: int
     held: int | None = None
 
-    def step(self, seconds: float, pace: float | None) -> float | None:
+    def step(self, seconds: float, pace: float | None, devices: int = 0) -> float | None:
         """
         Return the seconds of an interval of a recording of *seconds*, a multiple of *pace*; None for each sample.
+
+        *devices*: very many have fewer intervals.
 
         >>> whole = Resolution(3600, 1440)
         >>> whole.step(86400.0, 1.0), whole.step(3600.0, 1.0), Resolution(1800, 720).step(3600.0, 1.0)
         (60.0, None, 2.0)
+        >>> whole.step(86400.0, 1.0, devices=15000)
+        1310.0
         """
         if not pace:
             return None
         samples = round(seconds / pace, 6)
         most = self.of_long if samples > LONG else self.intervals
+        if devices:
+            most = max(1, min(most, MAX_FIGURES // devices))
         return None if samples <= most else ceil(round(samples / most, 6)) * pace
 
     def refusal(self, seconds: float, step: float) -> str:
@@ -164,12 +172,25 @@ class Resolution(NamedTuple):
         )
 
 
+def _devices_of(host: CapturedHost) -> int:
+    """Return how many devices have counters in the first sample; 0 if that is unknown."""
+    next(host.ticks(0, 1), None)
+    try:
+        return len(host.read(diskstats.PATH).splitlines())
+    except SourceError:
+        return 0
+
+
+def _seconds(length: float) -> str:
+    return f"{round(length, 1):g}" if length >= 0.1 else f"{length:.1g}"
+
+
 def note_on(step: float, pace: float, *, too_long: bool) -> str:
     """Return a note that intervals have *step* seconds, samples *pace*; *too_long*: for using each sample."""
-    spacing = f"{round(pace, 1):g}"
+    spacing = _seconds(pace)
     part = "--since and --until with " if too_long else ""
     return (
-        f"{LONG_RECORDING}: intervals of {round(step, 1):g} s, from samples of {spacing} s; shorter "
+        f"{LONG_RECORDING}: intervals of {_seconds(step)} s, from samples of {spacing} s; shorter "
         f"peaks are averaged; use {part}--every {spacing} for each sample"
     )
 

@@ -126,7 +126,7 @@ class CaptureSource(Source):
             return self.ends()
         if selection.count is None and which == "last" and self._capture.select_last_interval():
             topology = self._discover(self.host)
-        watch = Watch(self.host, topology, self._discover, replayed=True)
+        watch = Watch(self.host, topology, self._discover, replayed=self._capture.version)
         if self._capture.window.every is None:
             return watch.intervals(SECONDS, selection.count, selection.devices)
         coarse = islice(coarse_intervals(self._steps(watch), selection.devices), selection.count)
@@ -135,7 +135,7 @@ class CaptureSource(Source):
 
     def ends(self) -> Iterator[TopologyInterval]:
         """Yield as few intervals, with all devices, as have the average of all intervals."""
-        watch = Watch(self.host, self.topology(), self._discover, replayed=True)
+        watch = Watch(self.host, self.topology(), self._discover, replayed=self._capture.version)
         return downsample(self._steps(watch))
 
     def _steps(self, watch: Watch) -> Iterator[tuple[Snapshot, int]]:

@@ -274,13 +274,13 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
 
 
 def _aligned(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
-    if all("".join(row).isascii() for row in rows):
+    if all(map(_are_narrow, rows)):
         return _padded(rows, words, columns, gap)
     return _tabulated(rows, words, columns, gap)
 
 
 def _padded(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
-    """Return ASCII cells as ``_tabulated`` does, in a tenth of the time."""
+    """Return cells without wide letters as ``_tabulated`` does, in a tenth of the time."""
     widths = _widths([row for row in rows if len(row) > 1 or columns == 1], columns)
     places = zip("<" * words + ">" * (len(widths) - words), widths, strict=False)
     line = gap.join(f"{{:{side}{width}}}" if width else "{}" for side, width in places)
@@ -291,7 +291,7 @@ def _padded(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -
 
 
 def _tabulated(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
-    from tabulate import DataRow, TableFormat, tabulate  # 60 ms, which a tree does not pay
+    from tabulate import DataRow, TableFormat, tabulate  # 60 ms, for wide letters only
 
     line = DataRow("", gap, "")
     # Each has all columns: tabulate 0.8.9, of Debian 12, takes no alignment of a column that no row has.

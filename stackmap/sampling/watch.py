@@ -52,7 +52,8 @@ class Watch:
     until it ends, snapshots have the previous topology. To miss no event, call
     ``uevent.read`` before reading *topology*. *update*: see ``Surveys``. *listen*: False if one interval is
     too short for it. Without listening, the kernel's count of events is compared.
-    *replayed*: poll at every sample, for a recording's answers cost nothing.
+    *replayed*: poll at every sample of a recording. It gives a number, which stays the same while no answer changed but
+    counters and events; None if that is unknown.
     """
 
     def __init__(
@@ -63,16 +64,19 @@ class Watch:
         *,
         update: Update | None = None,
         listen: bool = True,
-        replayed: bool = False,
+        replayed: Callable[[], int | None] | None = None,
     ) -> None:
         self._host = host
         self._surveys = Surveys(rediscover, update)
         self._listening = listen
-        self._readings = Readings(replayed=replayed)
+        self._readings = Readings(replayed=replayed is not None)
         self._received_any = False
         self._event_count: str | None = None  # None: the first survey compares every device
         self._device_names: frozenset[str] = frozenset()
         self._replayed = replayed
+        self._version: int | None = None  # of the answers that were compared with the survey
+        self._is_steady = False  # whether they are the same at this sample
+        self._polled: tuple[int, Survey, Polled] | None = None  # the newest, and of what
         self._settling = self._is_incomplete(
             topology
         )  # then the first survey is at the first sample
@@ -120,6 +124,9 @@ class Watch:
         """
         before = self._last_sample
         self._last_sample = sample = diskstats.read(self._host, time, before)
+        version = self._replayed() if self._replayed else None
+        self._is_steady = version is not None and version == self._version
+        self._version = version
         self._start_survey_if_due(self._read_uevents(), time, last=last)
         survey = self._finished_survey(patience)
         if survey is not None:
@@ -173,16 +180,28 @@ class Watch:
         self._errors += error_events(before, self._readings.newest, self.topology)
 
     def _start_survey(self) -> None:
+        self._version = None
         take = partial(self._surveys.take, time=self._asked_at, changes=self._changes)
         self._pending = self._host.in_background(take)
 
     def _poll(self, host: Host, time: float) -> Polled | Survey:
         """Poll; survey instead if a RAID LV changed its activity or a mount changed."""
         to_poll, before = self._current.to_poll, self._current.polled
-        now = to_poll.poll(host)
+        now = self._poll_answers(host)
         same = now == before or to_poll.volume_state(now) == to_poll.volume_state(before)
         same = same and not self._is_incomplete(self.topology)
         return now if same else self._surveys.take(host, time)
+
+    def _poll_answers(self, host: Host) -> Polled:
+        """Poll; of a recording whose answers did not change, return what was polled before."""
+        version = self._replayed() if self._replayed else None
+        if version is None:
+            return self._current.to_poll.poll(host)
+        current = self._current
+        if self._polled is None or self._polled[0] != version or self._polled[1] is not current:
+            now = current.to_poll.poll(host)
+            self._polled = version, current, current.polled if now == current.polled else now
+        return self._polled[2]
 
     def _snapshot_before_survey(self, last: Sample | None, sample: Sample) -> Snapshot:
         """Return the snapshot while the identities of changed devices are still unknown."""
@@ -216,7 +235,7 @@ class Watch:
     def _adopt(self, survey: Survey) -> None:
         self.topology, self._current = survey.topology, survey
         self._identities = identities(self.topology, self.topology)
-        self._commands_run_at = None
+        self._commands_run_at = self._version = None
 
     def _read_uevents(self) -> UeventDelta:
         if self._listening:
@@ -232,6 +251,8 @@ class Watch:
         return self._changes_by_count()
 
     def _changes_by_count(self) -> UeventDelta:
+        if self._is_steady:
+            return NO_CHANGES
         now, before = uevent.count(self._host), self._event_count
         if now and now == before:
             return NO_CHANGES
@@ -255,7 +276,9 @@ class Watch:
         return not self._replayed and any(NO_ANSWER in each for each in topology.unknown)
 
     def _md_state_changed(self) -> bool:
-        return self._current.to_poll.md_state_changed(self._host, self._current.polled)
+        return not self._is_steady and self._current.to_poll.md_state_changed(
+            self._host, self._current.polled
+        )
 
 
 class Survey(NamedTuple):

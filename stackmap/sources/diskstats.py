@@ -45,6 +45,8 @@ class Sample:
         self.lines = [*lines]
         self._counters: dict[int, Counters] = {}  # by place
         self._changed: list[int] = []  # the places whose idle load may be out of date
+        # The loads since a sample in which no line was another, which an average counts and adds up once.
+        self._all_idle: dict[str, Load] | None = None
         if last is not None and len(last.lines) == len(self.lines):
             changed = [*_different(last.lines, self.lines)]
             begins = last._begins
@@ -52,6 +54,8 @@ class Sample:
                 self._begins, self.names = begins, last.names
                 self._idle_loads = last._idle_loads.copy()
                 self._changed = changed
+                if not changed:
+                    self._all_idle = last._all_idle
                 self._update_idle_loads(last.lines, last._changed)
 
     @cached_property
@@ -84,6 +88,10 @@ class Sample:
     def idle_since(self, earlier: Sample, devices: Container[str] | None) -> dict[str, Load]:
         """Return the loads since *earlier* of *devices* with equal lines; those of others are not valid."""
         self._update_idle_loads(earlier.lines, self._changed)
+        if devices is None and earlier.lines == self.lines:
+            if self._all_idle is None:
+                self._all_idle = dict(zip(self.names, self._idle_loads, strict=True))
+            return self._all_idle
         pairs = zip(self.names, self._idle_loads, strict=True)
         return dict(pairs if devices is None else [pair for pair in pairs if pair[0] in devices])
 

@@ -43,6 +43,12 @@ ATTACKS: Mapping[str, tuple[Mapping[str, tuple[int, Change]], int]] = {
     "findings of each top": ({"findings": (PART, _same), "weights": (PART, _tops)}, 4_900_000),
     "findings of each device": ({"findings": (PART, _same), "devices": (PART, _same)}, 4_900_000),
 }  # fmt: skip
+# By name: a table, how many letters each of its texts has in all rows, and the rows.
+LONG_TEXTS: Mapping[str, tuple[str, int, int]] = {
+    **{f"texts of 1 MB in {t}": (t, 1_000_000, PART) for t in ("devices", "stacks", "weights")},
+    "texts of 8 MB in devices": ("devices", 8_000_000, PART // 5),
+}
+BLOCK = 1000  # rows of long texts in a row group: each has all texts again
 
 
 def make(place: Path, name: str) -> None:
@@ -55,6 +61,11 @@ def make(place: Path, name: str) -> None:
     sample = ROOT / "sample_topologies" / "vghdd"
     words = ["--from", str(sample), "export", "--parquet", "-o", f"{place}/"]
     assert CliRunner().invoke(stackmap, words).exit_code == 0
+    if name in LONG_TEXTS:
+        table, letters, rows = LONG_TEXTS[name]
+        (path,) = (place / table).glob("*/*/*.parquet")
+        _lengthen(path, pq.read_table(path, partitioning=None).slice(0, 1), letters, rows)
+        return
     tables, padding = ATTACKS[name]
     for table, (rows, change) in tables.items():
         (path,) = (place / table).glob("*/*/*.parquet")
@@ -79,9 +90,27 @@ def _repeat(path: Path, first: Any, rows: int, change: Change, padding: int) -> 
             writer.write_table(part.append_column(schema.field("unread"), pa.array(unread)))
 
 
+def _lengthen(path: Path, first: Any, letters: int, rows: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    part = first.take(pa.array([0] * BLOCK))
+    for place, field in enumerate(first.schema):
+        if field.type == pa.string():
+            text = pa.array(["a" * letters + field.name])
+            texts = pa.DictionaryArray.from_arrays(pa.array([0] * BLOCK, pa.int32()), text)
+            part = part.set_column(place, pa.field(field.name, texts.type), texts)
+    unread = [os.urandom(9_000_000), *[b""] * (BLOCK - 1)]
+    padded = part.append_column("unread", pa.array(unread))
+    with pq.ParquetWriter(path, padded.schema, compression="zstd") as writer:
+        writer.write_table(padded)
+        for _ in range(rows // BLOCK - 1):
+            writer.write_table(part.append_column("unread", pa.array([b""] * BLOCK)))
+
+
 def named(tally: Tally, folder: Path) -> None:
-    """Each of ``ATTACKS``."""
-    for number, name in enumerate(ATTACKS):
+    """Each of ``ATTACKS`` and ``LONG_TEXTS``."""
+    for number, name in enumerate((*ATTACKS, *LONG_TEXTS)):
         place = folder / str(number)
         made = [sys.executable, "-m", "tests.fuzz.hostile_recordings", str(place), name]
         subprocess.run(made, check=True, cwd=ROOT)

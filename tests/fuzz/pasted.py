@@ -3,7 +3,7 @@ Hostile values in every field that reaches a printed command.
 
 Each value is refused, or printed as one operand: as it is in its field, below its root, and none that a tool could
 take for an option. The printed lines are parsed back by ``shlex``, and by the tools' own option parsers in a
-namespace with an empty /dev. ``python -m tests.fuzz.pasted [COUNT]`` tries COUNT values and prints how many were
+namespace with an empty /dev. ``python -m tests.fuzz.pasted [COUNT [SEED]]`` tries COUNT values and prints how many were
 refused, printed and faulty.
 """
 
@@ -317,7 +317,8 @@ def parsed_by_tools(lines: list[str], folder: Path) -> list[str]:
 def main() -> None:
     """Print how many values were printed and refused by field, and what is wrong."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    chance, ends, faults = random.Random("pasted"), Counter[str](), []
+    seed = sys.argv[2] if len(sys.argv) > 2 else "pasted"
+    chance, ends, faults = random.Random(seed), Counter[str](), []
     lines: set[str] = set()
     for number in range(count):
         field = (*FIELDS, *ADVICE)[number % (len(FIELDS) + len(ADVICE))]

@@ -16,7 +16,7 @@ from stackmap.cli import stackmap
 from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, SourceDenied
-from stackmap.host import log
+from stackmap.host import log, log_reader
 from stackmap.host.budget import Budget
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import Refusal
@@ -410,3 +410,45 @@ def test_a_clock_before_1970(tmp_path, monkeypatch, start):
     for command in (["iostat"], ["tree"], ["iostat", "-l", "--report", "all", "-J"]):
         result = CliRunner().invoke(stackmap, ["--from", str(tmp_path / "c"), *command])
         assert result.exit_code == 0, result.output
+
+
+def written(place, *frames):
+    """Write a capture with a log of *frames*, each a list of entries, a second apart."""
+    (place / "log").mkdir()
+    (place / "capture.json").write_text(json.dumps({"format": 2}))
+    entries = (log.encode_frame(START + number, each) for number, each in enumerate(frames))
+    (place / "log" / f"{START:.6f}.gz").write_bytes(gzip.compress(b"".join(entries)))
+    return CapturedHost(str(place))
+
+
+COUNTED = [log.encode_entry("read /proc/diskstats", ["8 0 sda 1 0 8 1 1 0 8 1 0 1 1"] * 100)]
+OTHER = [log.encode_entry("read /proc/uptime", ["1 1"])]
+
+
+def test_an_empty_sample_is_no_step_of_a_sum(tmp_path):
+    """Nothing changed in it, so an average need not look at it, whoever wrote it."""
+    host = written(tmp_path, COUNTED, [], [], OTHER, [], [], [])
+
+    assert list(host.steps()) == [(START, 1), (START + 2, 2), (START + 3, 1), (START + 6, 3)]
+
+
+def test_a_version_changes_with_answers_that_are_not_counters(tmp_path):
+    host = written(tmp_path, COUNTED, COUNTED, [], OTHER, COUNTED)
+
+    versions = [host.version() for _ in host.ticks(1.0, None)]
+    assert versions[0] == versions[1] == versions[2] != versions[3] == versions[4]
+
+
+def test_a_log_with_more_lines_of_counters_than_its_bytes_carry_is_refused(tmp_path, monkeypatch):
+    """Samples cost a few bytes each, and each has all devices."""
+    monkeypatch.setattr(log_reader, "FREE_LINES", 500)
+    monkeypatch.setattr(log_reader, "LINES_PER_BYTE", 0)
+    host = written(tmp_path, COUNTED, *[[]] * 5)
+
+    ticks = host.ticks(1.0, None)
+    for _ in range(5):
+        next(ticks)
+        host.read(PATH)
+    next(ticks)
+    with pytest.raises(CaptureError, match="too many devices for so many samples"):
+        host.read(PATH)

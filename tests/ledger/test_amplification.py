@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stackmap.errors import InputError
+from stackmap.ledger import amplification
 from stackmap.ledger.amplification import LayerReport, figures_of, with_shared
 from stackmap.ledger.ledger import OTHERS, SCANS, Ledger
 from stackmap.model.device import Device, Kind, Queue, Role
@@ -379,3 +381,14 @@ def test_only_reads_are_taken_for_scans_of_labels():
 
     assert reads.layers[1].diagnoses["read"] == SCANS.format(requests="reads")
     assert writes.layers[1].diagnoses["write"] == OTHERS.format(requests="writes")
+
+
+def test_very_many_stacks_have_no_table_each_unless_they_are_named(monkeypatch):
+    monkeypatch.setattr(amplification, "MAX_STACKS", 1)
+    both = topology(VM, OTHER)
+    interval = Interval(loads_of(), time=None, seconds=1.0)
+
+    with pytest.raises(InputError, match="2 stacks have I/O: name those that you want"):
+        LayerReport(both, interval, [], skip_idle=False)
+    named = LayerReport(both, interval, ["vm", "other"], skip_idle=False)
+    assert {"vm", "other"} <= {stack.top.name for stack in named.stacks}

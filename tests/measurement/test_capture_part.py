@@ -5,7 +5,14 @@ from datetime import datetime
 import pytest
 
 from stackmap.errors import UsageError
-from stackmap.measurement.capture_part import CapturePart, Resolution, instant, length
+from stackmap.measurement.capture_part import (
+    MINUTES_OF_A_DAY,
+    CapturePart,
+    Resolution,
+    instant,
+    length,
+    note_on,
+)
 
 
 def local(*when):
@@ -92,6 +99,12 @@ class Recording:
     def spacing(self):
         return 1.0
 
+    def ticks(self, _interval, _count):
+        return iter([BEGIN])
+
+    def read(self, _path):
+        return "8 0 sda\n8 16 sdb\n"
+
     def select(self, window):
         self.window = window
 
@@ -159,3 +172,20 @@ def test_as_many_intervals_as_are_held_are_not_refused():
     assert LIMITS.refusal(3602.0, 2.0).startswith("1801 intervals of 2 s ")
     assert LIMITS.step(3600.0, None) is LIMITS.step(3600.0, 1.0) is None
     assert LIMITS.step(3601.0, 1.0) == 3.0
+
+
+@pytest.mark.parametrize(("devices", "seconds"), [(7, 60.0), (15_000, 1310.0), (10**7, 86400.0)])
+def test_very_many_devices_have_fewer_intervals(devices, seconds):
+    """Loads times intervals are what takes memory and time; one interval is there for any number of devices."""
+    assert MINUTES_OF_A_DAY.step(86400.0, 1.0, devices) == seconds
+
+
+@pytest.mark.parametrize(
+    ("step", "pace", "words"),
+    [
+        (60.0, 1.0, "of 60 s, from samples of 1 s"),
+        (0.01, 0.001, "of 0.01 s, from samples of 0.001 s"),
+    ],
+)
+def test_a_note_has_no_length_of_0_s(step, pace, words):
+    assert words in note_on(step, pace, too_long=False)

@@ -25,7 +25,8 @@ WITHOUT = {
     "click": [(["tree"], "No module named 'click'")],
     "tabulate": [
         ([*FOUND, "tree", "vghdd"], None), ([*FOUND, "explain", "vm-disk1"], None),
-        ([*FOUND, "iostat", "-l"], "No module named 'tabulate'"),
+        ([*FOUND, "iostat", "-l"], None),
+        ([*FOUND, "iostat", "--input", str(ROOT / "tests/packaging/wide.txt")], "No module named 'tabulate'"),
     ],
     "networkx": [
         ([*FOUND, "iostat", "-l"], None), ([*FOUND, "tree", "--graphml"], "GraphML needs networkx"),

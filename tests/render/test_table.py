@@ -74,8 +74,8 @@ def test_ascii_cells_are_drawn_as_tabulate_draws_them(seed):
     chance = random.Random(seed)
     columns = chance.randrange(1, 6)
     words = chance.randrange(columns + 1)
-    cells = ["", "0.1", "12345.67", "  sda", "vg/lv (dm-3)", "{}", "%s", "-"][
-        : chance.randrange(2, 9)
+    cells = ["", "0.1", "12345.67", "  sda", "vg/lv (dm-3)", "{}", "%s", "-", "× top", "a…b"][
+        : chance.randrange(2, 11)
     ]
     rows = [
         [

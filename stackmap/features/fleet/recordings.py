@@ -8,6 +8,7 @@ what the recording rules compute from rates. A file that cannot be read is left 
 
 from __future__ import annotations
 
+import resource
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,12 @@ from stackmap.render.text import safe
 
 # What DuckDB may take: this, and so many bytes per byte of the files; on disk the same again.
 LEAST_MEMORY, MEMORY_PER_BYTE, MOST_MEMORY = 96 << 20, 8, 1 << 30
+# DuckDB does not count all that it unpacks: a text of 1 MB, in each column of each block. How far this process may grow:
+MORE_GROWTH = 16 << 20  # bytes more than that memory
+ONE_THREAD = (
+    32 << 20
+)  # bytes of files below which one thread reads: each has the newest texts of all columns
+LOOKS = 0.02  # seconds between looks at what was taken
 # Seconds of CPU: rows that all join with each other are no end of work. A fleet of 1 GB takes some 200.
 LEAST_CPU, CPU_PER_BYTE = 5.0, 0.4e-6
 # Rows that files may have: these, and so many per byte. A row of an idle device takes 0.25 bytes.
@@ -210,13 +217,13 @@ def read_recordings(asked: Recordings) -> Fleet:
 
 
 @contextmanager
-def _interrupted_after(seconds: float, connection: Any) -> Iterator[None]:
-    """Interrupt the queries of *connection* once this process has used so many *seconds* of CPU in the block."""
-    ended, end = threading.Event(), time.process_time() + seconds
+def _interrupted_beyond(seconds: float, memory: float, connection: Any) -> Iterator[None]:
+    """Interrupt the queries of *connection* once they took *seconds* of CPU, or the process grew by *memory* bytes."""
+    ended, end, most = threading.Event(), time.process_time() + seconds, _resident() + memory
 
     def watch() -> None:
-        while not ended.wait(0.1):
-            if time.process_time() > end:
+        while not ended.wait(LOOKS):
+            if time.process_time() > end or _resident() > most:
                 connection.interrupt()
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -226,6 +233,12 @@ def _interrupted_after(seconds: float, connection: Any) -> Iterator[None]:
     finally:
         ended.set()
         watcher.join()
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process has."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
 
 
 class _Reader:
@@ -241,7 +254,10 @@ class _Reader:
         memory = min(LEAST_MEMORY + MEMORY_PER_BYTE * size, MOST_MEMORY)
         for setting in ("memory_limit", "max_temp_directory_size"):
             self._connection.execute(f"SET {setting} = '{memory}B'")
-        with _interrupted_after(LEAST_CPU + CPU_PER_BYTE * size, self._connection):
+        if size < ONE_THREAD:
+            self._connection.execute("SET threads = 1")
+        cpu, grown = LEAST_CPU + CPU_PER_BYTE * size, memory + MORE_GROWTH
+        with _interrupted_beyond(cpu, grown, self._connection):
             return self._fleet(files)
 
     def _fleet(self, files: dict[str, list[File]]) -> Fleet:

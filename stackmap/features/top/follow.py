@@ -131,5 +131,5 @@ class RecordedIntervals:
 
     def _opened(self, window: TimeWindow) -> Iterator[TopologyInterval]:
         self.host.select(window)
-        watch = Watch(self.host, _discover(self.host), _discover, replayed=True)
+        watch = Watch(self.host, _discover(self.host), _discover, replayed=self.host.version)
         return watch.intervals(1.0, None)
