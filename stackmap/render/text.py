@@ -251,7 +251,9 @@ def _narrowed(
 def _with_short_texts(row: Sequence[str], rooms: Sequence[int]) -> Sequence[str]:
     if len(row) == 1:
         return row
-    return [*map(shortened, row, rooms), *row[len(rooms) :]]
+    # A heading is padded to the width of earlier reports, which is not kept where texts are shortened.
+    texts = (cell.rstrip() for cell in row)
+    return [*map(shortened, texts, rooms), *row[len(rooms) :]]
 
 
 def _reduced(widths: Sequence[int], room: int) -> list[int]:
