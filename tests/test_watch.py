@@ -295,3 +295,18 @@ def test_errors_of_all_readings_since_the_last_sample_are_told(monkeypatch):
     for _ in range(3):
         watch._take_reading(watch._current.polled, 1000.0)
     assert watch._errors == (*before, "sda: 3 errors", "sdb: 5 errors", "sdc: 7 errors")
+
+
+def test_a_device_that_grew_or_failed_is_an_event():
+    """How far a resync is changes all the time, and is none; nor is another device of the name."""
+    before = Device("sda", Kind.DISK, "8:0", uuid="a", size=7, state="resync 12.5 %")
+
+    def events(**now):
+        tops = [Topology([each], []) for each in (before, before._replace(**now))]
+        return list(topology_events(*tops, NO_CHANGES))
+
+    assert events(size=11) == ["sda: its size changed from 7 to 11 bytes"]
+    assert events(state="resync 13.1 %") == events() == []
+    assert [str(each) for each in events(state="degraded")] != []
+    assert events(label="slot 1")[0].startswith("sda: renamed from ")
+    assert events(size=11, uuid="b") == []

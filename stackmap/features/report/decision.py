@@ -117,6 +117,8 @@ def safety_of(layout: Layout | None) -> str:
     >>> from stackmap.model.raid import layout
     >>> safety_of(layout("raid10", 4, 65536)), safety_of(layout("raid6", 4, 65536))
     ('each byte is on 2 disks', 'any 2 of its 4 disks may fail')
+    >>> safety_of(layout("raid0", 4, 65536)) == safety_of(None) == 'one failed disk loses the data'
+    True
     """
     if layout is None or not layout.survivable_failures:
         return "one failed disk loses the data"

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.features.report.explain_write import example
+from stackmap.features.report.explain_write import _sentence, example
 from stackmap.model.layout_request import parse
-from stackmap.model.raid import PAGE, Layout
+from stackmap.model.raid import PAGE, Layout, layout
 from tests.paths import ROOT
 
 SAMPLES = ROOT / "sample_topologies"
@@ -131,3 +131,14 @@ def test_a_volume_without_raid_has_no_example():
     words = [*sample, "report", "-o", "-", "-m", "--input", str(text), "--explain-write", "8k"]
 
     assert "has no RAID" in CliRunner().invoke(stackmap, words).stdout
+
+
+@pytest.mark.parametrize(
+    ("level", "reads", "ratio"),
+    [("raid5", True, "4.00"), ("raid6", True, "6.00"), ("raid10", False, "2.00")],
+)
+def test_only_parity_is_read_before_a_small_write(level, reads, ratio):
+    """Of six members a page reads as much as it writes: data and each parity. A mirror writes its copies."""
+    said = _sentence(example(layout(level, 6, 65536), 4096), "vg/lv", level)
+    assert (" first" in said) is reads
+    assert f" {ratio} disk bytes" in said
