@@ -176,3 +176,20 @@ def test_the_figures_of_a_raid(state, syncing, degraded):
     for name, value in figures.items():
         known = {} if value is None else {("md0", "md0"): value}
         assert of(found, f"stack_{name}") == known, name
+
+
+def test_a_raid_below_another_device_is_a_layer_of_its_own():
+    """The LV hands all that it gets to the array, so either's counters are what the RAID did."""
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid1", 2), state="active")
+    edges = [
+        Edge("lv", "md0", Role.DATA),
+        *(Edge("md0", name, Role.DATA) for name in ("sda", "sdb")),
+    ]
+    tree = Topology([passing("lv"), array, disk("sda"), disk("sdb")], edges)
+    of_layer = {}
+    for (_, _, layer, _, name), factor in of(exported(tree), "layer_weight").items():
+        of_layer.setdefault(layer, {})[name] = factor
+
+    assert set(of_layer) >= {"volume", "raid", "members", "disks"}
+    assert of_layer["raid"] in ({"lv": 1.0}, {"md0": 1.0})
+    assert of_layer["members"] == of_layer["disks"] == {"sda": 1.0, "sdb": 1.0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.fleet.document import _groups
+from stackmap.features.fleet.document import _groups, _slowest
 from stackmap.features.fleet.volumes import (
     SORTS,
     Fleet,
@@ -120,3 +120,10 @@ def test_groups_of_disks_count_disks_and_others_volumes():
         ("x", 3, None),
         ("ST4", None, 5),
     ]
+
+
+def test_the_slowest_member_has_its_name_and_its_ratio():
+    cell = _slowest(FULL)
+    assert "sdc" in str(cell)
+    assert "3" in str(cell)
+    assert "sdc" not in str(_slowest(FULL._replace(slowest=None)))
