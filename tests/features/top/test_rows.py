@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,9 @@ from stackmap.features.top.moment import GroupLoad
 from stackmap.features.top.program import check_names
 from stackmap.features.top.rows import ROWS, row_figure, rows_of
 from stackmap.features.top.state import SORTS, VIEWS, Row, State
+from stackmap.features.top.terminal import Terminal
+from stackmap.model.topology import Topology
+from tests.drawn import disk
 from tests.features.top.watched import SAMPLES, watch
 
 VIEWS_WITH_FIGURES = ("volumes", "disks", "services")
@@ -129,3 +133,26 @@ def test_names_that_are_not_there_are_told_and_none_is_an_error(moment):
     assert told == [some]
     with pytest.raises(NameNotFound):
         check_names(session, moment.topology, ["nosuch"])
+
+
+def test_messages_of_the_time_in_full_screen_are_printed_once_at_its_end(capsys):
+    terminal = Terminal.__new__(Terminal)
+    terminal._held = io.StringIO("a note\nanother\na note\n")
+    terminal._print_held()
+    assert capsys.readouterr() == ("", "a note\nanother\n")
+
+
+def test_services_fall_by_what_their_groups_did():
+    """3, 11 and 7 requests per second; in the order of the machine without a sort. One without I/O is left out."""
+    groups = [
+        GroupLoad(f"/{name}", "service", name, "sda", ios, 8192 - ios)
+        for name, ios in (("a", 3.0), ("b", 11.0), ("c", 7.0), ("d", 0.0))
+    ]
+    made = SimpleNamespace(
+        topology=Topology([disk("sda")], []), groups=groups, scope=SimpleNamespace(users=[])
+    )
+    view = VIEWS.index("services")
+    orders = {
+        sort: [row.name for row in rows_of(made, State(view=view, sort=sort))] for sort in range(3)
+    }
+    assert orders == {0: ["a", "b", "c"], 1: ["b", "c", "a"], 2: ["a", "c", "b"]}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stackmap.features.trace.document import drawn
 from stackmap.features.trace.figures import ENOUGH, SLOW, Distribution, Range, TracedLayer
 
 values = st.lists(st.integers(0, 1 << 40), min_size=1, max_size=60)
@@ -84,3 +85,12 @@ def test_a_device_is_slow_beside_its_peers():
     assert layer(a=(100, ENOUGH - 1), b=(far, ENOUGH)).slow_device("read") is None
     assert layer(a=(100, ENOUGH), b=(far, ENOUGH)).slow_device("write") is None
     assert layer(b=(far, ENOUGH)).slow_device("read") is None
+
+
+def test_the_columns_of_a_histogram_stand_below_their_titles():
+    """Two columns, of which only the second has requests in the second line."""
+    one, other = Distribution({(1 << 20, 1 << 21): 3}), Distribution({(1 << 21, 1 << 22): 5})
+    head, first, second = drawn([("top", one), ("disks", other)])
+    assert first.index("#") == head.index("top")
+    assert second.index("#") == head.index("disks")
+    assert (first.split()[-2:], second.split()[-1]) == (["3", "0"], "5")
