@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 from types import SimpleNamespace
 
+import click
 import pytest
 
 from stackmap.errors import NameNotFound
 from stackmap.features.top.cells import COLUMNS, _amplification, tone_of
 from stackmap.features.top.moment import GroupLoad
-from stackmap.features.top.program import check_names
+from stackmap.features.top.program import _interval, check_names
 from stackmap.features.top.rows import ROWS, row_figure, rows_of
-from stackmap.features.top.state import SORTS, VIEWS, Row, State
+from stackmap.features.top.state import SORTS, VIEWS, Row, Screen, State, _next
 from stackmap.features.top.terminal import Terminal
 from stackmap.model.topology import Topology
 from tests.drawn import disk
@@ -156,3 +157,27 @@ def test_services_fall_by_what_their_groups_did():
         sort: [row.name for row in rows_of(made, State(view=view, sort=sort))] for sort in range(3)
     }
     assert orders == {0: ["a", "b", "c"], 1: ["b", "c", "a"], 2: ["a", "c", "b"]}
+
+
+@pytest.mark.parametrize("text", ["", "vda", "5 3", "0", "-1", "nan", "1 vda"])
+def test_what_is_typed_as_an_interval_is_one_number(text):
+    with pytest.raises(click.UsageError, match="INTERVAL"):
+        _interval(text)
+    assert _interval("7.5") == 7.5
+
+
+def test_the_next_match_is_a_stack_and_none_of_its_layers():
+    """From the last one on to the first; without any the cursor stays."""
+    listed = [
+        Row("a", "a", "a", "a"),
+        Row("a 1", "2 disks", "", "a", 1),
+        Row("b", "b", "b", "b"),
+        Row("b 1", "", "", "b", 1),
+    ]
+    state = State(cursor="a", filter="x")
+    found = []
+    for _ in range(3):
+        state = _next(state, "n", Screen(listed, 10))
+        found.append(state.cursor)
+    assert found == ["b", "a", "b"]
+    assert _next(State(cursor="a 1"), "n", Screen(listed[1:2], 10)).cursor == "a 1"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stackmap.features.whatif.document import _change
 from stackmap.features.whatif.json import _ends
 from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.projection import Projection
@@ -122,3 +123,8 @@ def test_larger_members_are_needed_where_more_of_them_do_not_help(need, now, the
 def test_json_has_the_three_figures_of_a_band():
     assert _ends(Band(3.0, 5.0, 7.0)) == {"low": 3.0, "likely": 5.0, "high": 7.0}
     assert _ends(None) is None
+
+
+def test_a_change_is_a_signed_percentage():
+    assert (_change(0.5), _change(-0.25), _change(0.0)) == ("+50 %", "-25 %", "0 %")
+    assert _change(None) == "-"
