@@ -38,8 +38,8 @@ def _until_another(read: ReaderOfOne) -> Reader:
 
     def lines_of_one(lines: Lines) -> Iterator[str]:
         for line in lines:
-            other = next((reader for begins, reader in FORMATS if begins(line)), within)
-            if other is not within or _heads_a_table(line):
+            begun = next((reader for begins, reader in FORMATS if begins(line)), None)
+            if begun not in (None, within) or (begun is None and _is_of_sysstat(line)):
                 lines.push_back()
                 return
             yield line
@@ -51,8 +51,11 @@ def _until_another(read: ReaderOfOne) -> Reader:
     return within
 
 
-def _heads_a_table(line: str) -> bool:
+def _is_of_sysstat(line: str) -> bool:
+    """Whether *line* heads a table of iostat or sar, or is a row whose heading may be missing."""
     words = line.split()
+    if words and words[-1][-1].isdecimal() and repairs.is_row(line):
+        return True
     may_head = words and (words[0] in COLUMNS or any(title in words for title in TITLES))
     return bool(may_head) and heading(words) is not None
 
@@ -127,12 +130,13 @@ def _intervals(lines: Lines, warn: Callable[[str], None] | None) -> Iterator[Int
         read = next((reader for begins, reader in FORMATS if begins(line)), None)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
             strays.found = strays.found or bool(interval.loads)
+            strays.found_rates = strays.found_rates or bool(interval.loads and not interval.totals)
             strays.in_a_row = lines.unused = 0
             yield interval
-    if not strays.found:
+    if not strays.found_rates:
         inferred = repairs.intervals(strays.rows)
         yield from inferred
-        if not inferred:
+        if not (inferred or strays.found):
             raise InputError(strays.reason())
     elif warn and (unused := strays.unused()):
         warn(unused)
@@ -145,6 +149,7 @@ class UnusedLines:
         self._lines = lines
         self._stranger = ""
         self.found = False  # a device's figures: then there is nothing to explain
+        self.found_rates = False  # not only totals of a tool: then no heading is inferred
         self.in_a_row = 0  # since the last interval
         self.rows: list[str] = []
         self._unused: list[int] = []  # numbers of the first lines that look like a device's row
@@ -155,7 +160,7 @@ class UnusedLines:
         self.in_a_row += 1
         if self.in_a_row > MAX_UNUSED_LINES:
             raise InputError(f"refused: {MAX_UNUSED_LINES} lines in a row are no device statistics")
-        if not self.found:
+        if not self.found_rates:
             self._look_at(line)
         if DEVICE_ROW.match(line):
             self._unused_count += 1

@@ -68,6 +68,7 @@ ATOP_BOOT = re.compile(r".*\bsince Boot\b")
 ATOP_RESET = "RESET"  # before the totals since boot of -P
 ATOP_NAME = 12  # characters of a name at most
 ATOP_TOTALS = "totals, not rates: atop's line with the length of the interval is missing"
+_PER_SECOND = re.compile(r"\d/s\b")  # of a count: atop -1
 _CELL = re.compile(r"\s*(\S+)\s+(\d[\d.]*)(?:e(\d{1,2}))?(/s|%)?(?:\s.*)?")
 
 
@@ -95,9 +96,7 @@ def read_atop(lines: Iterable[str]) -> Iterator[Interval]:
             notes += [f"atop prints {ATOP_NAME} characters of a name: longer ones are cut"] * (
                 len(row["name"]) == ATOP_NAME
             )
-            notes += [ATOP_TOTALS] * (
-                not report.seconds and "/s" not in row["cells"].replace("B", "")
-            )
+            notes += [ATOP_TOTALS] * (not report.seconds and not _PER_SECOND.search(row["cells"]))
             report.add(row["name"], _of_cells(row["cells"], report.seconds), *notes)
         elif figures:
             stamp = figures["stamp"]

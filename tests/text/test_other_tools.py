@@ -408,7 +408,7 @@ def test_dstats_repeated_title_is_no_new_run() -> None:
 def test_rows_of_atop_without_the_line_above_them() -> None:
     """Counts per second (atop -1) need no length; other counts are totals."""
     first, second = read(
-        "DSK |  sda | busy 0% | read 0 | write 8002/s | MBw/s 32.1 |\n\nDSK |  sda | busy 84% | read 700 | write 59e2 |\n"
+        "DSK |  sda | busy 0% | read 0 | write 8002/s | MBw/s 32.1 |\n\nDSK |  sda | busy 84% | read 700 | write 59e2 | MBr/s 94.0 |\n"
     )
     assert first.loads["sda"].write == Flow(8002, bytes=32.1 * MIB)
     assert second.loads["sda"].write == Flow(5900)
@@ -425,6 +425,15 @@ def test_totals_do_not_count_beside_rates() -> None:
         assert not whole.totals
     (alone,) = average(read(FIO))
     assert alone.totals
+
+
+def test_rows_of_sar_without_a_heading_below_those_of_another_tool() -> None:
+    """Their columns are inferred, as without the other tool."""
+    rows = "".join(f"08:15:{s} {name} 20.00 400.00 80.00 0.00 24.00 0.10 5.00 2.00\n" for s in (10, 20) for name in ("sda", "sdb"))  # fmt: skip
+    for text in (FIO, VMSTAT, "DSK |  sda | busy 84% | read 700 | write 59e2 | MBr/s 94.0 |\n"):
+        (_, first, second) = read(text + "\nand sar shows:\n\n" + rows)
+        assert [*first.loads] == [*second.loads] == ["sda", "sdb"]
+        assert first.loads["sda"].total.ios == 20
 
 
 def test_cut_names_are_noted() -> None:
