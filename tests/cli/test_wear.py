@@ -13,6 +13,7 @@ from stackmap.cli.wear import DiskLives, endurance
 from stackmap.discover import discover
 from stackmap.errors import NO_ANSWER
 from stackmap.host.capture import CapturedHost
+from stackmap.host.live import LiveHost
 from stackmap.host.recording import RecordingHost
 from stackmap.sources import health
 from tests.machine import DrawnHost
@@ -169,3 +170,17 @@ def test_what_disks_say_is_recorded(tmp_path):
     found = health.recorded(captured, discover(captured))
     assert found["nvme0n1"].used == 0.13
     assert NO_ANSWER not in found["nvme0n1"].unknown
+
+
+def test_no_disk_of_this_machine_is_asked_for_the_devices_of_a_text(tmp_path, monkeypatch):
+    """Its author may name any disk, and 40,000 of them: a process for each took minutes."""
+    asked = []
+    monkeypatch.setattr(LiveHost, "run", lambda _, *words: asked.append(words) or "")
+    text = tmp_path / "iostat.txt"
+    text.write_text(
+        "Device r/s w/s rkB/s wkB/s await\nsda 1.0 2.0 3.0 4.0 5.0\nnvme0n1 1 2 3 4 5\n"
+    )
+
+    for words in (("iostat", "-l"), ("iostat", "-l", "--wear")):
+        assert "sda" in run(*words, "--input", str(text))
+    assert [words for words in asked if words[-1].startswith("/dev/")] == []
