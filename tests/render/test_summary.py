@@ -9,7 +9,7 @@ import pytest
 from stackmap.document.blocks import Paragraph
 from stackmap.features.report.decision import decision_section
 from stackmap.features.report.figures import Measuring
-from stackmap.features.report.proposals import proposal
+from stackmap.features.report.proposals import Proposing
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
@@ -27,7 +27,7 @@ def said(where, name, loads, wish):
     taken = Measuring(where, (name,))
     for second in range(5):
         taken.add(Interval(loads, 1000.0 + second, 1.0))
-    proposed = proposal(taken, name, wish, parse(wish), "not asked")
+    proposed = Proposing(taken, name, timed=False).propose(wish, parse(wish), "not asked")
     *_, details = decision_section(taken.report(), (proposed,), ()).blocks
     texts = (b.text for b in details.blocks if isinstance(b, Paragraph) and b.lead == "Effect:")
     disks = proposed.projection.projected.disks
