@@ -1,5 +1,5 @@
 """
-The files of recordings in a directory or on S3: which there are, and how DuckDB reads them.
+The files of recordings in a directory or on S3: which there are, how DuckDB reads them, and what it may take.
 
 A local directory is read by DuckDB, S3 by pyarrow's file system: nothing is downloaded but data.
 """
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import stat
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from glob import escape, glob
@@ -20,6 +23,7 @@ from stackmap.render.text import safe
 
 NEEDED = "--recordings needs DuckDB: in a venv, pip install duckdb (and pyarrow for s3://)"
 S3 = "s3://"
+LOOKS = 0.02  # seconds between looks at what a query took
 
 
 class File(NamedTuple):
@@ -114,3 +118,28 @@ def _s3(place: str) -> tuple[Scan, Lister]:
         )
 
     return scan, listed
+
+
+@contextmanager
+def interrupted_beyond(seconds: float, memory: float, connection: Any) -> Iterator[None]:
+    """Interrupt the queries of *connection* once they took *seconds* of CPU, or the process grew by *memory* bytes."""
+    ended, end, most = threading.Event(), time.process_time() + seconds, _resident() + memory
+
+    def watch() -> None:
+        while not ended.wait(LOOKS):
+            if time.process_time() > end or _resident() > most:
+                connection.interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process has."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()

@@ -8,11 +8,8 @@ what the recording rules compute from rates. A file that cannot be read is left 
 
 from __future__ import annotations
 
-import resource
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from tempfile import TemporaryDirectory
@@ -22,7 +19,12 @@ from stackmap.document.wording import plural
 from stackmap.errors import InputError
 from stackmap.features.fleet import health
 from stackmap.features.fleet.health import Trouble
-from stackmap.features.fleet.recording_files import NEEDED, File, source_of
+from stackmap.features.fleet.recording_files import (
+    NEEDED,
+    File,
+    interrupted_beyond,
+    source_of,
+)
 from stackmap.features.fleet.volumes import (
     RATES,
     Fleet,
@@ -39,10 +41,8 @@ from stackmap.render.text import safe
 LEAST_MEMORY, MEMORY_PER_BYTE, MOST_MEMORY = 96 << 20, 8, 1 << 30
 # DuckDB does not count all that it unpacks: a text of 1 MB, in each column of each block. How far this process may grow:
 MORE_GROWTH = 16 << 20  # bytes more than that memory
-ONE_THREAD = (
-    32 << 20
-)  # bytes of files below which one thread reads: each has the newest texts of all columns
-LOOKS = 0.02  # seconds between looks at what was taken
+# Bytes of files below which one thread reads: each thread has the newest texts of all columns.
+ONE_THREAD = 32 << 20
 # Seconds of CPU: rows that all join with each other are no end of work. A fleet of 1 GB takes some 200.
 LEAST_CPU, CPU_PER_BYTE = 5.0, 0.4e-6
 # Rows that files may have: these, and so many per byte. A row of an idle device takes 0.25 bytes.
@@ -216,31 +216,6 @@ def read_recordings(asked: Recordings) -> Fleet:
                 raise InputError(f"{asked.place}: {TOO_MUCH}") from error
 
 
-@contextmanager
-def _interrupted_beyond(seconds: float, memory: float, connection: Any) -> Iterator[None]:
-    """Interrupt the queries of *connection* once they took *seconds* of CPU, or the process grew by *memory* bytes."""
-    ended, end, most = threading.Event(), time.process_time() + seconds, _resident() + memory
-
-    def watch() -> None:
-        while not ended.wait(LOOKS):
-            if time.process_time() > end or _resident() > most:
-                connection.interrupt()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
-
-
-def _resident() -> int:
-    """Return the bytes of memory that this process has."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
-
-
 class _Reader:
     def __init__(self, connection: Any, asked: Recordings) -> None:
         self._connection = connection
@@ -257,7 +232,7 @@ class _Reader:
         if size < ONE_THREAD:
             self._connection.execute("SET threads = 1")
         cpu, grown = LEAST_CPU + CPU_PER_BYTE * size, memory + MORE_GROWTH
-        with _interrupted_beyond(cpu, grown, self._connection):
+        with interrupted_beyond(cpu, grown, self._connection):
             return self._fleet(files)
 
     def _fleet(self, files: dict[str, list[File]]) -> Fleet:
