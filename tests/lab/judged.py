@@ -150,7 +150,7 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
     seconds = said["seconds"]
     for kind, direction in KINDS.items():
         above: list[str] = []
-        sent = _taken(known[said["device"]], counted, kind)
+        sent = _taken(known, known[said["device"]], counted, kind)
         for layer in said["layers"]:
             parts = (_arrived(known, counted, above, name, kind) for name in layer["devices"])
             here = sum(parts, Sent())
@@ -220,13 +220,13 @@ def _arrived(
     ]
     number = known[name]["dev"]
     if any(device["target"] == "thin" for device in senders):
-        return _taken(known[name], counted, kind) + _zeroes(counted, number, kind)
+        return _taken(known, known[name], counted, kind) + _zeroes(counted, number, kind)
     if senders and known[name]["kind"] == "partition":
         # Each event names its disk instead, but for the one that leaves the partition.
         (disk,) = known[name]["below"]
         return counted.remapped(number, known[disk["name"]]["dev"], kind)
     if not senders or any(device["target"] in MAKERS for device in senders):
-        return _taken(known[name], counted, kind)
+        return _taken(known, known[name], counted, kind)
     passed = (counted.remapped(device["dev"], number, kind) for device in senders)
     # md sends a flush to each member without telling of a remap. Nobody else sends empty bios:
     # those of its superblocks and bitmaps carry something, and are not of the data path.
@@ -239,11 +239,18 @@ def _zeroes(counted: Truth, number: str, kind: str) -> Sent:
     return counted.arrived(number, "N") if kind == "W" else Sent()
 
 
-def _taken(device: dict[str, Any], counted: Truth, kind: str) -> Sent:
+def _taken(
+    known: dict[str, dict[str, Any]], device: dict[str, Any], counted: Truth, kind: str
+) -> Sent:
     """Return the requests at *device*, split as each driver counts them (stackmap-kernel(7), "Counters")."""
     number, layout = device["dev"], device["layout"]
     if device["target"]:
-        return counted.taken(number, kind) + Sent(counted.flushing[number, kind])
+        taken, divided = counted.taken(number, kind), counted.flushing[number, kind]
+        if device["target"] == "linear" and len(device["below"]) == 1:
+            # From 7.0 on, it passes a flush with data as one bio: what left it tells.
+            left = counted.remapped(number, known[device["below"][0]["name"]]["dev"], kind)
+            divided = min(divided, max(0, left.count - taken.count))
+        return taken + Sent(divided)
     if device["kind"] != "array":
         return counted.taken(number, kind)
     # md does not count empty flushes and splits at its chunks without counting that; all writes here are aligned.

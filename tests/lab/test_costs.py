@@ -305,11 +305,19 @@ def test_nobody_is_accused(workloads, name):
 
 def test_label_scans_and_empty_flushes_are_named(workloads):
     scanned = workloads["lab.r5-scan"].said("lab/r5")["layers"][-1]["doubt"]
-    flushed = workloads["files.ext4-fsync"].said("deep/files")["layers"][1]["doubt"]
     assert "more reads arrived" in scanned
     assert "LVM scans its labels" in scanned
-    assert "fewer writes arrived" in flushed
-    assert "empty flushes" in flushed
+    flushing = workloads["files.ext4-fsync"]
+    flushed = flushing.said("deep/files")["layers"][1]["doubt"]
+    volume, array = (
+        next(v.requests.counted for v in judged.verdicts(flushing, "deep/files") if v.role == role and v.direction == "write")
+        for role in ("volume", "array")
+    )  # fmt: skip
+    if volume == array:  # from 7.0 on, a flush with data is one request at the volume, too
+        assert flushed is None
+    else:
+        assert "fewer writes arrived" in flushed
+        assert "empty flushes" in flushed
 
 
 def test_a_degraded_array_costs_what_the_kernel_counted(workloads):
