@@ -66,9 +66,11 @@ def test_lsblk_itself_draws_the_same_stack_either_way(sample, options):
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         return run.stdout
 
-    merged = printed("-M")
+    tree, merged = printed(), printed("-M")
+    if not tree:
+        pytest.skip("this lsblk prints nothing of a recorded /sys")
     assert "->" in merged or "▶" in merged
-    assert edges(read(merged)[0]) == edges(read(printed())[0])
+    assert edges(read(merged)[0]) == edges(read(tree)[0])
 
 
 def test_a_mail_wraps_the_heading_and_some_rows():
