@@ -210,9 +210,8 @@ class _Everything:
     def __init__(self, health_of: HealthQuestion | None) -> None:
         self._known = Rediscovery(geometry=True)
         self._health_of = health_of
-        self._asked_at: dict[
-            str, object
-        ] = {}  # by slow question: when it is asked again, this differs
+        # By slow question, what it was asked for; it is asked again when that has changed.
+        self._asked_at: dict[str, object] = {}
         self._begun: float | None = None
 
     def read(self, host: Host) -> Topology:

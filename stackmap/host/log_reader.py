@@ -217,7 +217,7 @@ class LogReader:
         are_known = is_marked = False
         for time, entries in self._frames(place):
             was_marked = is_marked
-            # An empty frame changed nothing, whoever wrote it.
+            # An empty frame changed nothing.
             is_marked = entries.startswith(log.MARKED) if are_known else bool(entries)
             if held is None:
                 are_known = entries.startswith((log.MARKED, log.UNMARKED))

@@ -426,7 +426,7 @@ OTHER = [log.encode_entry("read /proc/uptime", ["1 1"])]
 
 
 def test_an_empty_sample_is_no_step_of_a_sum(tmp_path):
-    """Nothing changed in it, so an average need not look at it, whoever wrote it."""
+    """Nothing changed in it, so an average need not look at it."""
     host = written(tmp_path, COUNTED, [], [], OTHER, [], [], [])
 
     assert list(host.steps()) == [(START, 1), (START + 2, 2), (START + 3, 1), (START + 6, 3)]

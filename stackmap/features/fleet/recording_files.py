@@ -1,5 +1,5 @@
 """
-The files of recordings in a directory or on S3: which there are, how DuckDB reads them, and what it may take.
+The files of recordings in a directory or on S3: a list of them, how DuckDB reads them, and the limits of a query.
 
 A local directory is read by DuckDB, S3 by pyarrow's file system: nothing is downloaded but data.
 """

@@ -125,7 +125,7 @@ class Groups:
         self._complete: dict[int, list[str]] = {}  # by the place where the devices on them hang
 
     def take(self, drawn: str, device: str) -> Iterator[Fact]:
-        """Take what is *drawn* before the row of *device*; yield what it lies on."""
+        """Take the lines *drawn* before the row of *device*; yield the devices below it."""
         for arrow in _ARROW.finditer(drawn):
             place = arrow.start()
             if arrow[0][0] in FIRST_MEMBER:

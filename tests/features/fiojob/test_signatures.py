@@ -38,7 +38,7 @@ def test_a_file_of_zeros_has_no_signature():
 
 
 def test_who_does_not_see_all_processes_does_not_know_the_writers(tmp_path, monkeypatch):
-    """That is said of a file that nobody else is known to use; so is the data that the job overwrites."""
+    """Without root, one more note says to run as root; the data that the job overwrites is named in any case."""
     path = tmp_path / "test.img"
     path.write_bytes(bytes(8 * 512))
     monkeypatch.setattr(target, "_uses", lambda *_: iter(()))

@@ -70,7 +70,7 @@ def opened_from(answer, scrapes):
 
 
 def test_the_headroom_of_a_host_is_that_of_its_disks():
-    """The disk was never at its limit, which is said."""
+    """The disk was never at its limit, and a sentence says so."""
     writes = [600 * n for n in range(1, 9)]
     with serving(history(writes, [1000] * 8)) as (url, _):
         result = ask(url, "h1", "--at", f"@{STEP * 8}", "--window", "10min")

@@ -60,7 +60,7 @@ def test_sorting_changes_the_order_alone(moment, view):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_filter_keeps_what_has_its_letters(moment, view):
-    """In any case; what nobody has leaves nothing."""
+    """Upper and lower case are the same; a text that no row has leaves no row."""
     every = rows(moment, view)
     assert rows(moment, view, filter="no such name") == []
     for row in every[:3]:

@@ -75,7 +75,7 @@ def layer(**medians):
 
 
 def test_a_device_is_slow_beside_its_peers():
-    """The slowest against the next; both with enough requests. In the other direction nobody is."""
+    """The slowest is compared with the next; both have enough requests. In the other direction none is slow."""
     far = int(SLOW * 100)
     assert layer(a=(100, ENOUGH), b=(far, ENOUGH), c=(90, ENOUGH)).slow_device("read") == (
         "b",

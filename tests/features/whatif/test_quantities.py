@@ -111,7 +111,7 @@ def test_the_present_layout_is_a_request_like_any(shape, request_):
     [(4, 600, 400, True), (4, 600, 600, False), (6, 600, 400, False), (None, 600, 400, False), (4, None, 400, False), (4, 600, None, False)],
 )  # fmt: skip
 def test_larger_members_are_needed_where_more_of_them_do_not_help(need, now, then, larger):
-    """The layout has as many members as it needs, and still holds less than what there is now."""
+    """The layout has all members that it needs, and still holds less than the present one."""
     given = SimpleNamespace(
         now=SimpleNamespace(usable=now),
         projected=SimpleNamespace(usable=then, members=SimpleNamespace(count=4)),
