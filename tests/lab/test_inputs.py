@@ -112,3 +112,17 @@ def test_a_boot_whose_emulated_cpu_faulted_is_repeated_once(tmp_path, monkeypatc
     assert isinstance(outcome, str)
     assert console in outcome
     assert (tmp_path / "boots").read_text().count("\n") == times
+
+
+def test_all_lists_the_boots_that_tests_ask_for(tmp_path):
+    """``./run lab all --list``: pytest lists them, with the options of setup.cfg and without its processes."""
+    words = ["-m", "tests.lab.everything", "--list", "--kernel", "6.12", "-k", "test_churn"]
+    listed = subprocess.run(
+        [sys.executable, *words],
+        env={**os.environ, "STACKMAP_LAB_OUT": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert listed.stderr == ""
+    assert "churn-6.12" in listed.stdout
