@@ -16,7 +16,7 @@ from stackmap.model import exported
 from stackmap.model.interval import Interval
 
 if TYPE_CHECKING:
-    from stackmap.features.fleet.http import Series
+    from stackmap.features.fleet.http import Sample
     from stackmap.features.fleet.promql import Expressions
 
 # The worst first.
@@ -91,7 +91,7 @@ def _measure(what: str, space: str, value: float) -> str:
     return f"{number(value, 1)}× the await of its peers"
 
 
-def troubles(now: Iterable[Series], since: Iterable[Series], cluster: str) -> list[Trouble]:
+def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> list[Trouble]:
     """Return the troubles in the answers to NOW and SINCE, the worst first."""
     keys = (cluster, "job", "instance", *IDENTITY)
     begun = {tuple(each.labels.get(key, "") for key in keys): each.value for each in since}

@@ -21,7 +21,7 @@ from stackmap.model.units import SECTOR
 from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
-    from stackmap.features.fleet.http import Prometheus, Series
+    from stackmap.features.fleet.http import Prometheus, Sample, Series
     from stackmap.measurement.source import IntervalSelection
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
@@ -76,7 +76,7 @@ class PrometheusHost(Source):
 
     def _read_topology(self) -> Topology:
         names = f"{exported.INFO}|{exported.EDGE}|{exported.EDGE_BYTES}|{exported.BUILD}"
-        by_name: dict[str, list[Series]] = {}
+        by_name: dict[str, list[Sample]] = {}
         for series in self._server.query(
             f"{{__name__=~{quoted(names)},{self._selector}}}", self._window.end
         ):

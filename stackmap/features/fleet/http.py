@@ -8,6 +8,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
@@ -52,16 +53,18 @@ QUOTED = 200  # characters of the server's message
 LARGEST = 1e21  # what is larger, or no number, is no figure: a counter ends at 2 ** 64
 
 
+class Sample(NamedTuple):
+    """The value of a series at the instant that was asked for."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
 class Series(NamedTuple):
-    """A series: its labels, and instants (seconds since the epoch) with values."""
+    """A series over time: its labels, and instants (seconds since the epoch) with values."""
 
     labels: Mapping[str, str]
     values: tuple[tuple[float, float], ...]
-
-    @property
-    def value(self) -> float:
-        """The last value."""
-        return self.values[-1][1]
 
 
 class Prometheus:
@@ -105,7 +108,7 @@ class Prometheus:
         self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None
         self._redirects = config.follow_redirects
 
-    def query(self, expression: str, at: float | None = None) -> list[Series]:
+    def query(self, expression: str, at: float | None = None) -> list[Sample]:
         """Return the vector that *expression* is at an instant, by default now."""
         data = self._ask(
             "query",
@@ -294,20 +297,16 @@ def _pieces(response: Response, encoding: str) -> Iterator[bytes]:
         raise SourceError("the server's answer is cut short")
 
 
-def _vector(result: list[Any]) -> list[Series]:
+def _vector(result: list[Any]) -> list[Sample]:
     """Return the series of a vector that have a figure; ``ParseError`` unless each has text labels and a pair."""
-    found = []
-    try:
-        for each in result:
-            labels = each["metric"]
-            "".join(labels.values())  # raises unless all are text; there are 100,000s
-            instant, text = each["value"]
-            value = float(text)
-            if abs(value) < LARGEST:
-                found.append(Series(labels, ((float(instant), value),)))
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+    try:  # a list for each step: there are 100,000s
+        labels = [each["metric"] for each in result]
+        "".join(chain.from_iterable(map(dict.values, labels)))  # raises unless all are text
+        values = [float(text) for _, text in [each["value"] for each in result]]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ParseError("a series of unknown form in the server's answer") from error
-    return found
+    both = zip(labels, values, strict=True)
+    return [Sample(each, value) for each, value in both if abs(value) < LARGEST]
 
 
 def _labels(series: Any) -> dict[str, str]:

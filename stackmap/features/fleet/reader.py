@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from stackmap.document.wording import plural
 from stackmap.errors import InputError, ParseError, SourceError
 from stackmap.features.fleet import health
-from stackmap.features.fleet.http import Series
 from stackmap.features.fleet.promql import (
     KIND_LEVEL,
     LEVEL,
@@ -33,7 +32,7 @@ from stackmap.features.fleet.volumes import (
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.health import Trouble
-    from stackmap.features.fleet.http import Prometheus
+    from stackmap.features.fleet.http import Prometheus, Sample
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -120,7 +119,7 @@ class FleetReader:
             self._partial.append(NO_INFO.format(lacking=shown - len(found), shown=shown))
         return worst_first(found, asked.sort)
 
-    def _query(self, expression: str) -> list[Series]:
+    def _query(self, expression: str) -> list[Sample]:
         return self._server.query(expression, self._asked.time)
 
     def _together(
@@ -222,7 +221,7 @@ class FleetReader:
         cluster = self._all.cluster
         for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
             is_rate = part in RATES
-            for labels, values in answer:  # a million of them in a large fleet
+            for labels, value in answer:  # a million of them in a large fleet
                 get = labels.get
                 key = get(cluster, ""), get("job", ""), get("instance", ""), get("top", ""), get("name", "")  # fmt: skip
                 figures = found.get(key)  # type: ignore[call-overload]  # a Key is a tuple
@@ -230,14 +229,16 @@ class FleetReader:
                     self._server.budget.charge(VOLUME_BYTES)
                     figures = found[Key(*key)] = {}
                 if is_rate:
-                    figures[part] = values[-1][1]
+                    figures[part] = value
                 elif part == "level":
                     figures.update(_facts(labels))
+                elif part == "slowest":
+                    figures[part] = SlowestMember(labels.get("device", ""), value)
                 else:
-                    figures[part] = _figure(part, Series(labels, values))
+                    figures[part] = value if part == "ideal" else round(value)
         return found
 
-    def _page(self, task: tuple[Expressions, str]) -> list[Series]:
+    def _page(self, task: tuple[Expressions, str]) -> list[Sample]:
         """Return one figure of the volumes of a page; nothing, and a remark, if the server does not answer."""
         asked, part = task
         try:
@@ -256,7 +257,7 @@ class FleetReader:
                 by_uuid.setdefault((key.cluster, key.job, key.host, uuid), []).append(key)
         return [keys for keys in by_uuid.values() if len(keys) > 1]
 
-    def _names(self, page: Expressions) -> list[Series]:
+    def _names(self, page: Expressions) -> list[Sample]:
         try:
             return self._query(page.names)
         except NO_ANSWER as error:
@@ -345,13 +346,6 @@ def _facts(labels: Mapping[str, str]) -> Figures:
         "uuid": labels.get("uuid", ""),
         "shared": labels.get("shared") == "1",
     }
-
-
-def _figure(part: str, series: Series) -> Any:
-    """Return the figure in *series*: the field *part* of ``Volume``."""
-    if part == "slowest":
-        return SlowestMember(series.labels.get("device", ""), series.value)
-    return round(series.value) if part in ("members", "state") else series.value
 
 
 def _state(figures: Figures) -> str | None:

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from stackmap.features.fleet.http import Series
+from stackmap.features.fleet.http import Sample
 from stackmap.features.fleet.promql import KIND_LEVEL, Expressions
 from stackmap.features.fleet.reader import FleetReader, _weigh
 from stackmap.features.fleet.volumes import Group, Key
 
 
 def series(value, **labels):
-    return Series(labels, ((1763732411.0, value),))
+    return Sample(labels, value)
 
 
 def reader(answers, **more):
