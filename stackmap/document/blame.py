@@ -210,7 +210,7 @@ def matrix(report: BlameReport) -> list[Block]:
             tuple(
                 (
                     Label(
-                        _source(topology, blame, each),
+                        source_on_disk(topology, blame, each),
                         (source_name(topology, each, blame.unseen), _kind(each)),
                     ),
                     ", ".join(users(topology, each, groups)),
@@ -271,7 +271,7 @@ def _kind(loader: Loader) -> str:
     return "metadata" if loader.metadata else "volume"
 
 
-def _source(topology: Topology, blame: Blame, loader: Loader) -> str:
+def source_on_disk(topology: Topology, blame: Blame, loader: Loader) -> str:
     """Return the name of a source; of what no device above sent, the file systems on the disk itself."""
     mounts = [use.name for use in topology[blame.device].uses if use.kind == "mount"]
     if loader.tops or blame.unseen or not mounts:
@@ -326,7 +326,7 @@ def _part(part: float, whole: float | None) -> float | None:
 
 
 def _process_row(each: ProcessIo) -> Row:
-    name = f"{each.name or '?'} ({each.pid})"
+    name = each.title
     moved = f"{kib(each.read)} read, {kib(each.written)} written"
     unknown = Value(None, divided())
     total = Value(each.read + each.written, kib)

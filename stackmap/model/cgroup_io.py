@@ -37,12 +37,24 @@ class CgroupLoad(NamedTuple):
 
 
 class ProcessIo(NamedTuple):
-    """What the process ``pid`` reads and writes, all devices together: bytes per second."""
+    """
+    What the process ``pid`` reads and writes, all devices together: bytes per second.
+
+    ``group``: its control group, "" if unknown; ``owner``: the kind and the name of its service or container.
+    """
 
     pid: str
     name: str
     read: float
     written: float
+    group: str = ""
+    owner: tuple[str, str] | None = None
+
+    @property
+    def title(self) -> str:
+        """The name, the PID, and the service or container that it runs in."""
+        inside = f" in {self.owner[1]}" if self.owner else ""
+        return f"{self.name or '?'} ({self.pid}){inside}"
 
 
 def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> list[CgroupLoad]:

@@ -188,7 +188,13 @@ def blame_json(report: BlameReport) -> dict[str, object]:
             for each in groups
         ],
         "process_io": [
-            {"pid": int(each.pid), "name": each.name, "read": each.read, "written": each.written}
+            {
+                "pid": int(each.pid),
+                "name": each.name,
+                "group": each.group or None,
+                "read": each.read,
+                "written": each.written,
+            }
             for each in report.processes
         ],
         "volumes": [

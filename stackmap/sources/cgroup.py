@@ -24,7 +24,7 @@ from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.cgroup_io import CgroupCounters, CgroupSample
 from stackmap.sources.lvm_names import unmangle
-from stackmap.sources.sysfs import list_names
+from stackmap.sources.sysfs import attribute, list_names
 
 ROOT = "/sys/fs/cgroup"
 # A group's own files begin with these; every other name in its directory is a group.
@@ -211,6 +211,21 @@ def group_of_owner(group: str) -> str:
     who, parts = owner(group), group.split("/")
     around = ("/".join(parts[:end]) for end in range(2, len(parts)))
     return next((each for each in around if who and owner(each) == who), group)
+
+
+def group_of_process(host: Host, pid: str) -> str:
+    """
+    Return the control group of a process, in version 1 that of blkio; "" for the root or if unknown.
+
+    A process that ended meanwhile has none.
+    """
+    lines = attribute(host, f"/proc/{pid}/cgroup").splitlines()
+    found = {
+        controller: path
+        for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") > 1)
+        for controller in controllers.split(",")
+    }
+    return found.get(TREES[0], found.get("", "")).removesuffix("/")
 
 
 def _containers(parts: list[str]) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.cgroup_io import ProcessIo
+from stackmap.sources.cgroup import group_of_process, owner
 from stackmap.sources.sysfs import attribute, list_names
 
 MOST = 10  # processes that are named
@@ -51,15 +52,17 @@ def loads(
     after: Mapping[str, tuple[int, int]],
     seconds: float,
 ) -> list[ProcessIo]:
-    """Return the processes with most bytes between two samples, with their names, the largest first."""
+    """Return the processes with most bytes between two samples, with their names and groups, the largest first."""
     grown = [
         (max(0, now[0] - then[0]), max(0, now[1] - then[1]), pid)
         for pid, now in after.items()
         if (then := before.get(pid)) is not None and now != then
     ]
     grown.sort(key=lambda each: -(each[0] + each[1]))
-    return [
-        ProcessIo(pid, attribute(host, f"/proc/{pid}/comm"), done / seconds, written / seconds)
-        for done, written, pid in grown[:MOST]
-        if done or written
-    ]
+    found = []
+    for done, written, pid in grown[:MOST]:
+        if done or written:
+            name, group = attribute(host, f"/proc/{pid}/comm"), group_of_process(host, pid)
+            rates = done / seconds, written / seconds
+            found.append(ProcessIo(pid, name, *rates, group, owner(group)))
+    return found

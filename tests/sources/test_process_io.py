@@ -24,6 +24,31 @@ def test_the_largest_comes_first_with_its_name():
     assert [ProcessIo("7", "fio", 11.0, 8.0), ProcessIo("17", "", 0.0, 1.5)] == found
 
 
+def test_a_process_has_the_owner_of_its_group():
+    """By version 2's line; in version 1 by that of blkio, not by another controller's. The root group is none."""
+    docker = "/system.slice/docker-0123456789abcdef.scope"
+    texts = {
+        f"0::{docker}\n": ("container", "docker 0123456789ab"),
+        f"7:cpu,cpuacct:/\n4:blkio:{docker}\n1:name=systemd:/x.service\n0::/\n": ("container", "docker 0123456789ab"),
+        "0::/system.slice/mariadb.service\n": ("service", "mariadb"),
+        "4:memory:/a.service\n0::/\n": None,
+        "": None,
+    }  # fmt: skip
+    for text, owner in texts.items():
+        drawn = host(p7=(5, 0, 0))
+        drawn.files["/proc/7/cgroup"] = text
+        (found,) = process_io.loads(drawn, {"7": (0, 0)}, process_io.read(drawn), 1.0)
+        assert found.owner == owner
+        assert found.group == (
+            docker
+            if owner and owner[0] == "container"
+            else "/system.slice/mariadb.service"
+            if owner
+            else ""
+        )
+        assert found.title == "fio (7)" + (f" in {owner[1]}" if owner else "")
+
+
 def test_without_root_there_are_ones_own():
     """The figures of the first process are refused, as those of one that has ended."""
     drawn = host(p7=(1, 2, 0))

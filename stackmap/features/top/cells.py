@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from stackmap.document.blame import source_name
-from stackmap.document.wording import number, rate
+from stackmap.document.blame import source_on_disk
+from stackmap.document.wording import number
 from stackmap.features.top.moment import GroupLoad, Moment
-from stackmap.features.top.rows import row_figure
+from stackmap.features.top.rows import device_title, row_figure
 from stackmap.features.top.state import Row, State
+from stackmap.model.cgroup_io import ProcessIo
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 from stackmap.render.text import padded_to, safe, shortened, width
 from stackmap.rules.rule import Finding, Severity
 
 NAME, SENTENCE = "name", "sentence"  # what words are: only a name is cut in the middle
+
+
+class Figure(NamedTuple):
+    """A number, None if unknown; a column has the same decimals in each row."""
+
+    value: float | None
+    estimated: bool = False
+
+    def text(self, digits: int) -> str:
+        """Return it with *digits* decimals."""
+        mark = "~" if self.estimated and self.value is not None else ""
+        return mark + number(self.value, digits)
 
 
 class Spark(NamedTuple):
@@ -30,7 +43,7 @@ class Shares(NamedTuple):
     parts: Sequence[tuple[str, float]]
 
 
-Cell = str | Spark | Shares
+Cell = str | Figure | Spark | Shares
 Fill = Callable[[Moment, State, Row], Cell]
 
 
@@ -51,44 +64,42 @@ class Column(NamedTuple):
 
 
 def _flow(metric: str, divisor: float = 1) -> Fill:
-    def fill(moment: Moment, state: State, row: Row) -> str:
-        return rate(ratio(row_figure(moment, state, row, metric), divisor))
+    def fill(moment: Moment, state: State, row: Row) -> Figure:
+        return Figure(ratio(row_figure(moment, state, row, metric), divisor))
 
     return fill
 
 
-def _queue(moment: Moment, _: State, row: Row) -> str:
-    if isinstance(row.about, GroupLoad):
-        return rate(None)
+def _queue(moment: Moment, _: State, row: Row) -> Figure:
+    if isinstance(row.about, GroupLoad | ProcessIo):
+        return Figure(None)
     if row.layer is not None:
-        return rate(moment.stack(row.stack).layers[row.layer].aqu)
-    return rate(moment.load(row.device).aqu)
+        return Figure(moment.stack(row.stack).layers[row.layer].aqu)
+    return Figure(moment.load(row.device).aqu)
 
 
 def _amplification(kind: str) -> Fill:
     """Return IOPS or byte amplification at a layer; a stack has that at its disks."""
 
-    def fill(moment: Moment, state: State, row: Row) -> str:
+    def fill(moment: Moment, state: State, row: Row) -> Cell:
         if moment.load(row.stack).idle:
             return ""
         layer = moment.stack(row.stack).layers[-1 if row.layer is None else row.layer]
-        return number(getattr(layer, kind)[state.direction], 2)
+        return Figure(getattr(layer, kind)[state.direction])
 
     return fill
 
 
-def _cost(moment: Moment, _: State, row: Row) -> str:
+def _cost(moment: Moment, _: State, row: Row) -> Cell:
     """Return disk bytes per byte at the top, everything included."""
     if row.layer is not None or moment.load(row.stack).idle:
         return ""
     cost = moment.stack(row.stack).cost
-    return "~" * (cost.estimated and cost.bytes_per_byte is not None) + number(
-        cost.bytes_per_byte, 2
-    )
+    return Figure(cost.bytes_per_byte, cost.estimated)
 
 
 def _spark(moment: Moment, state: State, row: Row) -> Cell:
-    if row.layer is not None or isinstance(row.about, GroupLoad):
+    if row.layer is not None or isinstance(row.about, GroupLoad | ProcessIo):
         return ""
     return Spark(moment.recent.values(row.device, state.metric, state.direction))
 
@@ -104,7 +115,7 @@ def _blame(moment: Moment, _: State, row: Row) -> Cell:
         return ""
     loads = moment.blame(row.device)
     parts = [
-        (source_name(moment.topology, each, loads.unseen), share)
+        (source_on_disk(moment.topology, loads, each), share)
         for each in loads.loaders
         if (share := loads.share(each))
     ]
@@ -131,8 +142,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
               Column("LOADED BY", 0, _blame, words=NAME)),
     "services": (
         Column("USER", 0, _name, words=NAME),
-        Column("KIND", 9, lambda _, __, row: getattr(row.about, "kind", ""), 5, words=NAME),
-        Column("DEVICE", 24, lambda moment, _, row: moment.topology[row.device].title, 6, words=NAME),
+        Column("KIND", 9, lambda _, __, row: getattr(row.about, "kind", "process"), 5, words=NAME),
+        Column("DEVICE", 24, lambda moment, _, row: device_title(moment.topology, row), 6, words=NAME),
         IOPS, RATE, AWAIT, QUEUE, SPARK,
     ),
     "findings": (Column("SEVERITY", 8, lambda _, __, row: str(getattr(row.about, "severity", "")), words=NAME), Column("FINDING", 0, _name, words=SENTENCE)),
@@ -206,20 +217,50 @@ def chosen(columns: tuple[Column, ...], room: int, measure: str = "") -> tuple[C
     return kept
 
 
-def widths(columns: Sequence[Column], room: int) -> list[int]:
-    """Return the width of each column: room that is left widens the name, then the sparkline, then the name."""
-    left = room - sum((each.width or NARROWEST_NAME) + 1 for each in columns)
-    name = min(max(0, left), WIDE_NAME - NARROWEST_NAME)
-    spark = min(max(0, left - name), max(each.most - each.width for each in columns))
-    name = left - spark if any(each.most for each in columns) else left
+def widths(columns: Sequence[Column], room: int, longest: int = WIDE_NAME) -> list[int]:
+    """
+    Return the width of each column: room that is left widens the name, then the sparkline.
+
+    More than the *longest* name takes is left empty at the right, beside the figures; a bar or a sentence fills it.
+    """
+    left = max(0, room - sum((each.width or NARROWEST_NAME) + 1 for each in columns))
+    is_name = not columns[0].width and columns[0].words == NAME
+    longest = max(longest if is_name else room, NARROWEST_NAME)
+    name = min(left, min(longest, WIDE_NAME) - NARROWEST_NAME)
+    spark = min(left - name, max(each.most - each.width for each in columns))
+    name = min(left - spark, longest - NARROWEST_NAME)
     return [
         NARROWEST_NAME + name if not each.width else each.width + spark if each.most else each.width
         for each in columns
     ]
 
 
-def filled(cell: Cell, room: int, column: Column, *, ascii_only: bool) -> str:
-    """Return *cell* in *room* columns."""
+DIGITS = 2  # as in iostat
+
+
+def digits_of(cells: Iterable[Cell], room: int) -> int:
+    """Return the decimals of a column: ``DIGITS``, or fewer if its largest figure has no room for them."""
+    longest = max((len(each.text(0)) for each in cells if isinstance(each, Figure)), default=0)
+    return min(DIGITS, max(0, room - longest - 1))
+
+
+def filled(
+    cells: Sequence[Cell], room: int, column: Column, *, point: str, ascii_only: bool
+) -> list[str]:
+    """Return the *cells* of a column in *room* columns each, figures with the same decimals."""
+    digits = digits_of(cells, room)
+    return [
+        _filled(
+            each.text(digits).replace(".", point) if isinstance(each, Figure) else each,
+            room,
+            column,
+            ascii_only=ascii_only,
+        )
+        for each in cells
+    ]
+
+
+def _filled(cell: str | Spark | Shares, room: int, column: Column, *, ascii_only: bool) -> str:
     if isinstance(cell, Spark):
         return sparkline(cell.values, room, ascii_only=ascii_only)
     if isinstance(cell, Shares):
@@ -253,21 +294,43 @@ def sparkline(values: tuple[float | None, ...], room: int, *, ascii_only: bool =
     >>> sparkline((0, 1, None, 4), 6), sparkline((2, 4, 1, 1), 2), sparkline((7, 7, 7), 3)
     ('  ▁▃ █', '█▃', '▅▅▅')
     """
+    return chart(values, (room, 1), ascii_only=ascii_only)[0]
+
+
+def chart(
+    values: tuple[float | None, ...],
+    size: tuple[int, int],
+    broad: int = 1,
+    *,
+    ascii_only: bool = False,
+) -> list[str]:
+    """
+    Return ``sparkline`` with bars of several lines: *size* in columns and lines; each bar is *broad* columns.
+
+    >>> chart((0, 1, 4), (6, 2), 2)
+    ['    ██', '▁▁▅▅██']
+    """
+    room, high = size
     steps = SPARKS[ascii_only]
-    each = max(1, -(-len(values) // max(1, room)))
+    each = max(1, -(-len(values) * broad // max(1, room)))
     groups = [values[max(0, end - each) : end] for end in range(len(values), 0, -each)][::-1]
     highest = [max((v for v in group if v is not None), default=None) for group in groups]
     known = [value for value in highest if value is not None]
     most = max([*known, 2 * (usual(known) or 0.0)])
-    text = "".join(
-        " "
-        if value is None
-        else steps[round(value / most * (len(steps) - 1))]
-        if most
-        else steps[0]
-        for value in highest
+    levels = [None if v is None else v / most if most else 0.0 for v in highest]
+    lines = (
+        "".join(_bar_part(level, line, high, steps) * broad for level in levels)
+        for line in range(high - 1, -1, -1)
     )
-    return text.rjust(room)
+    return [line.rjust(room) for line in lines]
+
+
+def _bar_part(level: float | None, line: int, high: int, steps: str) -> str:
+    """Return what a bar of *level*, 0…1, has in a *line* of *high*, counted from below; its lowest line is never empty."""
+    if level is None:
+        return " "
+    step = round(level * (high * len(steps) - 1)) - line * len(steps)
+    return " " if step < 0 else steps[min(step, len(steps) - 1)]
 
 
 def usual(values: Sequence[float]) -> float | None:

@@ -19,7 +19,7 @@ from stackmap.ledger.blame import Blame, blame
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import counted_tops, summed_devices
 from stackmap.ledger.ledger import Ledger
-from stackmap.model.cgroup_io import CgroupLoad
+from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
 from stackmap.model.device import Role, Stalled, Use
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, ratio, sum_flows
@@ -125,6 +125,10 @@ class RecentLoad:
             self._columns.append(_Column(number, self._names))
         self._columns[-1].add(interval, seconds)
 
+    def was_busy(self, name: str) -> bool:
+        """Whether the device *name* did anything."""
+        return any(name in column.sums for column in self._columns)
+
     def forget(self, names: AbstractSet[str]) -> None:
         """Drop the figures of *names*."""
         for column in self._columns:
@@ -185,7 +189,7 @@ class Moment:
 
     ``recent``: for sparklines. ``findings``: those to show, the worst first. ``verdict``: the sentence
     where none is grave. ``groups``: the largest first; None if they were not read. ``events``: the newest last.
-    ``past``: the last intervals, for headroom.
+    ``processes``: those with most I/O; none where they were not read. ``past``: the last intervals, for headroom.
     ``stalled``: shares of the last intervals in which tasks waited for I/O; None if unknown.
     """
 
@@ -197,6 +201,7 @@ class Moment:
         self.verdict = ""
         self.stalled: Stalled | None = None
         self.groups: Sequence[GroupLoad] | None = None
+        self.processes: Sequence[ProcessIo] = ()
         self.events: Sequence[Event] = ()
         self.past: Sequence[Interval] = ()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -36,10 +36,10 @@ from stackmap.host.live import LiveHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.segments import Limits, RecentFiles
 from stackmap.host.timeline import TimeWindow
-from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
+from stackmap.model.cgroup_io import CgroupSample, ProcessIo, cgroup_loads
 from stackmap.model.load import total_of
 from stackmap.render.text import safe
-from stackmap.sources import cgroup
+from stackmap.sources import cgroup, process_io
 from stackmap.sources.cgroup import group_of_owner, owner
 
 if TYPE_CHECKING:
@@ -84,10 +84,11 @@ class Watcher:
         self._incidents = Incidents()
         self._topology: Topology | None = None
         self._groups: CgroupSample | None = None
+        self._processes: Mapping[str, tuple[int, int]] | None = None
 
     def begin(self, seconds: float) -> None:
         """Show intervals of *seconds* from now on; the next one need not begin where the last one ended."""
-        self.seconds, self._groups = seconds, None
+        self.seconds, self._groups, self._processes = seconds, None, None
         self.show()
 
     def remember(self, topology: Topology, interval: Interval) -> Moment:
@@ -113,6 +114,7 @@ class Watcher:
         moment.findings, moment.verdict = self._judge.findings, self._judge.verdict
         moment.stalled = self._judge.stalled
         moment.groups = self._group_loads(topology, interval)
+        moment.processes = self._process_loads(interval)
         moment.events = tuple(
             sorted((*self._events, *self._incidents.events), key=lambda each: each.time or 0.0)
         )
@@ -182,6 +184,16 @@ class Watcher:
         self._recent.forget(gone)
         self._judge.forget(gone)
         self._incidents.forget(gone)
+
+    def _process_loads(self, interval: Interval) -> list[ProcessIo]:
+        """Return the processes with most I/O; none while they are not shown, or of a recording."""
+        if VIEWS[self.state.view] != "services" or not self._live:
+            self._processes = None
+            return []
+        host = LiveHost()  # not the recording one: a capture has no processes
+        before, self._processes = self._processes, process_io.read(host)
+        seconds = interval.seconds or 1.0
+        return process_io.loads(host, before or {}, self._processes, seconds)
 
     def _group_loads(self, topology: Topology, interval: Interval) -> list[GroupLoad] | None:
         """Return the load of each control group; None while they are not shown, for reading them costs."""

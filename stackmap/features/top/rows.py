@@ -9,6 +9,7 @@ from stackmap.document.layers import counted
 from stackmap.document.rule_words import filled, words_of
 from stackmap.features.top.moment import GroupLoad, Moment
 from stackmap.features.top.state import SORTS, VIEWS, Row, State
+from stackmap.model.cgroup_io import ProcessIo
 from stackmap.model.device import Use
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
@@ -43,6 +44,11 @@ def _sorted(moment: Moment, state: State, names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: _falling(value(name))) if state.sort else names
 
 
+def _busy_first(moment: Moment, names: list[str]) -> list[str]:
+    """Return *names* with those last that did nothing in the time that is remembered."""
+    return sorted(names, key=lambda name: not moment.recent.was_busy(name))
+
+
 def _falling(value: float | None) -> float:
     return 1.0 if value is None else -value
 
@@ -55,7 +61,8 @@ def figure(load: Load, metric: str, direction: str) -> float | None:
 
 def _volumes(moment: Moment, state: State) -> list[Row]:
     rows: dict[str, Row] = {}
-    for top in _sorted(moment, state, _wanted(moment, state, moment.scope.tops)):
+    tops = _busy_first(moment, _wanted(moment, state, moment.scope.tops))
+    for top in _sorted(moment, state, tops):
         _add_stack(rows, moment, state, top)
     return list(rows.values())
 
@@ -83,7 +90,7 @@ def _layer_rows(moment: Moment, top: str) -> Iterator[Row]:
 
 
 def _disks(moment: Moment, state: State) -> list[Row]:
-    wanted = _wanted(moment, state, moment.scope.disks)
+    wanted = _busy_first(moment, _wanted(moment, state, moment.scope.disks))
     names = wanted if SORTS[state.sort] == "cost" else _sorted(moment, state, wanted)
     topology = moment.topology
     return [
@@ -93,7 +100,11 @@ def _disks(moment: Moment, state: State) -> list[Row]:
 
 
 def _services(moment: Moment, state: State) -> list[Row]:
-    """Return a row per user and device: the I/O of its control group there, or the load of the device."""
+    """
+    Return a row per user and device: the I/O of its control group there, or the load of the device.
+
+    Then the processes with most I/O, of all devices together.
+    """
     topology, groups = moment.topology, moment.groups or ()
     users = {(use.kind, use.name, name): use for name, use in moment.scope.users}
     counted = {each.who for each in groups}
@@ -103,10 +114,19 @@ def _services(moment: Moment, state: State) -> list[Row]:
         for each in groups
         if each.device in topology and (each.ios or each.who in users)
     ]
-    rows = [r for r in rows if _has(state.filter, r.name, topology[r.device].title)]
+    rows += [
+        Row(f"process {each.pid}", each.title, about=each, shows="blame")
+        for each in moment.processes
+    ]
+    rows = [r for r in rows if _has(state.filter, r.name, device_title(topology, r))]
     if state.sort:
         rows.sort(key=lambda row: _falling(row_figure(moment, state, row, state.metric)))
     return rows
+
+
+def device_title(topology: Topology, row: Row) -> str:
+    """Return the name of the device of *row*; of none for a process, whose I/O is of all devices."""
+    return topology[row.device].title if row.device else "all devices"
 
 
 def _user_row(topology: Topology, who: tuple[str, str, str], about: Use | GroupLoad) -> Row:
@@ -118,12 +138,15 @@ def _user_row(topology: Topology, who: tuple[str, str, str], about: Use | GroupL
 
 def row_figure(moment: Moment, state: State, row: Row, metric: str) -> float | None:
     """
-    Return "iops", "bytes" or "await" of what *row* is about; a control group has no await.
+    Return "iops", "bytes" or "await" of what *row* is about; a control group has no await, a process only bytes.
 
     A layer has its share of the stack, as in ``iostat -l``, and the await of its own devices.
     """
     if isinstance(row.about, GroupLoad):
         return {"iops": row.about.ios, "bytes": row.about.bytes}.get(metric)
+    if isinstance(row.about, ProcessIo):
+        parts = {"read": row.about.read, "write": row.about.written}
+        return parts.get(state.direction, sum(parts.values())) if metric == "bytes" else None
     if row.layer is None:
         return figure(moment.load(row.device), metric, state.direction)
     layer = moment.stack(row.stack).layers[row.layer]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stackmap.commands import additions
+from stackmap.document.blame import LIMITS
 from stackmap.document.blocks import Block, Headline, Paragraph, Terms
 from stackmap.document.findings import finding_card
 from stackmap.document.interval import instant
@@ -24,6 +25,7 @@ from stackmap.features.top.moment import Event, Moment
 from stackmap.features.top.rows import finding_text
 from stackmap.features.top.state import MEASURES, PROMPTS, SORTS, VIEWS, Row, State, row_at
 from stackmap.features.top.tables import HEADER, Look, TimeLine, panels, tab, table
+from stackmap.model.cgroup_io import ProcessIo
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 from stackmap.render.terminal import Style, rendered
@@ -31,7 +33,7 @@ from stackmap.render.text import safe, width
 from stackmap.rules.rule import Finding
 
 KEYS = (
-    ("1 2 3 4 5", "volumes, disks, services and VMs, findings, events"),
+    ("1 2 3 4 5", "volumes, disks, services, findings, events"),
     ("arrows j k page home end", "move"),
     ("space", "fold or unfold a stack"),
     ("enter", "show the layers of a stack, as iostat -l"),
@@ -71,7 +73,7 @@ def pane(moment: Moment, state: State, row: Row | None) -> Iterator[Block]:
         yield Terms(KEYS)
         yield Headline(("COLUMNS",))
         yield Terms(WORDS)
-    elif state.pane == "layers":
+    elif state.pane == "layers" or isinstance(row.about, ProcessIo):
         yield from _layers(moment, row)
     else:
         yield from _explained(moment, row)
@@ -84,6 +86,10 @@ def _layers(moment: Moment, row: Row) -> Iterator[Block]:
         return
     if isinstance(row.about, Event):
         yield Paragraph(row.name)
+        return
+    if isinstance(row.about, ProcessIo):
+        yield Headline((row.name,))
+        yield Paragraph(LIMITS, "processes:")
         return
     tops = [row.stack] if row.stack else _stacks_of(moment, row)
     stacks = (moment.stack(top) for top in tops)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from stackmap.errors import OperandRefused
 from stackmap.features.top.moment import Event, GroupLoad
+from stackmap.model.cgroup_io import ProcessIo
 from stackmap.model.command_line import NO_COMMAND, quoted, stackmap_command
 from stackmap.model.device import Use
 from stackmap.model.operand import DeviceTitle, Fixed
@@ -40,7 +41,7 @@ class Row(NamedTuple):
 
     ``device``: the kernel name of its device, "" for none. ``stack``: the top of its stack, "" for none.
     ``layer``: the index of a layer in that stack, None for other rows. ``about``: the finding, event,
-    user or control group that the row shows. ``shows``: the command for this row alone, and ``title``
+    user, control group or process that the row shows. ``shows``: the command for this row alone, and ``title``
     the name that the command takes.
     """
 
@@ -49,7 +50,7 @@ class Row(NamedTuple):
     device: str = ""
     stack: str = ""
     layer: int | None = None
-    about: Finding | Event | Use | GroupLoad | None = None
+    about: Finding | Event | Use | GroupLoad | ProcessIo | None = None
     folded: bool = False
     shows: str = "iostat -l"
     title: str = ""

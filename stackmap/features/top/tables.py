@@ -7,29 +7,33 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple
 
-from stackmap.document.wording import rate
 from stackmap.features.top.cells import (
     COLUMNS,
+    NAME,
+    Figure,
     Line,
     Span,
     aligned,
+    chart,
     chosen,
+    digits_of,
     filled,
     fitted,
-    sparkline,
     tone_of,
     tones,
     usual,
     widths,
 )
+from stackmap.features.top.moment import COLUMNS as INSTANTS
 from stackmap.features.top.moment import Moment
 from stackmap.features.top.rows import rows_of
 from stackmap.features.top.state import MEASURES, VIEWS, Row, State, row_at
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
-from stackmap.render.text import width
+from stackmap.render.text import safe, width
 
 SMALLEST = (60, 15)
+INDENT = 2  # columns before a name
 HEADER, FOOTER = 5, 1  # lines
 TIMELINE = 2
 
@@ -68,20 +72,29 @@ class Look(NamedTuple):
 def table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
     """Return the headings and those of *rows* that fit, or why there are none."""
     columns = chosen(COLUMNS[VIEWS[state.view]], look.width, MEASURES[state.measure])
-    places = [*zip(columns, widths(columns, look.width), strict=True)]
+    longest = INDENT + max((_long(row.name) for row in rows), default=0)
+    places = [*zip(columns, widths(columns, look.width, longest), strict=True)]
     severities = tones(moment)
+    page = rows[state.offset : state.offset + look.page]
+    cells = [
+        filled(
+            [column.fill(moment, state, row) for row in page],
+            room,
+            column,
+            point=look.point,
+            ascii_only=look.ascii,
+        )
+        for column, room in places
+    ]
     heading = (
         aligned(each.heading, room, each.words, ascii_only=look.ascii) + " "
         for each, room in places
     )
     lines: list[Line] = [[Span(text, "bold") for text in heading]]
-    for row in rows[state.offset : state.offset + look.page]:
+    for number, row in enumerate(page):
         line: Line = []
-        for column, room in places:
-            cell = column.fill(moment, state, row)
-            if isinstance(cell, str) and not column.words:
-                cell = cell.replace(".", look.point)
-            text = filled(cell, room, column, ascii_only=look.ascii)
+        for (column, _), texts in zip(places, cells, strict=True):
+            text = texts[number]
             tone = tone_of(column, moment, row, severities)
             if not line and row.key == state.cursor:
                 tone = tone or "reverse"
@@ -96,6 +109,11 @@ def table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list
     return lines if look.width >= SMALLEST[0] else [look.fitted(line) for line in lines]
 
 
+def _long(name: str) -> int:
+    """Return the columns of a name: there may be thousands, most of them ASCII."""
+    return len(name) if name.isascii() else width(safe(name))
+
+
 NOTHING = {
     "volumes": "no device with counters",
     "disks": "no disk with counters",
@@ -108,7 +126,8 @@ PANELS_FROM = 120  # columns, for two panels beside each other
 LEAST_FREE = 8  # lines
 GAP = 3  # columns between two panels
 OVER_TIME = (("IOPS", "iops", 1.0), ("MiB/s", "bytes", MIB), ("await ms", "await", 1.0))
-WORD, CHART, FIGURE = 9, 24, 8  # columns of its lines
+WORD, FIGURE = 9, 8  # columns of its lines, beside the chart
+HIGHEST = 12  # lines of a chart
 
 
 def tab(view: int) -> str:
@@ -126,20 +145,28 @@ def panels(moment: Moment, state: State, rows: Sequence[Row], look: Look, free: 
         return []
     room = (look.width - GAP) // 2
     others = [view for view in range(VIEWS.index("events")) if view != state.view][-3:]
-    shown = [_over_time(moment, state, rows, look, room)]
-    deep = free // 2 - 2  # of two panels above each other, each with an empty line and a title
-    for view in others:
-        looking = replace(state, view=view, cursor="", offset=0, filter="")
-        lines = table(
-            moment, looking, rows_of(moment, looking)[: deep - 1], look._replace(width=room)
-        )
-        shown.append([[Span(tab(view), "bold")], *lines])
-    lines = []
-    for left, right in (shown[:2], shown[2:]):
+    deep = free // 2 - 1  # of two panels above each other, each with an empty line
+    below = [_in_short(moment, state, view, look, (room, deep)) for view in others[1:]]
+    deep = free - 2 - max(map(len, below))  # the upper ones have what the lower ones leave
+    high = min(HIGHEST, max(1, (deep - 1) // len(OVER_TIME)))
+    first = _in_short(moment, state, others[0], look, (room, deep))
+    lines: list[Line] = []
+    for left, right in ((_over_time(moment, state, rows, look, (room, high)), first), below):
         empty: Line = []
         lines.append(empty)
         lines += [_beside(*pair, room) for pair in zip_longest(left, right, fillvalue=empty)]
     return lines[:free]
+
+
+def _in_short(
+    moment: Moment, state: State, view: int, look: Look, size: tuple[int, int]
+) -> list[Line]:
+    """Return the title, the headings and the first rows of *view* in *size*: columns and lines."""
+    room, deep = size
+    looking = replace(state, view=view, cursor="", offset=0, filter="")
+    rows = rows_of(moment, looking)[: deep - 2]
+    lines = table(moment, looking, rows, look._replace(width=room))
+    return [[Span(tab(view), "bold")], *lines]
 
 
 def _beside(left: Line, right: Line, room: int) -> Line:
@@ -148,14 +175,20 @@ def _beside(left: Line, right: Line, room: int) -> Line:
 
 
 def _over_time(
-    moment: Moment, state: State, rows: Sequence[Row], look: Look, room: int
+    moment: Moment, state: State, rows: Sequence[Row], look: Look, size: tuple[int, int]
 ) -> list[Line]:
-    """Return rate, bytes and await of the stack or device of the row with the cursor over the last two minutes."""
+    """
+    Return rate, bytes and await of the stack or device of the row with the cursor over the last two minutes.
+
+    *size*: columns of the panel and lines of each chart.
+    """
+    room, high = size
     row = row_at(state, rows)
     name = "" if row is None else row.stack or row.device
     if not name:
         return [[Span("no device in this row")]]
-    title = aligned(moment.topology[name].title, WORD + CHART, "name", ascii_only=look.ascii)
+    room_left = max(1, room - WORD - 3 * FIGURE)
+    title = aligned(moment.topology[name].title, WORD + room_left, NAME, ascii_only=look.ascii)
     headings = (
         aligned(text, FIGURE, "", ascii_only=look.ascii) for text in ("now", "usual", "most")
     )
@@ -163,10 +196,12 @@ def _over_time(
     for word, metric, unit in OVER_TIME:
         values = moment.recent.values(name, metric, state.direction)
         known = [value for value in values if value is not None]
-        figures = (values[-1] if values else None, usual(known), max(known, default=None))
-        texts = [rate(ratio(value, unit)).replace(".", look.point) for value in figures]
-        chart = sparkline(values, CHART, ascii_only=look.ascii)
-        lines.append(
-            [Span(word.ljust(WORD) + chart + "".join(text.rjust(FIGURE) for text in texts))]
-        )
+        amounts = (values[-1] if values else None, usual(known), max(known, default=None))
+        figures = [Figure(ratio(value, unit)) for value in amounts]
+        digits = digits_of(figures, FIGURE - 1)
+        texts = [each.text(digits).replace(".", look.point).rjust(FIGURE) for each in figures]
+        broad = max(1, room_left // INSTANTS)
+        first, *others = chart(values, (room_left, high), broad, ascii_only=look.ascii)
+        lines.append([Span(word.ljust(WORD) + first + "".join(texts))])
+        lines += [[Span(" " * WORD + each)] for each in others]
     return [fitted(line, room, ascii_only=look.ascii) for line in lines]

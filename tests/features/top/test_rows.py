@@ -9,12 +9,21 @@ import click
 import pytest
 
 from stackmap.errors import NameNotFound
-from stackmap.features.top.cells import COLUMNS, _amplification, tone_of
+from stackmap.features.top.cells import (
+    COLUMNS,
+    Figure,
+    _amplification,
+    digits_of,
+    filled,
+    tone_of,
+    widths,
+)
 from stackmap.features.top.moment import GroupLoad
 from stackmap.features.top.program import _interval, check_names
 from stackmap.features.top.rows import ROWS, row_figure, rows_of
 from stackmap.features.top.state import SORTS, VIEWS, Row, Screen, State, _next
 from stackmap.features.top.terminal import Terminal
+from stackmap.model.cgroup_io import ProcessIo
 from stackmap.model.topology import Topology
 from tests.drawn import disk
 from tests.features.top.watched import SAMPLES, watch
@@ -117,7 +126,7 @@ def test_a_layer_has_its_own_amplification_and_a_stack_that_of_its_disks(kind):
         SimpleNamespace(**{kind: {"write": factor, "read": 7.0}}) for factor in (1.0, 2.0, 3.0)
     ]
     row, fill = Row("k", "vg/lv", "dm-8", "dm-8"), _amplification(kind)
-    for idle, cells in ((False, ["3.00", "2.00", "3.00"]), (True, ["", "", ""])):
+    for idle, cells in ((False, [Figure(3.0), Figure(2.0), Figure(3.0)]), (True, ["", "", ""])):
         made = SimpleNamespace(
             load=lambda _, idle=idle: SimpleNamespace(idle=idle),
             stack=lambda _: SimpleNamespace(layers=layers),
@@ -150,13 +159,82 @@ def test_services_fall_by_what_their_groups_did():
         for name, ios in (("a", 3.0), ("b", 11.0), ("c", 7.0), ("d", 0.0))
     ]
     made = SimpleNamespace(
-        topology=Topology([disk("sda")], []), groups=groups, scope=SimpleNamespace(users=[])
+        topology=Topology([disk("sda")], []),
+        groups=groups,
+        processes=(),
+        scope=SimpleNamespace(users=[]),
     )
     view = VIEWS.index("services")
     orders = {
         sort: [row.name for row in rows_of(made, State(view=view, sort=sort))] for sort in range(3)
     }
     assert orders == {0: ["a", "b", "c"], 1: ["b", "c", "a"], 2: ["a", "c", "b"]}
+
+
+def test_processes_are_below_the_containers_they_run_in(moment):
+    """With bytes of all devices by direction; requests, await and queue of a process are counted nowhere."""
+    shop = ("container", "docker 0123456789ab")
+    processes = [
+        ProcessIo("7", "postgres", 3.0, 5.0, "/docker", shop),
+        ProcessIo("11", "dd\x1b[2J", 0.0, 2.0),
+    ]
+    group = GroupLoad("/docker", *shop, "sda", 17.0, 19.0)
+    made = SimpleNamespace(
+        topology=moment.topology, groups=[group], processes=processes, scope=SimpleNamespace(users=[])
+    )  # fmt: skip
+    view = VIEWS.index("services")
+    found = rows_of(made, State(view=view))
+
+    assert [row.name for row in found] == [
+        "docker 0123456789ab", "postgres (7) in docker 0123456789ab", "dd\x1b[2J (11)"
+    ]  # fmt: skip
+    assert [row.name for row in rows_of(made, State(view=view, filter="POSTGRES"))] == [
+        found[1].name
+    ]
+    assert found[1].command == "stackmap blame 1"
+    for direction, moved in (("read", 3.0), ("write", 5.0), ("total", 8.0)):
+        state = State(view=view, direction=direction)
+        assert [row_figure(made, state, found[1], metric) for metric in ("bytes", "iops", "await")] == [
+            moved, None, None
+        ]  # fmt: skip
+    cells = [column.fill(made, State(view=view), found[1]) for column in COLUMNS["services"]]
+    assert cells[1:3] == ["process", "all devices"]
+    assert cells[-2:] == [Figure(None), ""]
+
+
+def test_devices_without_io_come_last(moment):
+    """The floppy drive is the first device of this machine, and did nothing."""
+    assert moment.scope.tops[0] == moment.scope.disks[0] == "fd0"
+    for view in ("volumes", "disks"):
+        heads = [row.device for row in rows(moment, view) if row.layer is None]
+        assert heads[-1] == "fd0"
+        assert len(heads) > 1
+
+
+def test_a_column_has_the_same_decimals_in_each_row():
+    """Two as iostat has; fewer where the largest figure has no room for them. A mark takes room, too."""
+    column = COLUMNS["volumes"][1]
+
+    def texts(*values):
+        cells = [Figure(value) for value in values]
+        return [each.strip() for each in filled(cells, 7, column, point=".", ascii_only=False)]
+
+    assert texts(0.0, 7.0, 1174.4, None) == ["0.00", "7.00", "1174.40", "-"]
+    assert texts(7.0, 10000.4) == ["7.0", "10000.4"]
+    assert texts(7.0, 400000.0) == ["7", "400000"]
+    assert digits_of([Figure(1174.4, estimated=True)], 7) == 1
+    assert digits_of([], 7) == 2
+
+
+def test_the_figures_stand_beside_the_names():
+    """A screen of 200 columns does not put them at its right edge; a bar takes all that is left."""
+    for room in (80, 120, 200):
+        wide = widths(COLUMNS["volumes"], room, 20)
+        assert wide[0] == 20 or room == 80
+        assert sum(wide) + len(wide) <= room
+    *_, bar = widths(COLUMNS["disks"], 200, 20)
+    assert bar > 80
+    assert sum(widths(COLUMNS["disks"], 200, 20)) + len(COLUMNS["disks"]) == 200
 
 
 @pytest.mark.parametrize("text", ["", "vda", "5 3", "0", "-1", "nan", "1 vda"])

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.document.wording import rate
-from stackmap.features.top.cells import sparkline
+from stackmap.document.wording import number
+from stackmap.features.top.cells import chart, sparkline
 from stackmap.features.top.moment import GroupLoad, Scope
 from stackmap.features.top.program import _NewInterval, _Quit, _serve
 from stackmap.features.top.rows import _user_row
@@ -222,10 +222,11 @@ def test_a_large_screen_has_the_other_views_in_its_empty_lines(size, view):
     below = "\n".join(text.splitlines()[6:])
     assert [title in below for key, title in titles.items() if key != view] == [True] * 3
     assert display.text.count("\n") == size[1]
-    press(watcher, "1", "down")
+    press(watcher, "1", "home")
     values = watcher.moment.recent.values("dm-8", "iops", "total")
     (line,) = [line for line in display.text.splitlines() if line.startswith("IOPS ")]
-    assert line.split()[2:5] == [rate(values[-1]), rate(sorted(values)[1]), rate(max(values))]
+    shown = [number(each, 2) for each in (values[-1], sorted(values)[1], max(values))]
+    assert " ".join(shown) in " ".join(line.split())
 
 
 def test_a_full_or_small_screen_has_rows_only():
@@ -241,9 +242,18 @@ def test_figures_have_the_decimal_point_of_the_terminals_locale():
     display.point = ","
     watcher.show()
 
-    assert "176,7" in display.text
+    assert "176,71" in display.text
     assert "62.3 ms" in display.text
     assert "176.7" not in display.text
+
+
+def test_a_chart_of_several_lines_is_read_as_one_bar_per_time():
+    """From below in eighths of a line: a quarter of four lines is one full line; 0 is seen, unknown is blank."""
+    assert chart((0.0, 1.0, 4.0, None), (4, 4)) == ["  █ ", "  █ ", " ▁█ ", "▁██ "]
+    assert chart((4.0, 4.0), (9, 2), 3) == ["   ▁▁▁▁▁▁", "   ██████"]
+    assert chart((0, 4), (2, 2), ascii_only=True) == [" @", "_@"]
+    assert chart((), (3, 2)) == ["   ", "   "]
+    assert chart((9.0, 0.0, 0.0, 0.0), (4, 1), 2) == ["██▁▁"]
 
 
 def test_a_sparkline_keeps_what_is_highest():

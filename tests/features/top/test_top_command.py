@@ -344,7 +344,7 @@ def shown_services(monkeypatch, *samples, uses=()):
     watcher.moment.scope.users = list(uses)
     watcher.take(*next(source.after()))
     rows = display.text.splitlines()[5:-1]
-    return watcher, {line[:30].strip(): float(line.split()[-4]) for line in rows if line.strip()}
+    return watcher, {line.split("  ")[0]: float(line.split()[-4]) for line in rows if line.strip()}
 
 
 DOCKER = "/system.slice/docker-0123456789abcdef.scope"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.document.wording import number, rate
+from stackmap.document.wording import number
 from stackmap.features.top.follow import RecordedIntervals
 from stackmap.features.top.program import Watcher
 from stackmap.host.capture import CapturedHost
@@ -81,8 +81,8 @@ def _figures(stack, place, part):
     layer, ratios = stack["layers"][place], stack["layers"][place or -1]["amplification"]
     flow, moved = layer[part], layer[part]["bytes"]
     cells = [
-        rate(flow["iops"]), rate(None if moved is None else moved / MIB), rate(flow["await"]),
-        rate(layer["aqu"]), number(ratios["iops"][part], 2), number(ratios["bytes"][part], 2),
+        number(flow["iops"], 2), number(None if moved is None else moved / MIB, 2), number(flow["await"], 2),
+        number(layer["aqu"], 2), number(ratios["iops"][part], 2), number(ratios["bytes"][part], 2),
     ]  # fmt: skip
     cost = "~" * stack["estimated"] + number(stack["disk_bytes_per_byte"], 2)
     return cells if place else [*cells, cost]
