@@ -16,10 +16,9 @@ from typing import NamedTuple
 from stackmap.ledger.member_writes import doubled, flushes_sent
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Flow, Load, plus, sum_flows
+from stackmap.model.load import IDLE, UNKNOWN_LOAD, Flow, Load, plus, sum_flows
 from stackmap.model.topology import Topology, computed_once
 
-UNKNOWN = Load()
 LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks for its label
 MOST_SCANS = 10.0  # of labels, per second
 PASSING = ("linear", "striped", "crypt")  # targets below which only their own I/O happens
@@ -62,7 +61,7 @@ def corrected(
         missing = (
             p for p, d in _only_partitions(topology).items() if p not in loads and d in loads
         )
-        if unprinted := dict.fromkeys(missing, UNKNOWN):
+        if unprinted := dict.fromkeys(missing, UNKNOWN_LOAD):
             loads = {**loads, **unprinted}
     wanted = loads.keys() if only is None else [name for name in only if name in loads]
     busy = [name for name in wanted if loads[name] is not IDLE]
@@ -105,7 +104,7 @@ def _only_partitions(topology: Topology) -> Mapping[str, str]:
 
 def _unprinted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     disk = _only_partitions(topology).get(device.name, "")
-    return loads.get(disk) if loads[device.name] == UNKNOWN else None
+    return loads.get(disk) if loads[device.name] == UNKNOWN_LOAD else None
 
 
 def _mostly_reads(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
@@ -171,7 +170,7 @@ def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> f
     if device.layout is None or device.state != "active":
         return 0.0  # writes of background work look like flushes
     members = topology.used_by(device.name, Role.DATA)
-    flows = [loads.get(name, UNKNOWN).write for name in members]
+    flows = [loads.get(name, UNKNOWN_LOAD).write for name in members]
     return flushes_sent(device.layout, loads[device.name].write, flows, times=2)
 
 
@@ -188,7 +187,7 @@ def _flush_time(
     read, written = half.read.wait, half.write.wait
     if not flushes or written is None:
         return 0.0
-    disks = (loads.get(name, UNKNOWN).flush for name in topology.disks_of(device.name))
+    disks = (loads.get(name, UNKNOWN_LOAD).flush for name in topology.disks_of(device.name))
     least = flushes * max((flow.await_ms or 0.0 for flow in disks), default=0.0)
     precise = release(topology.machine.kernel) >= PRECISE_BUSY
     if precise and half.busy is not None and read is not None:
@@ -203,7 +202,7 @@ def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) ->
     # Below other targets, copies, resyncs and write-backs move data without any I/O above.
     passes = device.target in PASSING and _moved_below(topology, device.name, loads)
     moved = passes or _moved_above(topology, device, loads)
-    return UNKNOWN if honoured or moved else None
+    return UNKNOWN_LOAD if honoured or moved else None
 
 
 def uncounted(topology: Topology, device: Device) -> bool:
@@ -251,7 +250,7 @@ def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load
         return None
     paths = [edge.below for edge in topology.below(device.name) if edge.role is Role.PATH]
     moved = any(path in loads and not loads[path].idle for path in paths)
-    return UNKNOWN if moved else None
+    return UNKNOWN_LOAD if moved else None
 
 
 def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from stackmap.ledger.amounts import Amount, Share, Traffic, share_of_all
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import POOL
-from stackmap.model.load import Flow, Load, ratio, sum_flows, total_of
+from stackmap.model.load import UNKNOWN_LOAD, Flow, Load, ratio, sum_flows, total_of
 from stackmap.model.raid import LOCKLESS, PAGE, Layout
 from stackmap.model.topology import Edge, Topology
 
@@ -92,7 +92,7 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
 
 def flushes_below(topology: Topology, loads: Mapping[str, Load], edge: Edge) -> float:
     """Return the empty flushes per second that came down *edge*; 0 where counters do not show them."""
-    above, below = topology[edge.above], loads.get(edge.below, Load()).write
+    above, below = topology[edge.above], loads.get(edge.below, UNKNOWN_LOAD).write
     if below.arrivals is None or below.bytes is None:
         return 0.0
     if edge.role is Role.METADATA:
@@ -103,7 +103,7 @@ def flushes_below(topology: Topology, loads: Mapping[str, Load], edge: Edge) -> 
     if edge.role is not Role.DATA:
         return 0.0
     if above.target == POOL:  # with each commit of its metadata, beside those that its volumes sent
-        sent = loads.get(edge.above, Load()).write.ios
+        sent = loads.get(edge.above, UNKNOWN_LOAD).write.ios
         return 0.0 if sent is None else max(0.0, below.arrivals - sent)
     return member_flushes(topology, loads, above) if above.layout is not None else 0.0
 
@@ -140,7 +140,7 @@ def bitmap_write_size(topology: Topology, array: Device) -> int:
 def _written(topology: Topology, loads: Mapping[str, Load], array: Device) -> list[Flow]:
     """Return the writes of each data member."""
     members = topology.used_by(array.name, Role.DATA)
-    return [loads.get(name, Load()).write for name in members]
+    return [loads.get(name, UNKNOWN_LOAD).write for name in members]
 
 
 def _needed(layout: Layout, writes: Flow) -> float | None:

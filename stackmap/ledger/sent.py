@@ -21,7 +21,7 @@ from stackmap.ledger.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
 from stackmap.ledger.unknown_targets import unknown_targets
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import passes_on
-from stackmap.model.load import Flow, Load, ratio
+from stackmap.model.load import UNKNOWN_LOAD, Flow, Load, ratio
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology, computed_once
 
@@ -138,7 +138,6 @@ def segment_share(fan: Fan, edge: Edge) -> float:
     return (edge.length or 0) / total if total else 1 / count
 
 
-ABSENT = Load()
 TOLERANCE = 0.01  # a share of all that is smaller than this does not count
 
 
@@ -163,7 +162,7 @@ class Sent:
 
     def load(self, name: str) -> Load:
         """Return the load of *name*, all owners; unknown if it has no counters."""
-        return self.loads.get(name, ABSENT)
+        return self.loads.get(name, UNKNOWN_LOAD)
 
     def down(self, edge: Edge, direction: str) -> Traffic | None:
         """

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from stackmap.ledger.averages import Average, average
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Flow, Load, PrintedLoads, plus, ratio
+from stackmap.model.load import IDLE, UNKNOWN_LOAD, Flow, Load, PrintedLoads, plus, ratio
 
 MAX_LOADS = 40_000  # held at once, some 40 MB
 MIN_STRETCHES, MAX_STRETCHES = 24, 480  # enough to see a trend; no more than a chart shows
@@ -52,7 +52,7 @@ class Stretch:
 
     def mean(self, device: str, direction: str, figure: str) -> float | None:
         """Return the mean of one of ``FIGURES`` in a direction of ``Load.flows``; None if unknown."""
-        load = self.interval.loads.get(device, Load())
+        load = self.interval.load(device)
         value: float | None = getattr(load.flow(direction), figure)
         return value
 
@@ -278,7 +278,7 @@ class Columns:
             self._count += len(self._newest)
             self._newest = []
             return
-        loads = [Load() if load is None else load for load in self._newest]
+        loads = [UNKNOWN_LOAD if load is None else load for load in self._newest]
         self._newest = []
         *flows, aqu, busy, _ = zip(*loads, strict=True)
         for name, of_flow in zip(FLOWS, flows, strict=True):

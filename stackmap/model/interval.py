@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stackmap.model.device import StatusReading
-from stackmap.model.load import NONE, ZERO, Flow, Load
+from stackmap.model.load import NONE, UNKNOWN_LOAD, ZERO, Flow, Load
 from stackmap.model.topology import UNKNOWN_MACHINE, Machine
 
 # The kernel keeps milliseconds in 32 bits: they wrap after 49.7 days of waiting.
@@ -175,6 +175,10 @@ class Interval:
     corrections: tuple[str, ...] = ()
     readings: tuple[StatusReading, ...] = ()
     clock: float | None = field(default=None, compare=False)
+
+    def load(self, device: str) -> Load:
+        """Return the load of *device*; one without figures if it has none here."""
+        return self.loads.get(device, UNKNOWN_LOAD)
 
     @property
     def totals(self) -> str:

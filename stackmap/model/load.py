@@ -149,6 +149,7 @@ class Load(NamedTuple):
 
 
 IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0, in_flight_at_ends=0)
+UNKNOWN_LOAD = Load()  # of a device without figures
 
 # What Flow() and Load() do, without a step in Python for each of the millions of rows of a log.
 _flow = partial(tuple.__new__, Flow)

@@ -67,7 +67,7 @@ def iostat_json(
                 "name": device.name,
                 "label": device.title,
                 "kind": str(device.kind),
-                **_values(interval.loads.get(device.name, Load())),
+                **_values(interval.load(device.name)),
             }
             for device, _ in rows
         ],

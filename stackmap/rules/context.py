@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
+from stackmap.model.load import UNKNOWN_LOAD, Load
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
@@ -21,9 +21,6 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.model.device import Stalled, StatusReading, TargetStatus
     from stackmap.model.health import Exceeded, Health, Life
     from stackmap.model.reason import StateChange
-
-
-UNKNOWN = Load()
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Context:
 
     def load(self, name: str) -> Load:
         """Return the load of *name*; all unknown if it has no counters."""
-        return self.loads.get(name, UNKNOWN)
+        return self.loads.get(name, UNKNOWN_LOAD)
 
     def typical_load(self, name: str, requests: float) -> Load:
         """

@@ -13,7 +13,7 @@ from stackmap.model.device import Device
 from stackmap.model.far_side import far_side
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, total_of
-from stackmap.rules.context import UNKNOWN, Context
+from stackmap.rules.context import Context
 from stackmap.rules.disk import service_ms
 from stackmap.rules.rule import (
     LIGHT,
@@ -251,7 +251,7 @@ class Suspect:
         """Return in how many *parts* it was slower, and by *least* ms; and how many could be judged."""
         slow = judged = 0
         for part in parts:
-            loads = {name: part.loads.get(name, UNKNOWN) for name in self.loads}
+            loads = {name: part.load(name) for name in self.loads}
             awaits = {name: load.flow(self.direction).await_ms for name, load in loads.items()}
             own = awaits.pop(self.slowest.name)
             others = [ms for ms in awaits.values() if ms is not None]

@@ -199,7 +199,7 @@ class LoadMeasurement:
             return 0.0, ""
         if used:
             return 0.0, f"{used} the same disks"
-        at_leaf = interval.loads.get(self._leaf, Load()).flush.ios
+        at_leaf = interval.load(self._leaf).flush.ios
         if self._context.present is None and at_leaf is not None:
             return at_leaf, ""
         volume = measured(Ledger(self.topology, interval.loads, interval.seconds), self._context)

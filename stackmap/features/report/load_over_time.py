@@ -26,7 +26,7 @@ from stackmap.ledger.amounts import Share
 from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.time_series import Stretch, extremes_of
-from stackmap.model.load import Load, ratio
+from stackmap.model.load import ratio
 
 CHARTS = (
     ("ios", "requests/s", "Requests"),
@@ -190,7 +190,7 @@ def _disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> It
 def _await_per_disk(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
     """Yield the await of each disk, for all its users; of many, the slowest."""
     disks = stack.layers[-1].layer.devices
-    means = {name: report.interval.loads.get(name, Load()).total.await_ms for name in disks}
+    means = {name: report.interval.load(name).total.await_ms for name in disks}
     known = {name: mean for name, mean in means.items() if mean is not None}
     slowest = sorted(known, key=lambda name: -known[name])[:MOST_DISKS]
     lines = []

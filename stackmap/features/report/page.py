@@ -30,7 +30,7 @@ from stackmap.features.whatif.json import whatif_json
 from stackmap.ledger.amplification import COLUMNS, LAYER_METRICS, StackFigures
 from stackmap.ledger.corrections import RULES
 from stackmap.ledger.time_series import FIGURES
-from stackmap.model.load import METRICS, Load
+from stackmap.model.load import METRICS
 from stackmap.render.csv import Plain, csv_line
 from stackmap.render.figures_json import layers_json
 
@@ -149,7 +149,7 @@ def _devices(report: Report) -> doc.Table:
         (
             name,
             device.kind,
-            *(cell(metric, report.interval.loads.get(device.name, Load())) for metric in metrics),
+            *(cell(metric, report.interval.load(device.name)) for metric in metrics),
         )
         for (device, _), name in zip(shown, names(shown), strict=True)
     )

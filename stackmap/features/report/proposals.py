@@ -28,7 +28,6 @@ from stackmap.features.whatif.sentences import capacity, compared, effect
 from stackmap.features.whatif.timing import Wanted
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.layout_request import LayoutRequest
-from stackmap.model.load import Load
 from stackmap.model.raid import Layout
 from stackmap.rules.parity import partial_stripe
 
@@ -298,7 +297,7 @@ def _on_shared_disks(report: Report, proposal: Proposal) -> str:
     """
     requests = proposal.at_disks
     disks = volume_context(report.topology, proposal.top).disks
-    rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
+    rates = [report.interval.load(name).total.ios for name in disks]
     every = math.fsum(filter(None, rates))
     if requests is None or None in rates or every <= OTHERS * requests.now.likely:
         return ""

@@ -14,7 +14,6 @@ from stackmap.ledger.time_series import IntervalSeries
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
-from stackmap.rules.context import UNKNOWN
 
 KEPT = 600  # intervals: what is usual is what was usual in these
 MOST_LOADS = 40_000  # of stacks and disks: 30 MB, and a search takes at most 0.1 s of CPU
@@ -61,7 +60,7 @@ class Incidents:
             self._topology, self._tops = topology, [device.name for device in topology.tops]
             disks = (device.name for device in topology if not topology.below(device.name))
             self._watched = dict.fromkeys((*self._tops, *disks))
-        loads = ((name, interval.loads.get(name, UNKNOWN)) for name in self._watched)
+        loads = ((name, interval.load(name)) for name in self._watched)
         active = {name: load for name, load in loads if load.aqu or load.total.ios}
         if len(self._kept) == KEPT:
             self._loads -= len(self._kept[0].loads)
