@@ -6,8 +6,10 @@ Only the lines about disks are read. Each monitor has its own units; its manual 
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
@@ -251,6 +253,96 @@ def _dstat_groups(line: str) -> list[list[str]]:
     return [group.split() for group in re.split("[|:]", text.replace(">", " "))]
 
 
+# dstat --output: a row of titles, each above the first of its columns; names of columns; figures that are not rounded
+
+_CSV_TITLE = re.compile(r"(dsk|io)/(.+)")
+_CSV_BANNER = re.compile(r"(pcp-)?dstat [\d.]+ csv output", re.IGNORECASE)
+DSTAT_CSV = re.compile(
+    r'[\s>]*"(?:(?:pcp-)?dstat [\d.]+ csv output"|(?:[^"]{1,40}",{1,9}"){0,40}(?:dsk|io)/[^":]+",)',
+    re.IGNORECASE,
+)
+_CSV_FIGURE = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+_CSV_HEAD = ("Author:", "Host:", "Cmdline:")
+CSV_UNIT = "bytes are not known: dstat writes bytes, pcp-dstat KiB, and the line that tells which is missing"
+
+
+def read_dstat_csv(lines: Iterable[str]) -> Iterator[Interval]:
+    """
+    Yield the rows of a file of dstat or pcp-dstat as reports.
+
+    dstat writes bytes per second, and averages since boot first; pcp-dstat KiB, and a row without figures first.
+    """
+    clock, host = PrintedClock(), ""
+    titles: list[str] = []  # of all columns
+    columns: list[str] = []
+    unit: float | None = None  # bytes; None if unknown
+    first = True
+    for line in lines:
+        words = _csv_words(line)
+        if banner := _CSV_BANNER.fullmatch(words[0]):
+            unit = KIB if banner[1] else 1
+        elif words[0] in _CSV_HEAD:
+            said = dict(pairwise(words))
+            host = said.get("Host:", host)
+            clock.date(said.get("Date:", ""))
+        elif any(map(_CSV_TITLE.fullmatch, words)) and not any(":" in word for word in words):
+            titles, columns, first = _below(words), [], unit != KIB
+        elif titles and not columns:
+            columns = [word.rpartition(":")[2] for word in words]
+            if unit is None and columns == words:  # dstat before 0.8
+                unit = 1
+        elif len(words) in (len(columns), len(titles)):
+            report = _csv_report(titles, columns, words, unit)
+            report.host = host
+            if report.loads:
+                report.since_boot, first = first, False
+                report.notes.update(dict.fromkeys([DSTAT_FIRST] * report.since_boot))
+                yield report.interval(clock)
+
+
+def _csv_words(line: str) -> list[str]:
+    """Return the words of a line; [""] if it is none of a CSV file."""
+    try:
+        return next(csv.reader([line.strip(" >\r\n")]), [""])
+    except csv.Error:  # a word of over 128 KiB
+        return [""]
+
+
+def _below(titles: Iterable[str]) -> list[str]:
+    """Return the title of each column, which stands above the first of its columns only."""
+    found: list[str] = []
+    for title in titles:
+        found.append(title or (found[-1] if found else ""))
+    return found
+
+
+def _csv_report(
+    titles: Sequence[str], columns: Sequence[str], words: Sequence[str], unit: float | None
+) -> Report:
+    """Return the figures of a row, its time from the columns "time" or "epoch"; *unit*: bytes, None if unknown."""
+    report = Report()
+    figures: dict[str, dict[tuple[str, str], float]] = {}
+    for title, column, word in zip(titles, columns, words, strict=False):
+        of_device, is_figure = _CSV_TITLE.fullmatch(title), _CSV_FIGURE.fullmatch(word)
+        if column == "time":
+            report.stamp = word
+        elif column == "epoch" and is_figure:
+            report.time = float(word)
+        elif of_device and column in READ_AND_WRITE and is_figure:
+            figures.setdefault(of_device[2], {})[of_device[1], column] = float(word)
+    for device, known in figures.items():
+        if device != "total":
+            read, write = (
+                Flow(
+                    known.get(("io", each)),
+                    bytes=known["dsk", each] * unit if unit and ("dsk", each) in known else None,
+                )
+                for each in READ_AND_WRITE
+            )
+            report.add(device, Load(read, write), *[CSV_UNIT] * (unit is None))
+    return report
+
+
 # nmon: a line per metric with all devices, a section per metric
 
 NMON = re.compile(r"(?:AAA,progname,|DISK(?:BUSY|READ|WRITE|XFER)\d*,)")
@@ -318,5 +410,6 @@ def _snapshot(
 READERS: tuple[tuple[Callable[[str], object], Callable[[Iterable[str]], Iterator[Interval]]], ...] = (
     (lambda line: ATOP.match(line) or ATOP_ROW.match(line) or ATOP_PARSEABLE.fullmatch(line) or line.strip() == ATOP_RESET, read_atop),
     (DSTAT.match, read_dstat),
+    (DSTAT_CSV.match, read_dstat_csv),
     (NMON.match, read_nmon),
 )  # fmt: skip
