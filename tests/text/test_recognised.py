@@ -20,7 +20,7 @@ from stackmap.text import (
     sadf,
     sysstat_json,
 )
-from tests.text import test_other_tools, test_sadf
+from tests.text import test_dstat_csv, test_other_tools, test_sadf
 
 # Every figure is another prime, so none can pass for another.
 IOSTAT_X = b"""\
@@ -136,6 +136,7 @@ OF_EACH_FORMAT = {
     exposition.read: test_other_tools.scrape(0),
     monitors.read_atop: test_other_tools.ATOP,
     monitors.read_dstat: test_other_tools.DSTAT,
+    monitors.read_dstat_csv: test_dstat_csv.PCP,
     monitors.read_nmon: test_other_tools.NMON,
     io_tools.read_fio: test_other_tools.FIO,
     io_tools.read_biosnoop: test_other_tools.BIOSNOOP,
