@@ -11,11 +11,16 @@ histogram there.
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
+import stackmap as library
 from stackmap.cli import stackmap
+from stackmap.document.pictured_load import PicturedLoad
+from stackmap.ledger.ledger import Ledger
+from stackmap.measurement.text import TextSource
 from tests.lab import truth
 from tests.paths import ROOT
 
@@ -188,6 +193,29 @@ def test_a_disk_blames_those_that_loaded_it(path):
                 assert said["bytes"] * seconds == pytest.approx(expected.bytes, rel=EXACT, abs=512)
                 compared += expected.count
         assert sum(loader["request_share"] for loader in disk["loaders"]) == pytest.approx(1)
+    assert compared > 100
+
+
+@pytest.mark.parametrize("path", LOADS, ids=lambda p: f"{p.parts[-3]}/{p.stem}")
+def test_a_line_of_the_picture_has_what_was_passed_down_it(path):
+    """From each data sub-LV to its disk: as many bytes as the kernel's remaps, and as many requests."""
+    machine = library.open(str(path.parent.parent / "capture.tar.gz"))
+    with path.with_suffix(".diskstats").open("rb") as text:
+        whole, interval = next(TextSource(text, machine, print).intervals(which="average"))
+    right, kernel, compared = library.corrected(whole, interval), truth.read(path), 0
+    load = PicturedLoad(Ledger(whole, right.loads, right.seconds))
+    subs = [minor for minors in SUB_LVS.values() for minor in [*minors][1::2]]
+    for edge in (edge for minor in subs for edge in whole.below(f"dm-{minor}")):
+        numbers = f"254:{edge.above.removeprefix('dm-')}", number(edge.below)
+        sent = {kind: kernel.remaps.get((*numbers, kind), truth.Sent()) for kind in "RW"}
+        said = load.between([edge])
+        moved = sum(each.bytes for each in sent.values())
+        assert (said.bytes or 0.0) * right.seconds == pytest.approx(moved, rel=EXACT, abs=512)
+        for kind, each in sent.items():
+            found = re.search(rf"([\d.]+) {kind.lower()}/s", said.words)
+            rate = float(found[1]) if found else 0.0
+            assert rate == pytest.approx(each.count / right.seconds, rel=2 * EXACT, abs=0.06)
+            compared += each.count
     assert compared > 100
 
 

@@ -14,6 +14,7 @@ from stackmap.cli.output import coloured, decimal_point, one_form, tell, width
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
+    from stackmap.document.pictured_load import PicturedLoad
     from stackmap.model.topology import Topology
     from stackmap.render.columns import Column
     from stackmap.render.tree import Look
@@ -79,7 +80,7 @@ def _form(*names: str, help: str) -> Callable[[Command], Command]:
 @_form("--csv", help="Print the devices as CSV, with raw numbers.")
 @_form("--dot", help="Print a diagram for Graphviz.")
 @_form("--mermaid", help="Print a diagram for Mermaid.")
-@_form("--svg", help="Print a diagram as SVG.")
+@_form("--svg", help="Print a diagram with the load as SVG.")
 @_form("--graphml", help="Print the graph as GraphML.")
 @click.option("--diff", "earlier", metavar="CAPTURE", help="Show what changed since CAPTURE.")
 @text_option
@@ -132,7 +133,8 @@ def command(
     if earlier is not None:
         shown = look.text(_changes(earlier, names, topology, as_json=form == "json"))
     elif form:
-        shown = _formatted(form, topology, columns, looks)
+        load = _load(session) if form == "svg" and text is None else None
+        shown = _formatted(form, topology, columns, looks, load)
     else:
         shown = _drawn(topology, look, columns, looks)
     click.echo(shown, nl=False)
@@ -170,7 +172,32 @@ def _drawn(topology: Topology, look: Look, columns: list[Column], looks: Looks) 
     return text + look.text("".join(notes))
 
 
-def _formatted(form: str, topology: Topology, columns: list[Column], looks: Looks) -> str:
+def _load(session: Session) -> PicturedLoad | None:
+    """Return the average load of the recording, or that of the next second; None if nothing is known or busy."""
+    from stackmap.document.pictured_load import pictured
+    from stackmap.errors import NoInterval
+    from stackmap.ledger.corrections import corrected
+    from stackmap.ledger.ledger import Ledger
+    from stackmap.measurement.source import IntervalSelection
+
+    selection = IntervalSelection(which="average")
+    if session.live:
+        selection = IntervalSelection(seconds=1.0, count=1)
+    try:
+        topology, interval = next(iter(session.machine().select(selection)))
+    except NoInterval:  # a capture of one sample
+        return None
+    right = corrected(topology, interval)
+    return pictured(Ledger(topology, right.loads, right.seconds))
+
+
+def _formatted(
+    form: str,
+    topology: Topology,
+    columns: list[Column],
+    looks: Looks,
+    load: PicturedLoad | None,
+) -> str:
     """Return *topology* in a *form* for programs; each imports only what it needs."""
     if form == "json":
         import json
@@ -195,7 +222,7 @@ def _formatted(form: str, topology: Topology, columns: list[Column], looks: Look
     if form == "graphml":
         return render_graphml(topology)
     render = {"dot": render_dot, "mermaid": render_mermaid, "svg": render_svg}[form]
-    return render(picture(topology, expand=looks["expand"]))
+    return render(picture(topology, expand=looks["expand"], load=load))
 
 
 def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: bool) -> str:

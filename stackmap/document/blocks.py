@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from stackmap.document.pictured_load import PicturedLoad
     from stackmap.model.topology import Topology
 
 
@@ -169,11 +170,12 @@ class Code(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """A drawing of ``topology``, which is also shown as a tree; ``suspects``: devices to mark."""
+    """A drawing of ``topology``, which is also shown as a tree; ``suspects``: devices to mark; ``load``: to write at it."""
 
     topology: Topology
     title: str
     suspects: frozenset[str] = frozenset()
+    load: PicturedLoad | None = None
 
 
 class Node(NamedTuple):

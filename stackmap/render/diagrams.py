@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import escape
 
 from stackmap.errors import InputError
 from stackmap.model.topology import Topology
-from stackmap.render.picture import Arrow, Box, Layered, Picture, channels, ends, layered
+from stackmap.render.picture import (
+    MARGIN,
+    NARROW,
+    STEP,
+    WORDS_STEP,
+    Arrow,
+    Box,
+    Layered,
+    Picture,
+    channels,
+    ends,
+    layered,
+)
 from stackmap.render.text import cut, safe, width
 
 DOT = """\
@@ -82,6 +95,8 @@ PADDING = 8
 GAP = 12  # between boxes of a layer
 BEND = 14  # extent of an arrow that passes a layer
 WIDEST = 40  # columns of text in a box
+SMALL = 6.1  # pixels per letter of the words at an arrow
+THICKEST = 4  # the class of the line with most bytes; of a line without load 0
 
 _WEIGHT = {False: "t", True: "x"}  # the first line of a box is its title
 
@@ -89,9 +104,10 @@ _STYLE = (
     "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#000}"
     ".t{font-weight:bold}"
     # A white outline keeps lines from striking words out.
-    "text.r{font-size:9px;fill:#555;stroke:#fff;stroke-width:3px;paint-order:stroke}"
+    "text.r{font-size:10px;fill:#444;stroke:#fff;stroke-width:3px;paint-order:stroke}"
     "rect{stroke:#666;stroke-width:1}"
     "path{fill:none;stroke:#888;stroke-width:1.2}path.r{fill:none;stroke-dasharray:4 3}"
+    "path.w1{stroke-width:1.8}path.w2{stroke-width:2.6}path.w3{stroke-width:3.6}path.w4{stroke-width:4.8}"
 )
 
 
@@ -105,13 +121,27 @@ def render_svg(shown: Picture, *, embedded: bool = False) -> str:
     arrows = list(dict.fromkeys((arrow.above, arrow.below) for arrow in shown.arrows))
     places = layered(extents, arrows, BEND)
     boxes = {box.key: box for box in shown.boxes}
-    left, widths, whole = _lanes(places, boxes)
-    leaves, reaches = ends(places, {key: _high(box) for key, box in boxes.items()})
+    words = max((len(_words(arrow)) for arrow in shown.arrows if arrow.load), default=0)
+    left, widths, whole = _lanes(places, boxes, words * SMALL + 3 * PADDING)
+    highs = {key: _high(box) for key, box in boxes.items()}
+    leaves, reaches = ends(places, highs, WORDS_STEP if words else STEP)
+    arrived = Counter(arrow.below for arrow in shown.arrows)
     high = max((places.across[key] + extent / 2 for key, extent in extents.items()), default=0.0)
-    parts = []
+    parts, texts = [], []
+    beside: Counter[tuple[str, str]] = Counter()
     for arrow in shown.arrows:
         key = arrow.above, arrow.below
-        parts.append(_arrow(arrow, places, left, widths, (leaves[key], reaches[key])))
+        parts.append(_line(arrow, places, left, widths, (leaves[key], reaches[key])))
+        fits = (
+            arrived[arrow.below] == 1
+            or arrived[arrow.below] * WORDS_STEP <= highs[arrow.below] - 2 * MARGIN + 1
+        )
+        spoken = arrow if fits else arrow._replace(load="")
+        # Beside the box it points to, where arrows are apart.
+        end = left[arrow.below], reaches[key] + beside[key] * WORDS_STEP
+        texts.append(_beside(spoken, *end))
+        beside[key] += 1
+    parts += filter(None, texts)  # no line is drawn over words
     parts += [
         _box(boxes[key], left[key], widths[key], places.across[key])
         for layer in places.layers
@@ -130,20 +160,25 @@ def _high(box: Box) -> float:
     return len(box.lines) * LINE + PADDING
 
 
+def _words(arrow: Arrow) -> str:
+    return f"{arrow.role} {arrow.load}".strip()
+
+
 def _lanes(
-    places: Layered, boxes: dict[str, Box]
+    places: Layered, boxes: dict[str, Box], channel: float
 ) -> tuple[dict[str, float], dict[str, float], float]:
-    """Return the left edge and width of each box and bend, and the total width."""
+    """Return the left edge and width of each box and bend, and the total width; between layers is a *channel* or more."""
     left: dict[str, float] = {}
     widths: dict[str, float] = {}
     x: float = GAP
-    for layer, channel in zip(reversed(places.layers), reversed(channels(places)), strict=True):
+    between = channels(places, max(NARROW, channel))
+    for layer, space in zip(reversed(places.layers), reversed(between), strict=True):
         lines = [line for key in layer if key in boxes for line in boxes[key].lines]
         columns = min(WIDEST, max((width(safe(line)) for line in lines), default=0))
         lane = columns * LETTER + 2 * PADDING if lines else 0.0
         left |= dict.fromkeys(layer, x)
         widths |= dict.fromkeys(layer, lane)
-        x += lane + channel
+        x += lane + space
     return left, widths, x + GAP
 
 
@@ -163,7 +198,7 @@ def _box(box: Box, x: float, wide: float, middle: float) -> str:
     )
 
 
-def _arrow(
+def _line(
     arrow: Arrow,
     places: Layered,
     left: dict[str, float],
@@ -182,9 +217,15 @@ def _arrow(
         if stop != arrow.below:
             x += widths[stop]
             path.append(f"H{x:.0f}")
-    kind = ' class="r"' if arrow.role else ""
-    line = f'<path{kind} d="{"".join(path)}"/>'
-    if not arrow.role:
-        return line
-    # Beside the box it points to, where arrows are apart.
-    return f'{line}<text class="r" x="{x - 6:.0f}" y="{y - 3:.0f}" text-anchor="end">{arrow.role}</text>'
+    thick = round(THICKEST * arrow.share**0.5)
+    classes = " ".join(["r"] * bool(arrow.role) + [f"w{thick}"] * bool(thick))
+    kind = f' class="{classes}"' if classes else ""
+    return f'<path{kind} d="{"".join(path)}"/>'
+
+
+def _beside(arrow: Arrow, x: float, y: float) -> str:
+    """Return the words of an arrow that ends there, "" for none."""
+    words = escape(_words(arrow))
+    return words and (
+        f'<text class="r" x="{x - 6:.0f}" y="{y - 3:.0f}" text-anchor="end">{words}</text>'
+    )

@@ -7,16 +7,17 @@ Each box is a row of the tree: hidden LVs of one role share a box.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from stackmap.document import describe
 from stackmap.document.describe import Row, kernel, rows, title
+from stackmap.document.pictured_load import PicturedLoad
 from stackmap.document.wording import size
 from stackmap.errors import InputError
 from stackmap.model.device import Kind, Role
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Edge, Topology
 
 # Fill per kind, light enough for black text.
 FILLS = {
@@ -48,11 +49,17 @@ class Box(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """An arrow from a box to one below it; ``role``: the word beside it, of this program, "" for data."""
+    """
+    An arrow from a box to one below it; ``role``: the word beside it, of this program, "" for data.
+
+    ``load``: what went down it. ``share``: its bytes as a share of those of the busiest arrow.
+    """
 
     above: str
     below: str
     role: str
+    load: str = ""
+    share: float = 0.0
 
 
 class Picture(NamedTuple):
@@ -62,25 +69,41 @@ class Picture(NamedTuple):
     arrows: tuple[Arrow, ...]
 
 
-def picture(topology: Topology, *, expand: bool = False, suspects: Collection[str] = ()) -> Picture:
+def picture(
+    topology: Topology,
+    *,
+    expand: bool = False,
+    suspects: Collection[str] = (),
+    load: PicturedLoad | None = None,
+) -> Picture:
     """
     Return the picture of *topology*; *expand* with a box for each hidden LV.
 
-    *suspects*: devices to mark as if they were degraded.
+    *suspects*: devices to mark as if they were degraded. *load*: what to write at boxes and arrows.
     """
     drawn = [row for row in rows(topology, expand=expand) if not row.again]
     keys = {device.name: f"n{place}" for place, row in enumerate(drawn) for device in row.devices}
-    arrows = dict.fromkeys(
-        Arrow(keys[edge.above], keys[edge.below], "" if edge.role is Role.DATA else str(edge.role))
-        for edge in topology.edges
-    )
+    arrows: defaultdict[Arrow, list[Edge]] = defaultdict(list)
+    for edge in topology.edges:
+        role = "" if edge.role is Role.DATA else str(edge.role)
+        arrows[Arrow(keys[edge.above], keys[edge.below], role)].append(edge)
+    shown = {arrow: edges for arrow, edges in arrows.items() if arrow.above != arrow.below}
     return Picture(
-        tuple(Box(keys[row.device.name], _lines(row), _fill(row, suspects)) for row in drawn),
-        tuple(arrow for arrow in arrows if arrow.above != arrow.below),
+        tuple(Box(keys[row.device.name], _lines(row, load), _fill(row, suspects)) for row in drawn),
+        tuple(shown) if load is None else tuple(_loaded(shown, load)),
     )
 
 
-def _lines(row: Row) -> tuple[str, ...]:
+def _loaded(arrows: Mapping[Arrow, list[Edge]], load: PicturedLoad) -> Iterator[Arrow]:
+    """Yield *arrows* with what went down the edges of each."""
+    loads = {arrow: load.between(edges) for arrow, edges in arrows.items()}
+    most = max((each.bytes or 0.0 for each in loads.values()), default=0.0)
+    for arrow, each in loads.items():
+        share = (each.bytes or 0.0) / most if most else 0.0
+        yield arrow._replace(load=each.words, share=share)
+
+
+def _lines(row: Row, load: PicturedLoad | None) -> tuple[str, ...]:
     count = f"{len(row.devices)} × " if len(row.devices) > 1 else ""
     lines = (
         title(row._replace(above=())),
@@ -88,6 +111,7 @@ def _lines(row: Row) -> tuple[str, ...]:
         ", ".join(filter(None, (kernel(row), size(row.device.size)))),
         "" if _is_fine(row) else describe.states(row.devices),
         describe.users(row.device),
+        "" if load is None else load.at([device.name for device in row.devices]),
     )
     return tuple(filter(None, lines))
 
@@ -103,6 +127,7 @@ def _fill(row: Row, suspects: Collection[str]) -> str:
 
 SWEEPS = 24
 STEP = 7.0  # between the ends of arrows at a box, if there is room
+WORDS_STEP = 11.0  # between those with words beside them
 MARGIN = 8.0  # of a box, without ends of arrows
 NARROW, WIDE = 90.0, 240.0  # widths of the channel between two layers
 SPACE = 2.5  # of a channel, per arrow in it
@@ -245,9 +270,9 @@ def _spread(
 
 
 def ends(
-    places: Layered, highs: Mapping[str, float]
+    places: Layered, highs: Mapping[str, float], step: float = STEP
 ) -> tuple[dict[Link, float], dict[Link, float]]:
-    """Return where along the layer each arrow leaves its box and reaches the one below."""
+    """Return where along the layer each arrow leaves its box and reaches the one below, *step* apart if there is room."""
     leaves: dict[Link, float] = {}
     reaches: dict[Link, float] = {}
     for found, end, neighbour in ((leaves, 0, 1), (reaches, 1, -2)):
@@ -256,12 +281,12 @@ def ends(
             towards = places.across[_way(places, arrow)[neighbour]]
             sides[arrow[end]].append((towards, arrow))
         for box, arrows in sides.items():
-            found.update(_spread_ends(places.across[box], highs[box], arrows))
+            found.update(_spread_ends(places.across[box], highs[box], arrows, step))
     return leaves, reaches
 
 
-def channels(places: Layered) -> list[float]:
-    """Return the width of the channel below each layer; the disks, first, have none."""
+def channels(places: Layered, least: float = NARROW) -> list[float]:
+    """Return the width of the channel below each layer, *least* or more; the disks, first, have none."""
     level = {key: number for number, layer in enumerate(places.layers) for key in layer}
     crossing = Counter(
         max(level[first], level[second])
@@ -269,7 +294,7 @@ def channels(places: Layered) -> list[float]:
         for first, second in pairwise(_way(places, arrow))
     )
     return [
-        min(WIDE, NARROW + SPACE * crossing[number]) if number else 0.0
+        max(least, min(WIDE, NARROW + SPACE * crossing[number])) if number else 0.0
         for number in range(len(places.layers))
     ]
 
@@ -280,9 +305,9 @@ def _way(places: Layered, arrow: Link) -> tuple[str, ...]:
 
 
 def _spread_ends(
-    middle: float, high: float, towards: list[tuple[float, Link]]
+    middle: float, high: float, towards: list[tuple[float, Link]], step: float
 ) -> dict[Link, float]:
     """Return the positions of arrows at a box, in the order of their other ends."""
-    step = min(STEP, (high - 2 * MARGIN) / len(towards))
+    step = min(step, (high - 2 * MARGIN) / len(towards))
     first = middle - step * (len(towards) - 1) / 2
     return {arrow: first + step * place for place, (_, arrow) in enumerate(sorted(towards))}

@@ -8,14 +8,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+import stackmap
 from stackmap.document.blocks import Stack
+from stackmap.document.pictured_load import pictured
+from stackmap.document.wording import size
 from stackmap.errors import InputError
+from stackmap.ledger.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid, render_svg
 from stackmap.render.html.page import draw
-from stackmap.render.picture import layered, picture
+from stackmap.render.picture import Arrow, Box, Picture, layered, picture
 from tests.drawn import raid_volume, topology
+from tests.paths import ROOT
 
 TWO_VOLUMES = topology(raid_volume("vg/r5", "raid5", 7), raid_volume("vg/r10", "raid10", 11))
 
@@ -146,6 +151,76 @@ def test_a_dense_graph_is_refused_with_advice():
         dict.fromkeys(map(str, range(5000)), 1.0), [("0", str(n)) for n in range(1, 5000)], 1.0
     )
     assert 5000 == len(flat.across)
+
+
+def loaded_sample(**more):
+    """The picture of a recorded machine with its average load, and that load's ledger."""
+    machine = stackmap.open(str(ROOT / "sample_topologies" / "vghdd"))
+    whole, interval = next(machine.intervals(which="average"))
+    right = stackmap.corrected(whole, interval)
+    ledger = Ledger(whole, right.loads, right.seconds)
+    return picture(whole, load=pictured(ledger), **more), ledger
+
+
+def test_an_arrow_has_what_went_down_it():
+    """A member passes on to its disk what it completed; what all members of a RAID completed came from above."""
+    shown, ledger = loaded_sample(expand=True)
+    names = {box.key: box.lines[0] for box in shown.boxes}
+    words = {(names[a.above].rpartition("_")[-1], names[a.below]): a.load for a in shown.arrows}
+    first = ledger.load("dm-1")
+
+    assert "dm-1" in next(
+        box.lines[2] for box in shown.boxes if box.lines[0] == "vghdd/vm-disk1_rimage_0"
+    )
+    reads, writes, *moved = (
+        words["vghdd/vm-disk1", "vghdd/vm-disk1_rimage_0"].replace("w/s", "r/s").split(" r/s ")
+    )
+    assert float(reads) == pytest.approx(first.read.ios, abs=0.5)
+    assert float(writes) == pytest.approx(first.write.ios, abs=0.5)
+    assert moved == [f"{size(first.total.bytes)}/s"]
+    joined, _ = loaded_sample()
+    (members,) = [a for a in joined.arrows if a.share == 1.0]
+    rates = [
+        sum(ledger.load(f"dm-{n}").flow(d).ios for n in (1, 3, 5, 7)) for d in ("read", "write")
+    ]
+    assert members.load.startswith(f"{rates[0]:.0f} r/s {rates[1]:.0f} w/s 4.6 MiB/s")
+
+
+def test_a_box_has_what_its_devices_completed():
+    """With their await; an idle device has nothing, as one without counters."""
+    shown, ledger = loaded_sample()
+    lines = {box.lines[0]: box.lines for box in shown.boxes}
+    total = ledger.load("dm-8").total
+
+    assert lines["vghdd/vm-disk1"][-1] == f"33.3 r/s 140 w/s, {total.await_ms:.2f} ms"
+    assert lines["fd0"][-1] == "4 KiB"
+    assert pictured(Ledger(TWO_VOLUMES, {})) is None
+
+
+def test_words_of_arrows_are_in_the_drawing_and_apart():
+    """Each beside its disk; the line with most bytes is the thickest. In other languages there are roles alone."""
+    shown, _ = loaded_sample()
+    root = parsed(render_svg(shown))
+    texts = [each for each in root.iter(f"{SVG}text") if each.get("class") == "r"]
+    places = [(float(each.get("x")), float(each.get("y"))) for each in texts]
+
+    assert sorted(each.text for each in texts) == sorted(
+        f"{a.role} {a.load}".strip() for a in shown.arrows if a.role or a.load
+    )
+    for x, y in places:
+        assert [abs(y - other) for at, other in places if at == x and 0 < abs(y - other) < 9] == []
+    thick = [path.get("class") for path in root.iter(f"{SVG}path")]
+    assert thick.count("w4") >= 1
+    assert "r/s" not in render_dot(shown).split("->", 1)[1]
+
+
+def test_words_that_have_no_room_are_left_out():
+    """A disk with a dozen arrows: their words would lie over each other."""
+    boxes = [Box("d", ("sda",), "#fff"), *(Box(f"n{n}", ("a",), "#fff") for n in range(12))]
+    arrows = [Arrow(f"n{n}", "d", "", "7.00 w/s", 0.5) for n in range(12)]
+
+    assert "w/s" not in render_svg(Picture(tuple(boxes), tuple(arrows)))
+    assert render_svg(Picture(tuple(boxes[:2]), tuple(arrows[:1]))).count("7.00 w/s") == 1
 
 
 def test_nothing_is_an_empty_picture():

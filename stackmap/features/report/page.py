@@ -17,6 +17,7 @@ from stackmap.document.findings import finding_card, open_question
 from stackmap.document.interval import instant
 from stackmap.document.iostat import cell, names
 from stackmap.document.layers import layers_table
+from stackmap.document.pictured_load import pictured
 from stackmap.document.sentences import sentences
 from stackmap.document.table_options import WORDS
 from stackmap.document.wording import duration, known_directions, plural, sentence
@@ -35,9 +36,10 @@ from stackmap.render.csv import Plain, csv_line
 from stackmap.render.figures_json import layers_json
 
 DRAWINGS_INTRO = (
-    "Tops are on the left, disks on the right. A solid line carries data; a dashed line carries "
-    "metadata, a journal or a cache. LVM's sub-LVs share one box. A red box is not healthy or has "
-    "a finding."
+    "Tops are on the left, disks on the right. A dashed line carries metadata, a journal or a cache. At "
+    "the end of a line stand the requests and bytes that it carries, before merging; thicker lines carry "
+    "more. A box ends with what its devices completed, for all users. LVM's sub-LVs share one box. A red "
+    "box is not healthy or has a finding."
 )
 LAYERS_INTRO = (
     "One row per layer, from the top down. Each row counts only what belongs to this stack, on shared "
@@ -107,7 +109,7 @@ def _drawings(report: Report) -> Iterator[doc.Block]:
     for stack in report.stacks:
         part = report.topology.subset(report.topology.with_all_below(stack.top.name))
         title = description(report.topology, stack)
-        yield doc.Stack(part, title, suspects)
+        yield doc.Stack(part, title, suspects, pictured(stack.ledger))
 
 
 def _layers(report: Report) -> Iterator[doc.Block]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from functools import singledispatch
 from typing import NamedTuple
@@ -152,7 +153,7 @@ def _code(block: doc.Code, _: int) -> Markup:
 @draw.register(doc.Stack)
 def _stack(block: doc.Stack, level: int) -> Markup:
     try:
-        shown = picture(block.topology, suspects=block.suspects)
+        shown = picture(block.topology, suspects=block.suspects, load=block.load)
         drawing = Markup(render_svg(shown, embedded=True))
     except InputError as error:  # more than a picture can show: the tree below has it all
         drawing = tag("p", str(error))
@@ -236,11 +237,14 @@ def _tiles(block: doc.Tiles, _: int) -> Markup:
     return tag("div", joined(*map(_tile, block.tiles)), klass="tiles")
 
 
+UNIT = re.compile(r"(?<=\d) (?=[a-zA-Z]+\b(?! \d))")  # the space between a number and its unit
+
+
 def _tile(tile: doc.Tile) -> Markup:
     return tag(
         "div",
         tag("span", tile.label, klass="what"),
-        tag("span", tile.value, klass="figure"),
+        tag("span", UNIT.sub("\N{NO-BREAK SPACE}", tile.value), klass="figure"),
         tag("span", tile.beside, klass="beside") if tile.beside else "",
         klass="tile",
     )

@@ -180,7 +180,10 @@ def test_the_first_screen_is_one_decision():
     first = decision.partition("<details>")[0]
 
     assert first.count('class="tile"') == 3
-    assert '<span class="figure">54.0 ms → 22.9 to 61.0 ms</span>' in first
+    assert (
+        '<span class="figure">54.0\N{NO-BREAK SPACE}ms → 22.9 to 61.0\N{NO-BREAK SPACE}ms</span>'
+        in first
+    )
     assert "774 → 334" in first
     assert "57 % fewer; range 305 to 375. Disk bytes per byte written: 4.00 → 2.00" in first
     assert "<strong>Do first:</strong> sda is 12.9× as slow as its peers." in first
@@ -223,7 +226,7 @@ def test_the_one_await_of_an_old_iostat_is_in_the_page():
     said = run(["--from", str(sample), "report", *words]).stdout
 
     assert "(14 KiB/s); await of both 7.8 ms." in said
-    assert '>wait of a request</span><span class="figure">7.8 ms</span>' in said
+    assert '>wait of a request</span><span class="figure">7.8\N{NO-BREAK SPACE}ms</span>' in said
 
 
 def test_a_phone_keeps_the_ratios():
