@@ -113,7 +113,7 @@ DM_TARGETS = {
         DmTarget(THIN, ("thin", ", {mapped} mapped"), Kind.THIN, extra="cow", expected=ALLOCATING),
         DmTarget(
             "cache",
-            ("cache", " {mode}", ", {policy}"),
+            ("cache", " {mode}", ", {policy}", ", {cache used} used"),
             Kind.CACHE,
             extra="cache",
             expected=Expected((0.0, None), (1.0, None), "hits, promotions and writeback"),
@@ -121,7 +121,7 @@ DM_TARGETS = {
         ),
         DmTarget(
             "writecache",
-            ("cache",),
+            ("cache", ", {cache used} used"),
             Kind.CACHE,
             extra="cache",
             expected=Expected((0.0, 1.0), (1.0, 2.0), "each byte is written back later"),

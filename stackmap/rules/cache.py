@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, plus, ratio
+from stackmap.model.units import percent
 from stackmap.rules.context import Context
 from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Outcome, Rule, Severity, observe
 
 PASSTHROUGH = "passthrough"
 RATES = ("read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions")
+FULL = 0.95  # share of a cache's blocks; fewer may stay free while it demotes some
 SOURCE = "Linux admin-guide/device-mapper/cache.rst, status"
 
 
@@ -60,8 +62,7 @@ class CacheUse(NamedTuple):
     sentence="{missed} of the reads of {device} miss its cache ({extent}); read await is {took}. Its "
     "origin {origin} reads {slow}, promotions included, for {asked} read.",
     caveat="A new or enlarged cache misses until it is warm.",
-    advice="If `stackmap tree` shows a full cache, enlarge it. Data that is read once gains "
-    "nothing from a cache.",
+    advice="{to_do} Data that is read once gains nothing from a cache.",
     source=SOURCE,
     thresholds={"missed": (0.7, "share", "{} missed"), "requests": (100, "count"), **LIGHT},
     labels={"slow": "read from the origin", "asked": "read from the volume"},
@@ -76,8 +77,10 @@ def cache_misses(context: Context, limits: Limits) -> Found:
         missed = 1 - use.hit_ratio if use.hit_ratio is not None else _least_missed(context, use)
         if missed is None or missed < limits["missed"]:
             continue
+        used = _used(context, use.device)
         figures: dict[str, Figure] = {
             "missed": (missed, "share"),
+            "used": (used, "share"),
             "asked": (read.bytes, "bytes/s"),
             "took": (read.await_ms, "ms"),
             "slow": (slow.bytes, "bytes/s", use.slow),
@@ -86,6 +89,7 @@ def cache_misses(context: Context, limits: Limits) -> Found:
         words = {
             "origin": context.topology[use.slow].title,
             "extent": "by its own counters" if counted else "at least, by bytes",
+            "to_do": _to_do(used),
         }
         yield observe(use.device.name, figures, words, weight=missed)
 
@@ -203,6 +207,22 @@ def _caches(context: Context) -> Iterator[CacheUse]:
         change = context.changes.get(device.name)
         rates = {name: None if change is None else change.rate(name) for name in RATES}
         yield CacheUse(device, fast[0], slow[0], context.load(device.name), rates)
+
+
+def _used(context: Context, device: Device) -> float | None:
+    """Return the share of a cache's blocks that hold data; None if its status is not known."""
+    counts = context.status(device).counts
+    total = counts.get("total")
+    used = plus(total, -counts["free"]) if "free" in counts else counts.get("used")
+    return ratio(used, total)
+
+
+def _to_do(used: float | None) -> str:
+    if used is None:
+        return "If the cache is full (`lvs -o name,data_percent`, as root), enlarge it."
+    if used >= FULL:
+        return "The cache is full: enlarge it."
+    return f"The cache is {percent(used, 1)} full: measure again when it no longer fills."
 
 
 def _least_missed(context: Context, use: CacheUse) -> float | None:

@@ -239,6 +239,20 @@ def test_misses_are_counted():
     assert (evidence["read_hits"], evidence["read_misses"]) == pytest.approx((100, 900))
 
 
+@pytest.mark.parametrize(
+    ("used", "said"),
+    [
+        (640, "The cache is full: enlarge it."),
+        (218, "The cache is 34.1 % full: measure again when it no longer fills."),
+    ],
+)
+def test_only_a_full_cache_is_to_be_enlarged(used, said):
+    before, after = cache(used=used, rm=5), cache(used=used, rh=1000, rm=9005)
+    finding = found(judged("cache", before, after, loads=READS), "SM503")
+    assert said in finding.observed.words["to_do"]
+    assert figures(finding)["used"] == pytest.approx(used / 640)
+
+
 def test_without_counters_only_the_least_is_known():
     """2,000 KiB/s of 4,000 were promoted at most: at least 30 % missed, or 74 % where little was."""
     slow = {"slow": moved(did(50, 64 * KIB))}
