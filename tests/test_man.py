@@ -165,6 +165,30 @@ def test_commands_are_named(name):
     assert f"stackmap-{name}(8)" in section(page(), "SEE ALSO")
 
 
+def test_the_table_of_letters_has_each_letter_of_each_command():
+    """A letter that a command has must be there, with that command where it means something else elsewhere."""
+    source = (MAN / "stackmap.8").read_text()
+    table = re.search(r"^\.SS Letters\n.*?\.EX\n(.*?)\.EE", source, re.MULTILINE | re.DOTALL)[1]
+    rows = re.sub(r"\n +", " ", plain(table)).splitlines()
+    meanings = {letter: row for row in rows for letter in re.findall(r"^(?:-\w )+", row)[0].split()}
+    options = {}
+    for name in COMMANDS:
+        for option in load(name).params:
+            for letter in option.opts:
+                if re.fullmatch(r"-\w", letter):
+                    long = next(
+                        (each for each in option.opts if each.startswith("--")), option.name
+                    )
+                    options.setdefault(letter, {}).setdefault(long, []).append(name)
+
+    assert set(options) | {"-h", "-V"} == set(meanings)
+    for letter, by_meaning in options.items():
+        most = max(map(len, by_meaning.values()))
+        for names in by_meaning.values():
+            named = any(re.search(rf"\b{name}\b", meanings[letter]) for name in names)
+            assert named or len(names) == most, (letter, names)
+
+
 def test_lsblks_names_are_told():
     """OPTIONS of stackmap-tree(8) names what -o takes besides."""
     told = section(page("tree"), "OPTIONS")

@@ -185,6 +185,7 @@ def legend_option(columns: Callable[[], Legend]) -> Callable[[Decorated], Decora
 
     return click.option(
         "--legend",
+        "--list-columns",
         is_flag=True,
         is_eager=True,
         expose_value=False,

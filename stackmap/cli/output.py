@@ -136,9 +136,7 @@ QUESTIONS = {
 }
 # What to use in place of options that people know from iostat and lsblk, by command; options of one meaning together.
 INSTEAD = {
-    "blame": {"--list-columns": "--legend explains the columns"},
     "iostat": {
-        "--list-columns": "--legend explains the columns",
         "-c": "for CPU figures use `mpstat`",
         "-f": "name the device",
         "-g -H": "give a VG or a pattern as NAME; --totals adds totals",
