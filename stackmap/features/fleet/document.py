@@ -91,6 +91,7 @@ PAGE_COLUMNS = (
     "slowest",
     "raid10",
 )
+ON_A_PHONE = ("host", "volume", "cost", "wasted", "slowest")
 DEFAULT = tuple(column.key for column in COLUMNS if column.default)
 
 
@@ -170,7 +171,7 @@ def _table(fleet: Fleet, columns: Sequence[str]) -> doc.Table:
     chosen = [column for key in columns for column in COLUMNS if column.key == key]
     return doc.Table(
         "fleet",
-        tuple(column.shown for column in chosen),
+        tuple(column.shown._replace(minor=column.key not in ON_A_PHONE) for column in chosen),
         (doc.Rows(tuple(tuple(column.cell(v) for column in chosen) for v in fleet.volumes)),),
         legend=LEGEND,
     )
@@ -216,17 +217,19 @@ def _levels(levels: Sequence[Group]) -> doc.Table:
         )
         for level in levels
     )
-    headings = (
-        "level",
-        "volumes",
-        "written\nMiB/s",
-        "wasted\nMiB/s",
-        "wasted\nIOPS",
-        "share of\nwasted %",
-        "RAID10 saves\nMiB/s",
-        "on volumes",
-    )
-    return doc.Table("levels", doc.plain_columns(headings), (doc.Rows(rows),))
+    headings = {
+        "level": True,
+        "volumes": True,
+        "written\nMiB/s": False,
+        "wasted\nMiB/s": True,
+        "wasted\nIOPS": False,
+        "share of\nwasted %": True,
+        "RAID10 saves\nMiB/s": True,
+        "on volumes": False,
+    }  # whether a phone shows the column
+    columns = doc.plain_columns(headings)
+    shown = (c._replace(minor=not kept) for c, kept in zip(columns, headings.values(), strict=True))
+    return doc.Table("levels", tuple(shown), (doc.Rows(rows),))
 
 
 def _share(wasted: float | None, levels: Iterable[Group]) -> float | None:

@@ -51,6 +51,7 @@ MEANINGS = (
     ("-", "unknown; it is not 0"),
 )
 NOT_RATIOS = frozenset(range(1, 5))  # rates, size and await: the columns that a phone leaves out
+ON_A_PHONE = ("reads", "writes", "read_await", "write_await")  # of the raw numbers of devices
 NO_FINDINGS = (
     "No rule found a problem in the measured interval. This does not prove that all is well: the "
     "rules see only what happened in that time."
@@ -155,9 +156,11 @@ def _devices(report: Report) -> doc.Table:
         )
         for (device, _), name in zip(shown, names(shown), strict=True)
     )
+    columns = doc.plain_columns(("Device", "Kind", *(metric.heading for metric in metrics)), 2)
+    kept = (True, False, *(metric.key in ON_A_PHONE for metric in metrics))
     return doc.Table(
         "devices",
-        doc.plain_columns(("Device", "Kind", *(metric.heading for metric in metrics)), 2),
+        tuple(c._replace(minor=not stays) for c, stays in zip(columns, kept, strict=True)),
         (doc.Rows(rows),),
         caption="The total load of each device, from all its users; columns as in iostat -x, in KiB",
     )
