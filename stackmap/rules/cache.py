@@ -15,6 +15,7 @@ from stackmap.model.load import Flow, Load, plus, ratio
 from stackmap.model.units import percent
 from stackmap.rules.context import Context
 from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.state import tool_names
 
 PASSTHROUGH = "passthrough"
 RATES = ("read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions")
@@ -62,7 +63,8 @@ class CacheUse(NamedTuple):
     sentence="{missed} of the reads of {device} miss its cache ({extent}); read await is {took}. Its "
     "origin {origin} reads {slow}, promotions included, for {asked} read.",
     caveat="A new or enlarged cache misses until it is warm.",
-    advice="{to_do} Data that is read once gains nothing from a cache.",
+    advice="[{to_do}][If the cache is full (`lvs -o lv_name,data_percent {lv}`, as root), enlarge it.] Data that is read "
+    "once gains nothing from a cache.",
     source=SOURCE,
     thresholds={"missed": (0.7, "share", "{} missed"), "requests": (100, "count"), **LIGHT},
     labels={"slow": "read from the origin", "asked": "read from the volume"},
@@ -89,7 +91,7 @@ def cache_misses(context: Context, limits: Limits) -> Found:
         words = {
             "origin": context.topology[use.slow].title,
             "extent": "by its own counters" if counted else "at least, by bytes",
-            "to_do": _to_do(used),
+            **(tool_names(use.device) if used is None else {"to_do": _to_do(used)}),
         }
         yield observe(use.device.name, figures, words, weight=missed)
 
@@ -217,9 +219,7 @@ def _used(context: Context, device: Device) -> float | None:
     return ratio(used, total)
 
 
-def _to_do(used: float | None) -> str:
-    if used is None:
-        return "If the cache is full (`lvs -o name,data_percent`, as root), enlarge it."
+def _to_do(used: float) -> str:
     if used >= FULL:
         return "The cache is full: enlarge it."
     return f"The cache is {percent(used, 1)} full: measure again when it no longer fills."

@@ -21,6 +21,7 @@ from stackmap.rules.rule import (
     Severity,
     observe,
 )
+from stackmap.rules.state import tool_names
 
 DATA = (Cause.DATA, Cause.PARITY)
 METADATA = {
@@ -32,7 +33,7 @@ METADATA = {
 REMEDIES = {
     Cause.INTEGRITY: "Use a bitmap instead of a journal: lvconvert --raidintegrity y "
     "--raidintegritymode bitmap or integritysetup --integrity-bitmap-mode.",
-    Cause.BITMAP: "Use larger bitmap regions: lvchange --regionsize or mdadm --bitmap-chunk. "
+    Cause.BITMAP: "Use larger bitmap regions: lvconvert --regionsize, or mdadm --grow --bitmap-chunk. "
     "A new md array can have a lockless bitmap (Linux 6.18, mdadm 4.5), which writes little.",
     Cause.JOURNAL: "Put the journal on another, faster device.",
     Cause.METADATA: "Flush less often, or put the metadata on flash.",
@@ -46,8 +47,9 @@ REMEDIES = {
     sentence="{device} causes {ratio} metadata writes per write: {metadata_rate} to {metadata} for "
     "{writes} of {size}. A metadata write takes {took}; the writes that need it wait.",
     caveat="A burst of writes to new areas does this only briefly.",
-    advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`), "
-    "or other disks for the bitmap; a new md array can have a lockless one (Linux 6.18, mdadm 4.5). Thin pool: flush less often, or put its metadata on flash.",
+    advice="[Use larger bitmap regions: `lvconvert --regionsize 64M {lv}`.][Use larger bitmap regions: `mdadm --grow "
+    "--bitmap=none /dev/{array}`, then `mdadm --grow --bitmap=internal --bitmap-chunk=128M /dev/{array}`. A new array "
+    "can have a lockless bitmap (Linux 6.18, mdadm 4.5).][{remedy}]",
     source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
     thresholds={
         "share": (0.5, "times", "metadata writes {} the writes"),
@@ -78,6 +80,8 @@ def metadata_writes(context: Context, limits: Limits) -> Found:
                 "took": (writes.await_ms, "ms", busiest),
             }
             words = {"metadata": context.topology[busiest].title}
+            is_raid = device.layout is not None
+            words |= tool_names(device) if is_raid else {"remedy": REMEDIES[Cause.METADATA]}
             yield observe(device.name, figures, words, weight=ratio)
 
 

@@ -44,11 +44,11 @@ def broken(context: Context, _: Limits) -> Found:
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
             words = {"state": state, "cause": _cause(topology, device, above)}
-            yield observe(device.name, words=words | _was(context, device) | _named(device))
+            yield observe(device.name, words=words | _was(context, device) | tool_names(device))
 
 
-def _named(device: Device) -> dict[str, str]:
-    """Return the name of *device* for the tool that shows its members; nothing for a target without one."""
+def tool_names(device: Device) -> dict[str, str]:
+    """Return the name of *device* for mdadm or for LVM's tools; nothing for a target without one."""
     if device.kind is Kind.ARRAY:
         return {"array": device.name}
     return {"lv": device.label.removesuffix("-tpool")} if "/" in device.label else {}
@@ -97,7 +97,8 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     sentence="{device} does background work ({state}): {does}. Figures below it include this work.[ At the start "
     "of the measurement it was {was}.]",
     caveat="The counters do not separate it from the load.",
-    advice="Measure again after it, or slow it down (`lvchange --maxrecoveryrate`, md/sync_speed_max).",
+    advice="Measure again after it[, or slow it down: `lvchange --maxrecoveryrate 10M {lv}`][, or slow it down to "
+    "10 MB/s: `echo 10000 > /sys/block/{array}/md/sync_speed_max`].",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
 )
 def background_work(context: Context, _: Limits) -> Found:
@@ -112,7 +113,8 @@ def background_work(context: Context, _: Limits) -> Found:
             yield observe(device.name, words=words)
         elif work:
             words = {"state": device.state or "", "does": WORK[work]}
-            yield observe(device.name, words=words | _was(context, device))
+            names = tool_names(device) if device.layout is not None else {}
+            yield observe(device.name, words=words | _was(context, device) | names)
 
 
 @Rule(

@@ -253,6 +253,15 @@ def test_only_a_full_cache_is_to_be_enlarged(used, said):
     assert figures(finding)["used"] == pytest.approx(used / 640)
 
 
+def test_advice_has_the_name_of_the_volume_where_the_status_is_not_known():
+    """Without root only its name is known; `dmsetup` says how full the cache is."""
+    slow = {"slow": moved(did(50, 64 * KIB)), "fast": moved(write=did(3.75, 64 * KIB))}
+    unknown = cache()._replace(counts={})
+    observed = found(judged("cache", unknown, loads=READS | slow), "SM503").observed
+    assert "to_do" not in observed.words
+    assert "used" not in observed.evidence
+
+
 def test_without_counters_only_the_least_is_known():
     """2,000 KiB/s of 4,000 were promoted at most: at least 30 % missed, or 74 % where little was."""
     slow = {"slow": moved(did(50, 64 * KIB))}
