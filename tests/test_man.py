@@ -224,10 +224,9 @@ def test_the_version_is_this_one(path):
 def test_pages_are_sections_in_the_usual_order(path):
     """As man-pages(7) has them, with those of our own where they belong."""
     usual = (
-        "NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMON OPTIONS", "COMMANDS", "NAMES", "VIEWS", "COLUMNS", "TABLES",
-        "RECORDINGS", "KEYS", "USERS",
+        "NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMON OPTIONS", "COMMANDS", "NAMES", "VIEWS", "COLUMNS", "KEYS", "USERS",
         "OUTPUT IN WORDS", "JSON", "HOW THE RATIOS ARE COMPUTED", "THE MODEL", "STATISTICS", "CAVEATS", "EXIT STATUS",
-        "ENVIRONMENT", "FILES", "EXAMPLES", "SQL", "SEE ALSO",
+        "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO",
     )  # fmt: skip
     found = re.findall(r"^\.SH (.+)$", path.read_text(), re.MULTILINE)
 

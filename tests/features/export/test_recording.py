@@ -193,7 +193,7 @@ def test_a_strange_name_of_a_host_is_one_directory(tmp_path):
 
 def queries():
     """The queries of the manual with the question before each."""
-    text = plain((ROOT / "man" / "stackmap-export.8").read_text()).partition(".SH SQL")[2]
+    text = plain((ROOT / "man" / "stackmap-recordings.7").read_text()).partition(".SH SQL")[2]
     return re.findall(r"^-- (.*)\n((?:.+\n)*?.*;)$", text, re.MULTILINE)
 
 
