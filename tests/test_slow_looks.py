@@ -145,6 +145,19 @@ def test_what_takes_a_command_is_asked_aside():
     assert machine.asked.count(MOUNTS) < 12
 
 
+def test_a_mount_without_a_device_is_no_reason_to_read_the_topology_again():
+    """Containers come and go with overlays; their file systems have no device of their own."""
+
+    def overlay(machine):
+        line = "32 1 0:99 / /run/c rw - overlay overlay rw,lowerdir=/a\n"
+        machine.files = {**machine.files, MOUNTS: line}
+
+    machine = Slow(at(45, overlay), delay=7)
+    found = rows(machine, 90)
+
+    assert len({id(topology) for topology, _, _ in found}) == 1
+
+
 def test_one_that_is_replaced_while_that_is_asked_has_no_rate_across():
     steps = at(31, replace_quickly)
     found = rows(Slow(steps, delay=9), 70)

@@ -213,10 +213,12 @@ class ArchiveTree:
                 if not file.seekable():
                     raise CaptureError(f"{path}: is a pipe; save the archive as a file first")
                 tree._take(file, _is_used)
+                packed = file.seek(0, os.SEEK_END)
         except FileNotFoundError as error:
             raise CaptureError(f"{path}: no such file or directory") from error
         except OSError as error:
             raise CaptureError(f"{path}: {error.strerror or error}") from error
+        budget.density = min(1.0, packed / max(1, sum(map(len, tree._files.values()))))
         tops = {name.split("/")[1] for name in tree._files}
         if len(tops) == 1 and not tops & USED_TOPS:
             tree._top = [*tops]

@@ -3,7 +3,8 @@ What one input of a stranger may take: memory for what is kept of it, and steps 
 
 An archive, the log in it and the links that are followed share one budget, so that no combination of
 them takes more, and so do all answers of a server: 10 MB of input take at most 300 MiB and 10 s. What is
-made of one answer while it is read has a limit of its own.
+made of one answer while it is read has a limit of its own. What a replay asks from sample to sample is
+charged in lines of counters, to the bytes of its log.
 """
 
 from stackmap.errors import CaptureError
@@ -15,6 +16,14 @@ ENTRY_BYTES = 300  # what Python needs to keep a path or a question, besides its
 LINE_BYTES = 60  # the same for a line of an answer
 # What is made while an answer is read, at least: of a line, of a value of JSON, and of an object beside its values.
 READ_LINE_BYTES, VALUE_BYTES, OBJECT_BYTES = 240, 64, 64
+# Of a replay, lines of counters: these, and so many per byte of its log. Each takes 0.15 us.
+FREE_LINES, LINES_PER_BYTE = 15_000_000, 2
+QUESTION_LINES = (
+    40  # the time of so many: a question to the capture, with what is made of its answer
+)
+LOOK_LINES = 20  # a file of a sample that is not there
+NAME_LINES = 8  # a name in a folder
+LINES_PER_LETTER = 0.4  # a letter of an answer of which a topology is made
 CAPTURE_ADVICE = "if you trust it, choose a part of it with --since and --until, or unpack it"
 
 
@@ -26,6 +35,10 @@ class Budget:
         self._room = MAX_MEMORY
         self._steps = steps
         self._advice = advice
+        self._lines = FREE_LINES
+        self.density = (
+            1.0  # bytes of the input per byte of its content: less in an archive that is compressed
+        )
 
     def charge(self, size: int) -> None:
         """Take *size* bytes; give them back if it is negative."""
@@ -46,6 +59,19 @@ class Budget:
             raise CaptureError(
                 f"{self._path}: refused: too much to follow or to read; {self._advice}"
             )
+
+    def replay(self, lines: int) -> None:
+        """Take what a replay does from one sample to another, as *lines* of counters."""
+        self._lines -= lines
+        if self._lines < 0:
+            raise CaptureError(
+                f"{self._path}: refused: too many devices, or changes of them, for so many samples in so few"
+                " bytes; use --since and --until, or --every"
+            )
+
+    def replay_of(self, content: bytes) -> None:
+        """Give the lines that *content*, a part of a log, pays for."""
+        self._lines += int(LINES_PER_BYTE * self.density * len(content))
 
 
 def refuse_large(what: str, size: int, most: int = MAX_ANSWER) -> None:

@@ -31,7 +31,7 @@ from stackmap.errors import (
 )
 from stackmap.host import Answer, Host, Json, Metadata
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
-from stackmap.host.budget import Budget
+from stackmap.host.budget import LINES_PER_LETTER, NAME_LINES, QUESTION_LINES, Budget
 from stackmap.host.capture_files import Sosreport, open_timeline, read_manifest, recorded_keys
 from stackmap.host.capture_format import (
     LATE,
@@ -78,7 +78,8 @@ class CapturedHost:
     ) -> None:
         self.path = path
         self._warn = warn
-        budget = Budget(path)
+        self._budget = budget = Budget(path)
+        self._is_replaying = False  # whether it answers after the first sample
         if files is None:
             self._tree: FileTree = open_tree(path, budget)
         else:
@@ -143,7 +144,11 @@ class CapturedHost:
     def names_in(self, path: str) -> list[str]:
         """Return the listing as it was in this frame."""
         listed = self._newest_answer(f"names_in {path}", f"{path}/{LISTING}")
-        return sorted(self._tree.names(path)) if listed is None else listed.splitlines()
+        if listed is not None:
+            return listed.splitlines()
+        names = sorted(self._tree.names(path))
+        self._charge(NAME_LINES * len(names))
+        return names
 
     def link(self, path: str) -> str:
         """Return the link's target."""
@@ -242,7 +247,12 @@ class CapturedHost:
     def _frames(self, *, sparse: bool = False) -> Iterator[FrameTime]:
         """Start from the first frame; background questions of an earlier pass are forgotten."""
         self._background, self._was_background_pending = None, False
-        return self._timeline.frames(self._window, sparse=sparse)
+        try:
+            for frame in self._timeline.frames(self._window, sparse=sparse):
+                yield frame
+                self._is_replaying = True
+        finally:
+            self._is_replaying = False
 
     def _background_state(self) -> str | Refusal | None:
         return self._timeline.answer(BACKGROUND, None)
@@ -269,9 +279,20 @@ class CapturedHost:
 
     def _newest_answer(self, question: str, path: str) -> str | None:
         """Return the newest answer up to this frame, None if the capture has none."""
-        later = self._logged_answer(question, path)
-        if later is not None:
-            return later
+        answer = self._logged_answer(question, path)
+        if answer is None:
+            answer = self._first_answer(path)
+        if answer:
+            lines = answer.count("\n") if self._noted is None else LINES_PER_LETTER * len(answer)
+            self._charge(int(lines))
+        return answer
+
+    def _charge(self, lines: int) -> None:
+        """Charge what is asked after the first sample as *lines* of counters."""
+        if self._is_replaying:
+            self._budget.replay(lines)
+
+    def _first_answer(self, path: str) -> str | None:
         try:
             text = recorded_text(self._tree.read(path), f"{self.path}{path}")
         except SourceMissing:
@@ -286,6 +307,7 @@ class CapturedHost:
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""
+        self._charge(QUESTION_LINES)
         if self._noted is not None:
             self._noted.add(question)
         answer = self._timeline.answer(question, path)

@@ -164,7 +164,7 @@ def open_timeline(
         from stackmap.host.log_reader import LogReader
 
         return LogReader(tree, _names(tree, FOLDER), warn, budget)
-    return NumberedFrames(tree, _instants(manifest.get("times", []), path))
+    return NumberedFrames(tree, _instants(manifest.get("times", []), path), budget)
 
 
 def _instants(times: Json, path: str) -> list[float]:

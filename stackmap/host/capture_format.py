@@ -124,10 +124,18 @@ def recorded_text(content: bytes, path: str) -> str:
 def parse_json(content: bytes | str, what: str) -> Any:
     """Return the value of JSON text; ``CaptureError`` naming *what* if it is damaged or too large."""
     text = content if isinstance(content, str) else decoded(content)
+    try:
+        return loaded_json(text, what)
+    except ValueError as error:
+        raise CaptureError(f"{what} is damaged: {error}") from error
+
+
+def loaded_json(text: str, what: str) -> Any:
+    """Return the value of JSON *text*; ``ValueError`` if it is damaged, ``CaptureError`` naming *what* if it is too large."""
     refuse_large(what, json_size(text))
     import json  # 2 ms; a live tree needs none
 
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CaptureError(f"{what} is damaged: {error}") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

@@ -26,8 +26,6 @@ from stackmap.host.timeline import (
 )
 
 COUNTERS = "read /proc/diskstats"  # the answer that changes with each frame
-# Lines of answers that are given from frame to frame: these, and so many per byte of the log. A busy device of 50 takes 8 bytes.
-FREE_LINES, LINES_PER_BYTE = 20_000_000, 50
 WORKING = 3  # bytes per byte of a frame while it is read
 MAX_EVENTS = 4 << 20  # characters of uevents that wait to be asked for
 MAX_WAITING = 64  # changes of an answer that wait; each has 7 KB for 60 busy devices
@@ -51,7 +49,6 @@ class LogReader:
         self._budget = budget
         self._unpackable = log.FREE  # bytes
         self._frames_left = log.FREE_FRAMES
-        self._lines_left = FREE_LINES
         self._version = 0
         self._answers = Answers(budget)
         self._transient: dict[str, list[str]] = {}
@@ -137,15 +134,7 @@ class LogReader:
             if count is not None and count.before:
                 next(self.frames(WHOLE_RECORDING), None)
         now = self._answers.get(question)
-        if not isinstance(now, list):
-            return now
-        self._lines_left -= len(now)
-        if self._lines_left < 0:
-            raise CaptureError(
-                f"{self._names[0]}: refused: too many devices for so many samples in so few bytes; use"
-                " --since and --until, or --every"
-            )
-        return "\n".join(now)
+        return "\n".join(now) if isinstance(now, list) else now
 
     def changed(self) -> set[str] | None:
         """Return the questions whose answers may have changed since the previous call; None: any."""
@@ -234,9 +223,10 @@ class LogReader:
         """Yield the frames of a segment; warn about the part that is damaged."""
         content = self._content(place)
         frames = log.Frames(content, self._starts[place])
-        self._unpackable += log.MAX_RATIO * len(content)
-        self._frames_left += len(content) // log.FRAME_BYTES
-        self._lines_left += LINES_PER_BYTE * len(content)
+        size = int(self._budget.density * len(content))
+        self._unpackable += log.MAX_RATIO * size
+        self._frames_left += size // log.FRAME_BYTES
+        self._budget.replay_of(content)
         for frame in frames:
             self._unpackable -= len(frame[1])
             self._frames_left -= 1

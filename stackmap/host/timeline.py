@@ -11,6 +11,7 @@ from math import inf
 from typing import NamedTuple
 
 from stackmap.errors import SourceMissing
+from stackmap.host.budget import LOOK_LINES, Budget
 from stackmap.host.capture_format import Refusal, recorded_text
 from stackmap.host.file_tree import FileTree
 
@@ -74,8 +75,9 @@ FrameTime = tuple[float, int]  # the instant of a frame, and how many intervals 
 class NumberedFrames:
     """``frames/N/``: the later answers of frame N as files."""
 
-    def __init__(self, tree: FileTree, times: list[float]) -> None:
+    def __init__(self, tree: FileTree, times: list[float], budget: Budget) -> None:
         self._tree = tree
+        self._budget = budget
         self._times = times
         self._frame = 0
         # By path: the newest answer, and the frame up to which it was looked for.
@@ -115,9 +117,12 @@ class NumberedFrames:
         seen, answer = self._known.get(path, (0, None))
         for frame in range(self._frame, seen, -1):
             try:
-                answer = recorded_text(self._tree.read(f"/frames/{frame}{path}"), path)
+                content = self._tree.read(f"/frames/{frame}{path}")
             except SourceMissing:
+                self._budget.replay(LOOK_LINES)
                 continue
+            self._budget.replay_of(content)
+            answer = recorded_text(content, path)
             break
         self._known[path] = self._frame, answer
         return answer

@@ -235,6 +235,8 @@ class Watch:
     def _adopt(self, survey: Survey) -> None:
         self.topology, self._current = survey.topology, survey
         self._identities = identities(self.topology, self.topology)
+        devices = self.topology.devices.values()
+        self._diskseqs = [(device.name, device.diskseq) for device in devices if device.diskseq]
         self._commands_run_at = self._version = None
 
     def _read_uevents(self) -> UeventDelta:
@@ -263,12 +265,11 @@ class Watch:
 
     def _devices_differ(self) -> bool:
         """Whether the names or diskseqs of devices differ from the last survey."""
-        known, there = self.topology.devices, uevent.names(self._host)
+        there = uevent.names(self._host)
         before, self._device_names = self._device_names or there, there
         return before != there or any(
-            uevent.diskseq(self._host, name) not in ("", device.diskseq)
-            for name, device in known.items()
-            if device.diskseq
+            uevent.diskseq(self._host, name) not in ("", diskseq)
+            for name, diskseq in self._diskseqs
         )
 
     def _is_incomplete(self, topology: Topology) -> bool:

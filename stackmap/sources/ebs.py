@@ -32,7 +32,7 @@ MICRO = 1e-6
 _HEAD = struct.Struct("<2I11Q")
 _COUNT = struct.Struct("<Q")
 _BIN = struct.Struct("<2QI4x")
-_ROW = re.compile(r"^([0-9a-f]{4,}):((?: [0-9a-f]{2}){1,16})", re.MULTILINE)
+_ROW = re.compile(r"^([0-9a-f]{4,8}):((?: [0-9a-f]{2}){1,16})", re.MULTILINE | re.IGNORECASE)
 
 
 def of_amazon(devices: Iterable[Device]) -> tuple[Device, ...]:
@@ -61,10 +61,10 @@ def printed(text: str) -> bytes:
     b'\x10\xb5'
     """
     page = b""
-    for place, row in _ROW.findall(text.lower()):
-        if int(place, 16) != len(page) or len(page) >= PAGE:
+    for row in _ROW.finditer(text):
+        if int(row[1], 16) != len(page) or len(page) >= PAGE:
             break
-        page += bytes.fromhex(row)
+        page += bytes.fromhex(row[2])
     return page
 
 

@@ -13,12 +13,12 @@ first: it alone prints the share of life that is used.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stackmap.errors import NO_ANSWER, SourceError, SourceMissing
 from stackmap.host import Host
+from stackmap.host.capture_format import loaded_json
 from stackmap.model.device import Device, Kind
 from stackmap.model.health import Health
 from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute
@@ -48,6 +48,7 @@ ATA_VENDOR = "ATA"  # of each disk behind libata, also on a SAS controller
 
 DATA_UNIT = 512_000  # bytes
 KELVIN = 273
+COUNT_LIMIT = 1 << 128  # the largest counts of NVMe have 128 bits
 MINUTE, HOUR = 60, 3600
 GIGABYTE = 10**9
 Figures = Mapping[str, Any]
@@ -131,7 +132,7 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
 def parse(text: str) -> Health:
     """Return the health that libblockdev, nvme-cli or smartctl reported as JSON."""
     try:
-        printed = json.loads(text)
+        printed = loaded_json(text, "the health of a disk")
     except ValueError:
         return Health(unknown="an answer that is not JSON")
     if not isinstance(printed, dict):
@@ -192,7 +193,7 @@ def _library_nvme(log: Figures) -> Health:
     degrees = log.get("temperature")
     return health._replace(
         written=_number(log.get("total_data_written")) or None,
-        temperature=degrees if type(degrees) is int and degrees > -KELVIN else None,
+        temperature=degrees if type(degrees) is int and -KELVIN < degrees < COUNT_LIMIT else None,
     )
 
 
@@ -200,7 +201,8 @@ def _library_smart(info: Figures) -> Health:
     """Return the health of libblockdev's structures of ATA or SCSI disks: minutes, and Kelvin or 0."""
     passed, minutes = info["overall_status_passed"], _number(info.get("power_on_time"))
     kelvin = _number(info.get("temperature"))
-    raw = {each.get("id"): _number(each.get("value_raw")) for each in _list(info, "attributes")}
+    attributes = _list(info, "attributes")
+    raw = {_number(each.get("id")): _number(each.get("value_raw")) for each in attributes}
     errors = [_number(info.get(f"{way}_errors_uncorrected")) for way in ("read", "write")]
     return Health(
         failing=None if not isinstance(passed, bool) else not passed,
@@ -255,7 +257,7 @@ def _number(value: object) -> int | None:
         number = int(value)
     except (ValueError, OverflowError):
         return None
-    return number if number >= 0 else None
+    return number if 0 <= number < COUNT_LIMIT else None
 
 
 def _share(printed: Figures, *names: str) -> float | None:

@@ -11,7 +11,6 @@ per VG, of which each OSD has its own: so its answer counts only where ``lvs`` d
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 
 from stackmap.errors import ParseError, SourceError, SourceMissing
 from stackmap.host import Host
+from stackmap.host.capture_format import loaded_json
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
 from stackmap.sources import libblockdev
 
@@ -63,7 +63,11 @@ def parse(text: str, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
     """Return the VGs of a report, without PVs that belong to none."""
     try:
         # PVs without a VG have a report of their own, without "vg".
-        reports = [report for report in json.loads(escaped(text))["report"] if report.get("vg")]
+        reports = [
+            report
+            for report in loaded_json(escaped(text), "LVM's report")["report"]
+            if report.get("vg")
+        ]
         groups = [_group(report, names) for report in reports]
     except DAMAGE as error:
         raise ParseError(f"lvm fullreport: {type(error).__name__}: {error}") from error
@@ -155,7 +159,11 @@ def parse_tags(text: str) -> dict[str, dict[str, str]]:
     {'v/l': {'a.b': '3', 'c': ''}}
     """
     try:
-        rows = [row for report in json.loads(escaped(text))["report"] for row in report["lv"]]
+        rows = [
+            row
+            for report in loaded_json(escaped(text), "LVM's report")["report"]
+            for row in report["lv"]
+        ]
         return {
             f"{row['vg_name']}/{row['lv_name'].strip('[]')}": _tags_of(row["lv_tags"].split(","))
             for row in rows

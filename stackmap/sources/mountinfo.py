@@ -19,6 +19,8 @@ from stackmap.sources.sysfs import attribute
 PATH = "/proc/self/mountinfo"
 BCACHEFS = "bcachefs"
 
+# A number of its own, or a source that is a path.
+_HAS_DEVICE = re.compile(r"\S+ \S+ (?!0:)|.* - \S+ /")
 _OCTAL = r"\\([0-7]{3})"
 
 
@@ -81,6 +83,16 @@ def parse(text: str) -> list[Mount]:
                 )
             )
     return found
+
+
+def lines_of_devices(text: str) -> list[str]:
+    r"""
+    Return the lines whose file system has a device: containers come and go with many that have none.
+
+    >>> lines_of_devices("9 1 8:1 / / rw - ext4 /dev/sda1 rw\n10 9 0:5 / /run rw - tmpfs tmpfs rw\n")
+    ['9 1 8:1 / / rw - ext4 /dev/sda1 rw']
+    """
+    return [line for line in text.splitlines() if _HAS_DEVICE.match(line)]
 
 
 def unescape(text: str) -> str:

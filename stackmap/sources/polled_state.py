@@ -89,9 +89,10 @@ class PolledDevices:
         return not attributes(host, self._md_files).items() <= polled.texts.items()
 
     def volume_state(self, polled: Polled) -> tuple[str | None, ...]:
-        """The states of dm targets (of RAID: health and sync action), the mounts, and the states of NVMe paths."""
-        files = (mountinfo.PATH, *self._path_files)
-        return (*_states(polled.statuses), *(polled.texts[path] for path in files))
+        """The states of dm targets (of RAID: health and sync action), mounts of devices, and states of NVMe paths."""
+        mounts = mountinfo.lines_of_devices(polled.texts[mountinfo.PATH] or "")
+        paths = (polled.texts[path] for path in self._path_files)
+        return (*_states(polled.statuses), *mounts, *paths)
 
     def reading(self, polled: Polled, time: float) -> StatusReading:
         """Return the status of dm targets, arrays and threads that *polled* has, as of *time*."""

@@ -8,6 +8,7 @@ The limits are ``running.MAX_MEMORY`` and ``MAX_CPU``. Of 200 generated ones:
 from __future__ import annotations
 
 import io
+import json
 import random
 import tarfile
 import zlib
@@ -33,6 +34,7 @@ Member = tuple[str, bytes, str]  # path, content, and the target of a link
 
 
 def _tar(path: Path, members: Iterable[Member], form: int = 1) -> str:
+    """Write an archive at *path*; a later member with the path of another replaces it."""
     with tarfile.open(path, "w:gz") as archive:
         kept = ("capture.json", b'{"format": %d}' % form, ""), ("proc/diskstats", COUNTERS, "")
         for name, content, target in (*kept, *members):
@@ -44,12 +46,19 @@ def _tar(path: Path, members: Iterable[Member], form: int = 1) -> str:
     return str(path)
 
 
-def _log(path: Path, frames: Iterable[list[bytes]], members: Iterable[Member] = ()) -> str:
-    packing = zlib.compressobj(9, zlib.DEFLATED, log.GZIP)
+def _log(
+    path: Path,
+    frames: Iterable[list[bytes]],
+    members: Iterable[Member] = (),
+    level: int = 9,
+    time: float = TIME,
+) -> str:
+    """Write an archive with a log at *path*; *level* 0: the log is compressed as a part of the archive alone."""
+    packing = zlib.compressobj(level, zlib.DEFLATED, log.GZIP)
     parts = [
-        packing.compress(log.encode_frame(TIME + n / 1000, each)) for n, each in enumerate(frames)
+        packing.compress(log.encode_frame(time + n / 1000, each)) for n, each in enumerate(frames)
     ]
-    segment = f"log/{TIME:.6f}.gz", b"".join([*parts, packing.flush()]), ""
+    segment = f"log/{time:.6f}.gz", b"".join([*parts, packing.flush()]), ""
     return _tar(path, chain([segment], members), form=2)
 
 
@@ -109,7 +118,45 @@ def answers(scale: float) -> dict[str, Callable[[], Iterator[Member]]]:
         yield path, "".join(lines).encode(), ""
 
     report = "cmd/lvm-fullreport.json"
+    amazon = "sys/block/nvme0n1/device/model", b"Amazon Elastic Block Store\n", ""
+    row = " ".join(["00"] * 16)
+
+    def of_a_disk(tool: str, disk: str, lines: Iterable[str]) -> Iterator[Member]:
+        yield f"sys/block/{disk}/size", b"8192\n", ""
+        yield amazon
+        yield from one(f"cmd/{tool}--dev-{disk}.txt", lines)
+
+    deep = "[" * len(many)
     return {
+        "health of lists": lambda: of_a_disk("smartctl", "sda", ('{"smartctl":[', "[]," * len(many), "[]]}")),
+        "health of objects": lambda: of_a_disk(
+            "smartctl", "sda", ('{"ata_smart_attributes":{"table":[', '{"id":5},' * (len(many) // 2), "{}]}}")
+        ),
+        "deep health": lambda: of_a_disk("smartctl", "sda", (deep,)),
+        "health of NVMe": lambda: of_a_disk(
+            "nvme-smart-log", "nvme0n1", ('{"percent_used":1,"a":[', "9," * len(many), "1]}")
+        ),
+        "health of digits": lambda: of_a_disk("nvme-smart-log", "nvme0n1", ('{"percent_used":', "9" * len(many), "}")),
+        "Amazon's page": lambda: of_a_disk(
+            "nvme-get-log", "nvme0n1", (f"{n % 256 * 16:04X}: {row}\n" for n in many[::8])
+        ),
+        "Amazon's page in one line": lambda: of_a_disk("nvme-get-log", "nvme0n1", ("0" * len(many), ": ", row)),
+        "a trace of lists": lambda: one("cmd/stackmap-trace.json", ("[", "[]," * len(many), "[]]")),
+        "a deep trace": lambda: one("cmd/stackmap-trace.json", (deep,)),
+        "a report of lists": lambda: one(report, ('{"report":[', "[]," * len(many), "[]]}")),
+        "a deep report": lambda: one(report, ('{"report":', deep)),
+        "tags of lists": lambda: one("cmd/lvs.json", ('{"report":[', "[]," * len(many), "[]]}")),
+        "deep tags": lambda: one("cmd/lvs.json", ('{"report":', deep)),
+        "lsblk of a sosreport": lambda: one("sos_commands/block/lsblk", (f"d{n} 8:{n} 0 1G 0 disk\n" for n in many[::8])),
+        "udev of a sosreport": lambda: one(
+            "sos_commands/block/udevadm_info_.dev.sda", (f"E: A{n}=1\n" for n in many[::4])
+        ),
+        "mdadm of a must-gather": lambda: one(
+            "host_service_logs/mdadm_-D_.dev.md0", (f"   {n}  8  {n}  0  active sync /dev/sd{n}\n" for n in many[::8])
+        ),
+        "folders of outputs": lambda: (
+            (f"sos_commands/f{n}/lsblk", b"NAME MAJ:MIN\nsda 8:0\n", "") for n in many[::14]
+        ),
         "tables": lambda: one("cmd/dmsetup-table.txt", (f"v{n}: 0 8 linear 8:0 {n}\n" for n in many[::4])),
         "segments": lambda: one("cmd/dmsetup-table.txt", (f"v: {n} 1 linear 8:0 {n}\n" for n in many[::4])),
         "short lines": lambda: one("cmd/dmsetup-table.txt", ("a\n" for _ in many)),
@@ -136,12 +183,108 @@ def answers(scale: float) -> dict[str, Callable[[], Iterator[Member]]]:
     }  # fmt: skip
 
 
+Replay = tuple[Callable[[], Iterator[list[bytes]]], Callable[[], Iterator[Member]], int]
+
+
+def replays(scale: float) -> dict[str, Replay]:
+    """Return logs in whose samples much is to do, with their archives, and the level of compression of the log."""
+    samples = range(1, int(100_000 * scale))
+
+    def disks(count: float, more: bytes = b"") -> Iterator[Member]:
+        for n in range(int(count)):
+            yield (
+                f"sys/block/sd{n}x/uevent",
+                b"MAJOR=8\nMINOR=%d\nDEVNAME=sd%dx\n%b" % (n, n, more),
+                "",
+            )
+            yield f"sys/block/sd{n}x/size", b"2097152\n", ""
+
+    def counted(count: float, more: Callable[[int], list[bytes]]) -> Iterator[list[bytes]]:
+        lines = [f"8 {n} sd{n}x 1 0 8 1 1 0 8 1 0 1 1" for n in range(int(count))]
+        yield [log.encode_entry("read /proc/diskstats", lines)]
+        for n in samples:
+            yield [_change(b"0\n8 0 sd0x %d 0 8 1 1 0 8 1 0 1 1" % (n + 1)), *more(n)]
+
+    def changed(n: int) -> list[bytes]:
+        event = log.encode_transient("uevents", '[{"ACTION": "change", "DEVNAME": "sd0x"}]')
+        return [event, log.encode_entry("read /sys/block/sd0x/size", [str(n)])]
+
+    def come(n: int) -> list[bytes]:
+        event = log.encode_transient("uevents", '[{"ACTION": "add", "DEVNAME": "sdz"}]')
+        return [event, log.encode_entry("names_in /sys/block", [f"sd{d}x" for d in range(n % 9)])]
+
+    def counted_again(n: int) -> list[bytes]:
+        return [log.encode_entry("read /sys/kernel/uevent_seqnum", [str(n)])]
+
+    def mounted(n: int) -> list[bytes]:
+        return [
+            log.encode_entry(
+                "read /proc/self/mountinfo", [f"1 1 8:0 / /{n} rw - ext4 /dev/sd0x rw"]
+            )
+        ]
+
+    small, large = 1000, 20_000 * scale
+    return {
+        "idle devices": (lambda: counted(small, lambda _: []), lambda: disks(small), 9),
+        "a log that is compressed twice": (
+            lambda: counted(small, lambda _: []),
+            lambda: disks(small),
+            0,
+        ),
+        "changes of few devices": (lambda: counted(9, changed), lambda: disks(9), 9),
+        "changes of devices": (lambda: counted(small, changed), lambda: disks(small), 9),
+        "changes of many devices": (lambda: counted(large, changed), lambda: disks(large), 9),
+        "devices that come and go": (lambda: counted(small, come), lambda: disks(small), 9),
+        "counts of events": (
+            lambda: counted(small, counted_again),
+            lambda: disks(small, b"DISKSEQ=1\n"),
+            9,
+        ),
+        "mounts that come and go": (lambda: counted(small, mounted), lambda: disks(small), 9),
+    }
+
+
+def _change(body: bytes) -> bytes:
+    """Return the entry of changed lines of counters, as ``log.encode_entry`` does without comparing them."""
+    return json.dumps(["~", "read /proc/diskstats", len(body)]).encode() + b"\n" + body + b"\n"
+
+
+def old_replays(scale: float) -> dict[str, Callable[[], Iterator[Member]]]:
+    """Return archives of the old format with many samples."""
+    times = json.dumps({"format": 1, "times": [n / 8 - 2e9 for n in range(int(100_000 * scale))]})
+    manifest = "capture.json", times.encode(), ""
+    lines = "".join(f"8 {n} sd{n}x 1 0 8 1 1 0 8 1 0 1 1\n" for n in range(int(20_000 * scale)))
+    counters = "proc/diskstats", lines.encode(), ""
+
+    def disks(count: float) -> Iterator[Member]:
+        for n in range(int(count)):
+            yield f"sys/class/block/sd{n}x/uevent", b"DISKSEQ=%d\n" % n, ""
+            yield f"sys/block/sd{n}x/uevent", b"MAJOR=8\nMINOR=%d\nDISKSEQ=%d\n" % (n, n), ""
+            yield f"sys/block/sd{n}x/size", b"8\n", ""
+
+    return {
+        "samples before 1970": lambda: iter([manifest]),
+        "samples of many devices": lambda: iter([manifest, counters]),
+        "samples with numbers of disks": lambda: chain([manifest], disks(20_000 * scale)),
+        "samples in folders": lambda: chain(
+            [manifest],
+            ((f"frames/{n}/sys/x", b"", "") for n in range(int(100_000 * scale))),
+            disks(2000 * scale),
+        ),
+    }
+
+
 def named(tally: Tally, folder: Path) -> None:
     """Each archive, answer and log, whole."""
-    for what, members in (archives(1) | answers(1)).items():
-        _measured(tally, what, _tar(folder / "attack.tar.gz", members()))
+    more = ("explain",), ("check",)
+    for what, members in (archives(1) | answers(1) | old_replays(1)).items():
+        _measured(tally, what, _tar(folder / "attack.tar.gz", members()), *more)
     for what, frames in logs(1).items():
-        _measured(tally, what, _log(folder / "attack.tar.gz", frames()))
+        _measured(tally, what, _log(folder / "attack.tar.gz", frames()), *more)
+    for what, (frames, members, level) in replays(1).items():
+        for time in (TIME, -TIME):
+            made = _log(folder / "attack.tar.gz", frames(), members(), level, time)
+            _measured(tally, f"{what}{' before 1970' * (time < 0)}", made, *more)
 
 
 def generated(tally: Tally, chance: random.Random, folder: Path) -> None:
@@ -150,11 +293,17 @@ def generated(tally: Tally, chance: random.Random, folder: Path) -> None:
     chosen = {}
     for _ in range(chance.randint(0, 3)):
         scale = chance.choice(scales)
-        what, members = chance.choice([*(archives(scale) | answers(scale)).items()])
+        kinds = archives(scale) | answers(scale) | old_replays(scale)
+        what, members = chance.choice([*kinds.items()])
         chosen[what] = members
     path = folder / "attack.tar.gz"
     scale = chance.choice(scales)
-    if chosen and chance.random() < 0.5:
+    if chance.random() < 0.3:
+        what, (frames, disks, level) = chance.choice([*replays(scale).items()])
+        more = chain(disks(), *(members() for members in chosen.values()))
+        made = _log(path, frames(), more, level, chance.choice((TIME, -TIME)))
+        chosen[what] = disks
+    elif chosen and chance.random() < 0.5:
         made = _tar(path, chain.from_iterable(members() for members in chosen.values()))
     else:
         what, frames = chance.choice([*logs(scale).items()])

@@ -16,7 +16,7 @@ from stackmap.cli import stackmap
 from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, SourceDenied
-from stackmap.host import log, log_reader
+from stackmap.host import log
 from stackmap.host.budget import Budget
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import Refusal
@@ -437,18 +437,3 @@ def test_a_version_changes_with_answers_that_are_not_counters(tmp_path):
 
     versions = [host.version() for _ in host.ticks(1.0, None)]
     assert versions[0] == versions[1] == versions[2] != versions[3] == versions[4]
-
-
-def test_a_log_with_more_lines_of_counters_than_its_bytes_carry_is_refused(tmp_path, monkeypatch):
-    """Samples cost a few bytes each, and each has all devices."""
-    monkeypatch.setattr(log_reader, "FREE_LINES", 500)
-    monkeypatch.setattr(log_reader, "LINES_PER_BYTE", 0)
-    host = written(tmp_path, COUNTED, *[[]] * 5)
-
-    ticks = host.ticks(1.0, None)
-    for _ in range(5):
-        next(ticks)
-        host.read(PATH)
-    next(ticks)
-    with pytest.raises(CaptureError, match="too many devices for so many samples"):
-        host.read(PATH)

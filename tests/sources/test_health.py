@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.discover import discover
-from stackmap.errors import NO_ANSWER, SourceError, SourceMissing, SourceTimeout
+from stackmap.errors import NO_ANSWER, CaptureError, SourceError, SourceMissing, SourceTimeout
 from stackmap.host import blockdev, command, live
 from stackmap.host.live import LiveHost
 from stackmap.model.health import Health
@@ -201,11 +201,29 @@ def test_what_is_not_installed_is_looked_for_once():
     assert len([words for words in host.run_words if words[0] == "libblockdev"]) == 1
 
 
-@pytest.mark.parametrize("value", [-1, "x", None, True, [], 1e400, "9" * 5000])
+@pytest.mark.parametrize("value", [-1, "x", None, True, [], 1e400, "9" * 5000, 10**4000])
 def test_a_strange_figure_is_unknown(value):
     found = health.parse(json.dumps(NVME | {"percent_used": value, "media_errors": value}))
     assert (found.used, found.media_errors) == (None, None)
     assert found.spare == 0.97
+
+
+@pytest.mark.parametrize("number", [[], {}, None])
+def test_an_attribute_whose_number_is_none_is_left_out(number):
+    printed = {
+        "overall_status_passed": True,
+        "attributes": [{"id": number, "value_raw": 7}, {"id": 197, "value_raw": 11}],
+    }
+    assert health.parse(json.dumps(printed)).pending == 11
+
+
+def test_an_answer_that_is_nested_deeply_is_no_health():
+    assert health.parse("[" * 100_000).unknown == "an answer that is not JSON"
+
+
+def test_an_answer_of_which_much_would_be_made_is_refused():
+    with pytest.raises(CaptureError, match="the health of a disk: refused: one answer needs more"):
+        health.parse('{"smartctl":[' + "[]," * 1_000_000 + "[]]}")
 
 
 def test_no_temperature_is_not_absolute_zero():

@@ -91,7 +91,8 @@ def test_pvs_without_a_vg_are_no_vg():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"report": 3}', '{"report": [{"vg": [{"vg_name": "vg"}]}]}']
+    "text",
+    ["", "[]", "{}", '{"report": 3}', '{"report": [{"vg": [{"vg_name": "vg"}]}]}', "[" * 100_000],
 )
 def test_another_form_is_said(text):
     with pytest.raises(ParseError, match="lvm fullreport"):

@@ -17,7 +17,7 @@ from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
 from stackmap.features.trace import dm_stats, probes
 from stackmap.features.trace.arrivals import TracedRequest, requests_of
 from stackmap.host import Host
-from stackmap.host.capture_format import TRACE
+from stackmap.host.capture_format import TRACE, loaded_json
 from stackmap.model.units import SECTOR
 from stackmap.sources import diskstats, trace_text
 from stackmap.sources.trace_text import LIMIT, Entry, Histogram, number_of
@@ -97,7 +97,7 @@ class TraceRecord:
     def from_json(cls, text: str) -> TraceRecord:
         """Return the record in a text of ``to_json``; ``CaptureError`` for any other text."""
         try:
-            fields = json.loads(text)
+            fields = loaded_json(text, TRACE)
             if fields.pop("format") != FORMAT:
                 raise CaptureError(f"{TRACE}: of another version of stackmap")
             record = cls(**fields)
@@ -106,7 +106,7 @@ class TraceRecord:
                 record.added = (float(record.added[0]), float(record.added[1]))
             record.counters = (str(record.counters[0]), str(record.counters[1]))
             record._require_types()
-        except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (LookupError, ValueError, TypeError, AttributeError) as error:
             raise CaptureError(f"{TRACE}: damaged: {error}") from error
         return record
 

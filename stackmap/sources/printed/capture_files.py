@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from stackmap.host import Host
+from stackmap.host.capture_format import parse_json
 from stackmap.model.units import MIB, SECTOR
 from stackmap.sources import device_lists, lvm_names
 from stackmap.sources.printed.facts import ALIAS, MAPPER, NUMBER, is_kernel_name, kind_of
@@ -230,7 +231,9 @@ class CaptureFiles:
 
 def read_origins(host: Host) -> dict[str, str]:
     """Return the texts that tell of each edge, by "ABOVE BELOW"; {} if *host* is not made of texts."""
-    return dict(json.loads(attribute(host, ORIGINS) or "{}"))
+    known = parse_json(attribute(host, ORIGINS) or "{}", ORIGINS)
+    pairs = known.items() if isinstance(known, dict) else ()
+    return {edge: source for edge, source in pairs if isinstance(source, str)}
 
 
 def _is_listed(facts: Mapping[str, object]) -> bool:
