@@ -28,7 +28,7 @@ from stackmap.discover.find import DEV, NAME_PATTERN, find_existing
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.corrections import corrected
 from stackmap.model.device import Kind
-from stackmap.model.load import METRICS
+from stackmap.model.load import METRICS, SYSSTAT_HEADINGS
 
 if TYPE_CHECKING:
     from stackmap.cli.options import Legend, MeasuringOptions
@@ -132,7 +132,7 @@ def command(
     if partitions and looks["per_layer"]:
         raise click.UsageError("--per-layer cannot be combined with -p: name the disk instead")
     unit = "B" if looks["human"] else "MiB" if looks["mib"] else ""
-    keys = {metric.key: metric.heading for metric in METRICS}
+    keys = {metric.key: metric.heading for metric in METRICS} | SYSSTAT_HEADINGS
     table = Arrangement(columns, sort, keys, unit)
     disks = tuple(filter(None, partitions.split(",")))
     if disks:

@@ -31,6 +31,9 @@ def _list_columns(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
+OF_FILE_SYSTEMS = ("FSTYPE", "FSVER", "LABEL", "FSAVAIL", "FSUSE%", "FSSIZE", "FSUSED")  # lsblk's
+
+
 def _columns(_: click.Context, __: click.Parameter, value: str | None) -> list[Column]:
     if not value:
         return []
@@ -39,7 +42,9 @@ def _columns(_: click.Context, __: click.Parameter, value: str | None) -> list[C
     try:
         return choose(value)
     except KeyError as error:
-        raise click.BadParameter(f"no column {error.args[0]}; -H lists the columns") from error
+        name = error.args[0]
+        instead = "; `lsblk -f` shows it" if name in OF_FILE_SYSTEMS else "; -H lists the columns"
+        raise click.BadParameter(f"no column {name}{instead}") from error
 
 
 def _form(*names: str, help: str) -> Callable[[Command], Command]:

@@ -40,6 +40,7 @@ from stackmap.model.topology import Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
+FILE_SYSTEM = "file system on "  # before its mount points
 CGROUPS = "/sys/fs/cgroup/"  # the source of users that are known by the I/O that they once did
 LIMITS = (
     "bytes of all devices together. Writes count when a page becomes dirty, so the kernel may write them later. "
@@ -276,7 +277,7 @@ def source_on_disk(topology: Topology, blame: Blame, loader: Loader) -> str:
     mounts = [use.name for use in topology[blame.device].uses if use.kind == "mount"]
     if loader.tops or blame.unseen or not mounts:
         return source_name(topology, loader, blame.unseen)
-    return f"file system on {', '.join(mounts)}"
+    return f"{FILE_SYSTEM}{', '.join(mounts)}"
 
 
 def _await(report: BlameReport, loader: Loader) -> float | None:

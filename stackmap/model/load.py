@@ -338,6 +338,7 @@ METRICS = (
     Metric("write_merges", "wmrg/s", "requests/s", "Writes merged into others on arrival.", lambda load: load.write.merges, extended=True),
     Metric("discards", "d/s", "requests/s", "Discards completed.", lambda load: load.discard.ios, extended=True),
     Metric("discard_bytes", "dKiB/s", "bytes/s", "Bytes discarded.", lambda load: load.discard.bytes, 1024, extended=True),
+    Metric("discard_await", "d_await", "ms", "Mean time per discard.", lambda load: load.discard.await_ms, extended=True),
     Metric("flushes", "f/s", "requests/s", "Flush requests completed by the disk.", lambda load: load.flush.ios, extended=True),
     Metric("flush_await", "f_await", "ms", "Mean time per flush.", lambda load: load.flush.await_ms, extended=True),
     Metric(
@@ -345,6 +346,11 @@ METRICS = (
         lambda load: load.busy, 0.01, extended=True,
     ),
 )  # fmt: skip
+# iostat's headings of the same figures, for the names of columns; its kB are KiB.
+SYSSTAT_HEADINGS = {
+    "Device": "DEVICE", "rkB/s": "rKiB/s", "wkB/s": "wKiB/s", "dkB/s": "dKiB/s", "rareq-sz": "rKiB", "wareq-sz": "wKiB",
+    "aqu-sz": "aqu", "avgqu-sz": "aqu", "rrqm/s": "rmrg/s", "wrqm/s": "wmrg/s", "%util": "busy%", "util": "busy%",
+}  # fmt: skip
 
 
 def on_one_line(heading: str) -> str:

@@ -43,6 +43,10 @@ DONE = {
     "iostat -xz 2 2": r"\A(?![\s\S]*fd0)2\.0 s",
     "iostat -xyz 2 2": r"\A(?![\s\S]*fd0)2\.0 s",
     "iostat -z -o JSON": r'\A(?!.*"fd0")\{"schema": "stackmap.iostat/1"',
+    "iostat --columns +%util,aqu-sz,rareq-sz sda": r"aqu +busy%\n",
+    "iostat --columns rkB/s,wkB/s,d_await sda": r"DEVICE +rKiB/s +wKiB/s +d_await\n",
+    "iostat --sort %util": AVERAGE,
+    "iostat --list-columns": r"\AColumns per device\n  r/s ",
     "iostat --human": r"\d (KiB|MiB)",
     "iostat -h": USAGE,
     "iostat -xh": USAGE,
@@ -70,6 +74,7 @@ DONE = {
     "tree -J": r'\A\{"schema": "stackmap.tree/1"',
     "tree --json": r'\A\{"schema": "stackmap.tree/1"',
     "tree -Jb": r'\A\{"schema": "stackmap.tree/1"',
+    "tree -o NAME,MAJ:MIN,RM,SIZE,RO,TYPE,MOUNTPOINTS": r"\ADEVICE +DEV +RM +SIZE +RO +KIND +USED-BY",
     "tree -n": r"\Afd0 ",
     "tree -no NAME": r"\Afd0\n",
     "tree -o NAME,SIZE": r"\ADEVICE +SIZE\n",
@@ -140,7 +145,8 @@ REFUSED = {
     "tree -z": "`lsblk -z`",
     "tree --noheadings": "use -n",
     "tree --sysroot /tmp": "`stackmap --from CAPTURE tree`",
-    "tree -o NAME,FSTYPE": "no column FSTYPE; -H lists the columns",
+    "tree -o NAME,FSTYPE": "no column FSTYPE; `lsblk -f` shows it",
+    "tree -o +LABEL,FSUSE%": "no column LABEL; `lsblk -f` shows it",
     "tree -o +PKNAME": "no column PKNAME; -H lists the columns",
     "lsblk": "no command and no device named 'lsblk'",
     "status": "no command and no device named 'status'",
@@ -148,7 +154,8 @@ REFUSED = {
 
 
 def run(line):
-    return CliRunner().invoke(stackmap, ["--from", SAMPLE, *shlex.split(line)])
+    runner = CliRunner(env={"COLUMNS": "200"})  # wide enough for iostat -x
+    return runner.invoke(stackmap, ["--from", SAMPLE, *shlex.split(line)])
 
 
 @pytest.mark.parametrize("line", DONE)

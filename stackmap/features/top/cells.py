@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from stackmap.document.blame import source_on_disk
+from stackmap.document.blame import FILE_SYSTEM, source_on_disk
 from stackmap.document.wording import number
 from stackmap.features.top.moment import GroupLoad, Moment
 from stackmap.features.top.rows import device_title, row_figure
@@ -115,7 +115,7 @@ def _blame(moment: Moment, _: State, row: Row) -> Cell:
         return ""
     loads = moment.blame(row.device)
     parts = [
-        (source_on_disk(moment.topology, loads, each), share)
+        (source_on_disk(moment.topology, loads, each).removeprefix(FILE_SYSTEM), share)
         for each in loads.loaders
         if (share := loads.share(each))
     ]
