@@ -65,7 +65,7 @@ def pictured(ledger: Ledger) -> PicturedLoad | None:
 
 def _rates(rates: dict[str, float | None]) -> str:
     """
-    Return reads and writes per second, those that are not 0; their sum where they are not told apart.
+    Return reads and writes per second, those that are not 0; their sum where they are not separated.
 
     >>> _rates({"read": 146.6, "write": 143.2, "total": 289.8}), _rates({"read": 0.0, "write": 5.25, "total": 5.25})
     ('147 r/s 143 w/s', '5.25 w/s')

@@ -195,7 +195,7 @@ def time_table(projection: Projection, key: str) -> Table | None:
             )
             if any(value is not None for value in values):
                 text = f"{way}s: {name}" if name == "mean" else f" {name}"
-                cells = (Value(value, _ms) for value in values)
+                cells = (Value(value, divided()) for value in values)
                 rows.append((Label(text, (f"{way}s: {name}",)), *cells))
     return Table(f"{key}-time", COLUMNS, (Rows(tuple(rows)),), about=projection.about)
 
@@ -233,10 +233,10 @@ def _side(name: str, side: LayoutLoad, times: Sequence[float | None], room: floa
     requests = side.disks.requests
     return (
         Label(name, (name,)),
-        Value(requests.likely if requests else None, _number),
+        Value(requests.likely if requests else None, divided()),
         Value(side.disks.bytes, divided(KIB, 1)),
-        *(Value(value, _ms) for value in times),
-        Value(room, _number),
+        *(Value(value, divided()) for value in times),
+        Value(room, divided()),
         Value(side.usable, lambda value: "-" if value is None else size(value)),
     )
 
@@ -252,10 +252,6 @@ def reasons(projections: Sequence[Projection]) -> list[str]:
         if each.time is not None and each.time.reason:
             said.setdefault(each.time.reason, []).append(_name(each.projected.layout))
     return [f"Time is not projected for {listed(names)}: {why}." for why, names in said.items()]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else short(value)
 
 
 def _ms(value: float | None) -> str:
