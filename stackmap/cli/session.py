@@ -130,7 +130,8 @@ class Session:
             from stackmap.measurement.capture_part import CapturePart
             from stackmap.measurement.text import TextSource
 
-            source = TextSource(text, machine, tell, CapturePart(**part))
+            held = resolution is not None and selection.which in (None, "average")
+            source = TextSource(text, machine, tell, CapturePart(**part), held=held)
         elif machine.note:
             tell(machine.note)
         measured = Measurement(

@@ -43,6 +43,9 @@ COUNTERS = {"/proc/diskstats"}  # it names devices, and says nothing of how they
 NO_STACK = "no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of `lsblk -J -O; cat /proc/mdstat; dmsetup table`"
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
+# Rows of devices in a text: these, or so many bytes for each, as a row of `iostat -x` has 100; and where all are held.
+MAX_ROWS, BYTES_PER_ROW = 500_000, 20
+MAX_HELD, BYTES_PER_HELD = 200_000, 50
 MAX_INFERRED = 60  # reports by which stacks are inferred
 MAX_NAMED = 5  # unknown names in a note
 _BANNER_LINE = re.compile(rb"^[^\n]{0,80}\bLinux [^\n]{1,500}$", re.MULTILINE)
@@ -54,13 +57,20 @@ class TextSource(Source):
     A text, with the device names of the *machine* that it was measured on.
 
     The text's own names are used without a machine, if the machine has none of them,
-    and if a live machine is not the one that was measured.
+    and if a live machine is not the one that was measured. *held*: all intervals are examined at once, so there is a
+    limit.
     """
 
     changes = False
 
     def __init__(
-        self, text: BinaryIO, machine: Source | None, note: Note, part: CapturePart = WHOLE
+        self,
+        text: BinaryIO,
+        machine: Source | None,
+        note: Note,
+        part: CapturePart = WHOLE,
+        *,
+        held: bool = False,
     ) -> None:
         super().__init__(text.name, None if machine is None else machine.host)
         if part.every is not None:
@@ -70,6 +80,8 @@ class TextSource(Source):
         self._part = part
         self._head: list[bytes] = []
         self._note = note
+        self._held = held
+        self._size = self._rows = 0  # bytes, and rows of devices in them
 
     def close(self) -> None:
         """Close the text."""
@@ -151,9 +163,19 @@ class TextSource(Source):
         try:
             for interval in self._of_one_host():
                 foreign.check(interval.machine)
+                self._count(interval)
                 yield names.resolved(interval)
         finally:
             tell_unknown_names(names.strangers, self._note)
+
+    def _count(self, interval: Interval) -> None:
+        """Refuse more rows of devices than the bytes of the text are for."""
+        self._rows += len(interval.loads)
+        most, size = (MAX_HELD, BYTES_PER_HELD) if self._held else (MAX_ROWS, BYTES_PER_ROW)
+        if self._rows > max(most, self._size // size):
+            raise InputError(
+                f"{self.name}: refused: more than {most} rows of devices in so few bytes; use a part of the text"
+            )
 
     def _of_one_host(self) -> Iterator[Interval]:
         """Yield the intervals without those of a second host, whose devices may have the same names."""
@@ -173,6 +195,7 @@ class TextSource(Source):
     def _chunks(self) -> Iterator[bytes]:
         # read1 gives what a pipe has, and does not wait for more.
         while chunk := self._head.pop(0) if self._head else self._read1():
+            self._size += len(chunk)
             yield chunk
 
     def _first_reports(self) -> Interval | None:

@@ -26,6 +26,7 @@ from tests.fuzz import (
     hostile_texts,
     hostile_tickets,
     hour,
+    inputs,
     killed,
     large,
     machines,
@@ -42,6 +43,7 @@ Case = Callable[[Tally, random.Random, Path], None]
 Whole = Callable[[Tally, Path], None]
 
 ATTACKS, GENERATED, TICKETS, TABLES = "attacks", "budgets", "tickets", "recordings"
+INPUTS = "inputs"
 SHOWN = 40  # attacks in the table
 # Parts of many random cases, each with its share of the time.
 RANDOM: Mapping[str, tuple[Case, float]] = {
@@ -59,6 +61,7 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
     "stubs": (processes.stubs, 3),
     "signals": (processes.signals, 2),
     GENERATED: (budgets.generated, 2),
+    INPUTS: (inputs.generated, 4),
     "answers": (hostile_servers.answers, 1),
     "planted": (outputs.planted, 3),
     "full disks": (outputs.full, 2),
@@ -185,7 +188,7 @@ def _report_worst(tallies: list[Tally]) -> None:
     rows = [
         (memory, cpu, what)
         for tally in tallies
-        if tally.part in (ATTACKS, GENERATED, TICKETS, TABLES)
+        if tally.part in (ATTACKS, GENERATED, INPUTS, TICKETS, TABLES)
         for what, (memory, cpu) in tally.worst.items()
     ]
     if rows:

@@ -8,6 +8,8 @@ the command that is measured after it.
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -52,7 +54,7 @@ BLOCK = 1000  # rows of long texts in a row group: each has all texts again
 
 
 def make(place: Path, name: str) -> None:
-    """Write the recordings of the attack *name* to *place*."""
+    """Write the recordings of the attack *name* to *place*; others there stay."""
     import pyarrow.parquet as pq
     from click.testing import CliRunner
 
@@ -60,7 +62,7 @@ def make(place: Path, name: str) -> None:
 
     sample = ROOT / "sample_topologies" / "vghdd"
     words = ["--from", str(sample), "export", "--parquet", "-o", f"{place}/"]
-    assert CliRunner().invoke(stackmap, words).exit_code == 0
+    assert place.exists() or CliRunner().invoke(stackmap, words).exit_code == 0
     if name in LONG_TEXTS:
         table, letters, rows = LONG_TEXTS[name]
         (path,) = (place / table).glob("*/*/*.parquet")
@@ -106,6 +108,17 @@ def _lengthen(path: Path, first: Any, letters: int, rows: int) -> None:
         writer.write_table(padded)
         for _ in range(rows // BLOCK - 1):
             writer.write_table(part.append_column("unread", pa.array([b""] * BLOCK)))
+
+
+def generated(tally: Tally, chance: random.Random, folder: Path) -> None:
+    """One case: one of ``ATTACKS``, of which some tables are those of another."""
+    place = folder / f"recordings-{chance.randrange(1 << 60)}"
+    names = chance.sample([*ATTACKS], 2)
+    for name in names:
+        made = [sys.executable, "-m", "tests.fuzz.hostile_recordings", str(place), name]
+        subprocess.run(made, check=True, cwd=ROOT)
+    tally.attack(f"recordings: {' + '.join(names)}", ("fleet", "--recordings", str(place)))
+    shutil.rmtree(place)
 
 
 def named(tally: Tally, folder: Path) -> None:

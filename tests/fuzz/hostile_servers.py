@@ -173,7 +173,7 @@ def named(tally: Tally, folder: Path) -> None:  # noqa: ARG001 - nothing is writ
 
 
 def answers(tally: Tally, chance: random.Random, folder: Path) -> None:  # noqa: ARG001 - nothing is written
-    """One case: a random answer of up to 10 MB."""
+    """One case: a random answer of up to 10 MB, or one of ``ATTACKS``."""
     piece = chance.choice(
         (PAIR, b"[]", b"{}", b'{"a":[]}', b'"x"', b"1e308", b"[[[[]]]]", b"null", b'{"%d":"%d"}')
     )
@@ -192,6 +192,14 @@ def answers(tally: Tally, chance: random.Random, folder: Path) -> None:  # noqa:
     if chance.random() < 0.3:
         headers.append("Location: " + chance.choice(LOCATIONS))
     status = chance.choice(STATUSES)
-    with serving(answer(body, *headers, status=status, closed=chance.random() < 0.8)) as url:
+    what, parts = (
+        f"{status} {headers} {piece!r} * {count}",
+        answer(body, *headers, status=status, closed=chance.random() < 0.8),
+    )
+    if chance.random() < 0.2:
+        what = chance.choice([*ATTACKS])
+        parts, _ = ATTACKS[what]
+    with serving(parts) as url:
         outcome = asked(url)
-    tally.case(f"{status} {headers} {piece!r} * {count}", outcome.faults(), outcome)
+    tally.case(what, outcome.faults(), outcome)
+    tally.took(f"server: {what}", outcome)

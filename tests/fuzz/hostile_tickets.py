@@ -1,13 +1,15 @@
 """
-Texts of ``--input`` that would take much: outputs of tools in tickets, and figures of which stacks are inferred.
+Texts of ``--input`` that would take much: outputs of tools in tickets, figures of every tool, and figures of which
+stacks are inferred.
 
-``python -m tests.fuzz.hostile_tickets FILE NAME`` makes one, in a process of its own: what it needs would count for
-the commands that are measured after it.
+``python -m tests.fuzz.hostile_tickets FILE NAME SIZE…`` writes the first SIZE bytes of each, in a process of its own:
+what it needs would count for the commands that are measured after it.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -54,18 +56,109 @@ TICKETS: Mapping[str, Callable[[], str]] = {
     "lines of braces": lambda: "{\n" * (SIZE // 2),
     "equal devices": lambda: _reports(60, [f"{kind}{n}" for n in range(1000) for kind in ("sda", "dm-")]),
 }  # fmt: skip
+TITLES = "rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await svctm %util"
+COLUMNS = TITLES.split()
+CELLS = " 1.0" * len(COLUMNS)
+
+
+def _folded() -> str:
+    """A table in three parts, each with some of the columns, again and again."""
+    parts = (COLUMNS[:5], COLUMNS[5:9], COLUMNS[9:])
+    table = "".join(
+        f"{' '.join(['DEV', *part])}\n"
+        + "".join(f"sd{n} {' '.join(['1.5'] * len(part))}\n" for n in range(9))
+        for part in parts
+    )
+    return f"{table}\n" * 30_000
+
+
+STATISTICS: Mapping[str, Callable[[], str]] = {
+    "few columns": lambda: "Device r/s w/s\n" + "sda 1 2\n" * 1_200_000,
+    "few columns of many": lambda: ("Device r/s w/s\n" + _lines("s%d 1 2\n", 1000)) * 900,
+    "reports of one device": lambda: "Device r/s w/s\nsda 1 2\n\n" * 400_000,
+    "idle devices": lambda: ("Device r/s w/s\n" + _lines("s%d 0 0\n", 30_000) + "\n") * 30,
+    "tables of sar": lambda: _lines(f"07:00:01 DEV {TITLES}\n07:00:01 sda{CELLS}\n\n", 70_000),
+    "folded tables": _folded,
+    "parts of names": lambda: "DEV tps rkB/s\n" + _lines(f"{'x' * 60}%d\n1.0 2.0\n", 120_000),
+    "sadf with tabs": lambda: _lines("l\t1\t2026-11-21 07:45:50 UTC\tsd%d\ttps\t1.0\n", 230_000),
+    "sadf as CSV": lambda: "# hostname;interval;timestamp;DEV;tps\n" + _lines(
+        "l;1;2026-11-21 07:45:50 UTC;sd%d;2.0\n", 260_000),
+    "sadf in one line": lambda: "# hostname;interval;timestamp;DEV;tps[...]\nl;1;2026-11-21 07:45:50 UTC"
+    + _lines(";sd%d;2.0", 800_000),
+    "sadf as XML": lambda: '<?xml version="1.0"?>\n<sysstat>\n' + _lines('<disk-device dev="sd%d" tps="1"/>\n', 260_000),
+    "sysstat's JSON": lambda: '{"sysstat":{"hosts":[{"statistics":[{"disk":['
+    + _lines('{"disk_device":"sd%d","r/s":1},', 280_000),
+    "sysstat's JSON, deep": lambda: '{"sysstat":{"hosts":' + "[" * 5_000_000,
+    "/proc/diskstats": lambda: _lines("8 %d sd%d 1 1 1 1 1 1 1 1 1 1 1\n", 220_000),
+    "/proc/diskstats with times": lambda: _lines("TS %d\n8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n", 220_000),
+    "vmstat -d": lambda: "disk- ----reads---- ----writes---- --IO--\n total merged sectors ms total merged sectors ms cur sec\n"
+    + _lines("sd%d 1 1 1 1 1 1 1 1 1 1\n", 250_000),
+    "node_exporter": lambda: _lines('node_disk_reads_completed_total{device="sd%d"} 1\n', 190_000),
+    "node_exporter's scrapes": lambda: _lines(
+        'node_disk_reads_completed_total{device="sda"} %d\nnode_time_seconds %d\n', 110_000),
+    "node_exporter's labels": lambda: _lines('node_disk_info{a%d="1",device="sda"} 1\n', 230_000),
+    "labels of one metric": lambda: "node_disk_info{" + _lines('a%d="1",', 80_000) + 'device="sda"} 1\n',
+    "atop": lambda: "ATOP - h  2024/03/05  10:00:10  ---  10s elapsed\n" + _lines(
+        "DSK | sd%d | busy 50% | read 70 | write 50 | avio 0.23 ms |\n", 160_000),
+    "atop's samples": lambda: "ATOP - h  2024/03/05  10:00:10  ---  10s elapsed\nDSK | sda | busy 1% | read 7 | write 5 |\n" * 100_000,
+    "atop's cells": lambda: "ATOP - h  2024/03/05  10:00:10  ---  10s elapsed\nDSK | sda |" + " read 1 |" * 110_000 + "\n",
+    "atop -P": lambda: "RESET\n" + _lines("DSK h 1709632800 2024/03/05 10:00:00 10 sd%d 1 1 1 1 1 -1 -1 0 0.5\nSEP\n", 130_000),
+    "dstat": lambda: " --dsk/sda-- \n read  writ\n" + "1439k 5303k\n" * 800_000,
+    "dstat's columns": lambda: _lines(" --dsk/sd%d--", 60_000) + "\n" + " read  writ:" * 60_000 + "\n",
+    "nmon": lambda: "AAA,progname,nmon\n" + _lines("ZZZZ,T%d,19:33:51,27-NOV-2026\nDISKBUSY,T%d,1.0\n", 200_000),
+    "nmon's columns": lambda: "AAA,progname,nmon\nDISKBUSY,Disk %Busy h" + _lines(",sd%d", 100_000) + "\n"
+    + "ZZZZ,T1,19:33:51,27-NOV-2026\nDISKBUSY,T1" + ",1.0" * 100_000 + "\n",
+    "nmon's lsblk": lambda: "AAA,progname,nmon\n" + _lines('BBBP,%d,lsblk,"sd%d 8:%d 0 1G 0 disk"\n', 230_000),
+    "fio": lambda: "Disk stats (read/write):\n" + _lines("  sd%d: ios=1/2, merge=0/0, ticks=3/4, in_queue=7, util=9%\n", 160_000),
+    "biosnoop": lambda: "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n" + _lines("0.%d a 1 sd%d R 1 4096 0.1\n", 320_000),
+    "biolatency": lambda: _lines("disk = 'sd%d'\n usecs : count distribution\n 0 -> 1 : 5 |**|\n", 130_000),
+    "numbers of 1 MB": lambda: "Device r/s\nsda " + "9" * 1_000_000 + "\n",
+    "blanks of 1 MB": lambda: "Device r/s\n" + ("sda" + " " * 900_000 + "1\n") * 10,
+    "pipes": lambda: "| " * 5_000_000,
+    "quotes": lambda: "> " * 4_999_000 + "Device r/s\n",
+    "a page": lambda: "<table><tr><td>Device</td><td>r/s</td></tr>" + _lines("<tr><td>sd%d</td><td>1</td></tr>", 300_000),
+    "entities": lambda: "Device&nbsp;r/s\n" + "&amp;" * 1_900_000,
+}  # fmt: skip
 COMMANDS = (("tree",), ("explain",), ("iostat", "-l"))
+AVERAGE = ("iostat", "-l", "--report", "average")  # without it, each report is printed
+OF_FIGURES = (("tree",), ("explain",), AVERAGE, ("annotate",))
+OTHER_COMMANDS = (AVERAGE, ("report", "-o", "-"), ("blame",), ("annotate",))
 
 
 def named(tally: Tally, folder: Path) -> None:
-    """Each of ``TICKETS``, with each command."""
+    """Each of ``TICKETS`` and ``STATISTICS``, with each command."""
     place = folder / "ticket.txt"
-    for what in TICKETS:
-        made = [sys.executable, "-m", "tests.fuzz.hostile_tickets", str(place), what]
-        subprocess.run(made, check=True, cwd=ROOT)
-        for command in COMMANDS:
-            tally.attack(f"ticket: {what}", (*command, "--input", str(place)))
+    for what in TICKETS | STATISTICS:
+        _write(place, what, SIZE)
+        for command in COMMANDS if what in TICKETS else OF_FIGURES:
+            _measured(tally, what, command, place)
+
+
+def generated(tally: Tally, chance: random.Random, folder: Path) -> None:
+    """One case: parts of up to three of them in one text."""
+    sizes = [10_000, 100_000, 1_000_000, SIZE // 3]
+    chosen = [
+        (chance.choice([*TICKETS, *STATISTICS]), chance.choice(sizes))
+        for _ in range(chance.randint(1, 3))
+    ]
+    place = folder / "ticket.txt"
+    _write(place, *(word for pair in chosen for word in pair))
+    what = " + ".join(name for name, _ in chosen)
+    for command in (chance.choice(COMMANDS), chance.choice(OTHER_COMMANDS)):
+        _measured(tally, what, command, place)
+
+
+def _write(place: Path, *what: str | int) -> None:
+    made = [sys.executable, "-m", "tests.fuzz.hostile_tickets", str(place), *map(str, what)]
+    subprocess.run(made, check=True, cwd=ROOT)
+
+
+def _measured(tally: Tally, what: str, command: tuple[str, ...], place: Path) -> None:
+    given = () if command == ("annotate",) else ("--input",)
+    tally.attack(f"text: {what}", (*command, *given, str(place)))
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(TICKETS[sys.argv[2]]()[:SIZE])
+    texts = TICKETS | STATISTICS
+    pairs = zip(sys.argv[2::2], map(int, sys.argv[3::2]), strict=True)
+    Path(sys.argv[1]).write_text("\n".join(texts[name]()[:size] for name, size in pairs))

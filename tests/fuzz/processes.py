@@ -15,6 +15,7 @@ from pathlib import Path
 from stackmap.errors import SourceMissing, StackmapError
 from stackmap.host import command, live
 from stackmap.host.capture import CapturedHost
+from tests.fuzz import budgets
 from tests.fuzz.hostile_captures import mutated, sample, write
 from tests.fuzz.running import EXIT_CODES, NAMED, READING, Tally, finish, run, start
 
@@ -32,6 +33,7 @@ STUBS = {
     "is killed": "kill -9 $$",
     "lies": "cat {lie}",
 }
+MAX_PRINTED = 10_000_000
 STUB_SECONDS = 0.4  # time limit of a command in the campaign
 
 
@@ -108,6 +110,36 @@ def stubs(tally: Tally, chance: random.Random, folder: Path) -> None:
             os.kill(int(pid), signal.SIGKILL)
     faults += [f"left process {pid}" for pid in left]
     tally.case(f"dmsetup {what}, signal {number}: {' '.join(arguments)}", faults, outcome)
+
+
+# What a tool prints, by its name: long answers of ``budgets.answers``, which a machine's own tools may give, too.
+LARGE = {
+    "dmsetup": ("tables", "segments", "short lines"),
+    "lvs": ("tags of lists", "deep tags"),
+    "nvme": ("health of NVMe", "health of digits", "Amazon's page"),
+    "smartctl": ("health of lists", "health of objects", "deep health"),
+}
+
+
+def large_answers(tally: Tally, chance: random.Random, folder: Path) -> None:
+    """One case: tools print up to 10 MB; memory and time have limits."""
+    root, programs = unpack(folder), folder / "large"
+    programs.mkdir(exist_ok=True)
+    chosen = {name: chance.choice(kinds) for name, kinds in LARGE.items()}
+    made = budgets.answers(chance.choice((0.01, 0.1, 1.0)))
+    for name, kind in chosen.items():
+        printed = folder / f"printed-{name}"
+        *_, (_, content, _) = made[kind]()
+        printed.write_bytes(content[:MAX_PRINTED])
+        (programs / name).write_text(f"#!/bin/sh\nexec cat {printed}\n")
+        (programs / name).chmod(0o755)
+    arguments = chance.choice(
+        (("tree",), ("iostat", "0.2", "2"), ("explain", "0.1", "2"), ("check",))
+    )
+    outcome = run(arguments, setup=partial(machine_of, root, programs))
+    what = " + ".join(chosen.values())
+    tally.case(f"tools print {what}: {' '.join(arguments)}", outcome.faults(), outcome)
+    tally.took(f"tools: {what}", outcome)
 
 
 def _runs(pid: int) -> bool:

@@ -117,6 +117,10 @@ class Tally:
         """Run the command line alone, count it as a case, and keep what the attack took."""
         outcome = run_alone(arguments)
         self.case(f"{what}: {' '.join(arguments)}", outcome.faults(), outcome)
+        self.took(what, outcome)
+
+    def took(self, what: str, outcome: Outcome) -> None:
+        """Keep what the attack took in this run, if it is more than in others."""
         memory, cpu = self.worst.get(what, (0, 0.0))
         self.worst[what] = max(memory, outcome.memory), max(cpu, outcome.cpu)
 

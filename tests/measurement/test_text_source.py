@@ -6,7 +6,8 @@ import io
 
 import pytest
 
-from stackmap.errors import UsageError
+from stackmap.errors import InputError, UsageError
+from stackmap.measurement import text as measured_text
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.source import IntervalSelection
 from stackmap.measurement.text import ForeignText, TextSource, _only, told_machine
@@ -103,3 +104,24 @@ def test_a_text_of_figures_alone_tells_of_no_machine():
     text, host = told_machine(Pipe(report("sda")), print)
     assert host is None
     assert text.read() == report("sda")
+
+
+def test_of_a_text_only_so_many_rows_are_held_at_once(monkeypatch):
+    """Rows of a few bytes each would take much; each row of a long text has enough bytes."""
+    monkeypatch.setattr(measured_text, "MAX_HELD", 3)
+    monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 1000)
+
+    def loads(*, held, count):
+        source = TextSource(Pipe(*[report("sda")] * count), None, print, held=held)
+        return [*source._measured(IntervalSelection(which="all"), "all")]
+
+    assert len(loads(held=True, count=3)) == 3
+    assert len(loads(held=False, count=9)) == 9
+    with pytest.raises(InputError, match="more than 3 rows of devices in so few bytes"):
+        loads(held=True, count=9)
+    monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 10)
+    assert len(loads(held=True, count=9)) == 9
+    monkeypatch.setattr(measured_text, "MAX_ROWS", 5)
+    monkeypatch.setattr(measured_text, "BYTES_PER_ROW", 1000)
+    with pytest.raises(InputError, match="more than 5 rows of devices in so few bytes"):
+        loads(held=False, count=9)
