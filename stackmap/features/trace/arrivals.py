@@ -19,7 +19,7 @@ from stackmap.features.trace.tracefs import EVENTS, INSTANCE, MAX_FILTERED, filt
 from stackmap.ledger.layers import spreads
 from stackmap.model.units import SECTOR
 from stackmap.sources import trace_text
-from stackmap.sources.trace_text import Step, device_of, integer
+from stackmap.sources.trace_text import BlockEvent, Step, device_of, integer
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
@@ -96,13 +96,7 @@ class ArrivalStream:
     def _read(self) -> None:
         text = self._host.drain(f"{INSTANCE}/trace_pipe", AT_ONCE)
         events = trace_text.parse_events(text.split("\n"))
-        self._lines += [
-            f"Q {e.number} {e.time * 1e6:.0f} {e.operation} {e.sector} {e.sectors} {e.pid}"
-            if e.step is Step.QUEUE
-            else f"C {e.number} {e.time * 1e6:.0f} {e.operation} {e.sector + e.sectors} 0 0"
-            for e in events
-            if e.step in STEPS and e.operation in DATA
-        ]
+        self._lines += filter(None, map(line_of, events))
 
     def stop(self) -> None:
         """Stop recording."""
@@ -117,6 +111,18 @@ class ArrivalStream:
         self.stop()
         # Events of several CPUs come one CPU after the other.
         return "\n".join(sorted(self._lines, key=lambda line: int(line.split(" ", 3)[2])))
+
+
+def line_of(event: BlockEvent) -> str:
+    """Return *event* of a volume as a line; "" for what is no part of a request."""
+    if event.operation not in DATA:
+        return ""
+    begin = f"{event.number} {event.time * 1e6:.0f} {event.operation}"
+    if event.step is Step.QUEUE:
+        return f"Q {begin} {event.sector} {event.sectors} {event.pid}"
+    if event.step is Step.BIO_DONE:
+        return f"C {begin} {event.sector + event.sectors} 0 0"
+    return ""
 
 
 def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
