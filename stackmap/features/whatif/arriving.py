@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from stackmap.features.whatif.serving import FLUSH, READ, WRITE
-from stackmap.features.whatif.simulation import SEED, Arrival
+from stackmap.features.whatif.disks import FLUSH, READ, WRITE
+from stackmap.features.whatif.simulation import PACE, SEED, Arrival
 from stackmap.model.raid import PAGE
 from stackmap.model.units import SECTOR
 
@@ -30,6 +31,9 @@ MOST = 6000  # requests of one run: enough for a 95th percentile
 FROM_COUNTERS = 3000
 ALWAYS_BUSY = 0.97
 COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
+AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
+SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
+FEW_GAPS, PER_GAP = 20, 3.0  # requests with such a gap; times the gap, of lab runs
 IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are pauses
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 BATCHES = (1, 2, 4, 8, 16)
@@ -146,6 +150,24 @@ def most_in_flight(requests: Sequence[TracedRequest]) -> int:
     ends = sorted(each.done for each in known if each.done is not None)
     depths = sorted(place + 1 - bisect_right(ends, each.time) for place, each in enumerate(known))
     return depths[int(0.98 * (len(depths) - 1))] if depths else 0
+
+
+def pace_of(requests: Sequence[TracedRequest]) -> float:
+    """
+    Return the seconds that md's thread takes for a page of a row, by how fast a thread submits *requests* here.
+
+    The CPU that is slow with one is slow with the other: what comes meanwhile is in one batch.
+    """
+    last: dict[int, float] = {}
+    gaps = []
+    for each in requests:
+        gap = each.time - last.get(each.thread, -inf)
+        if gap < AT_ONCE:
+            gaps.append(gap)
+        last[each.thread] = each.time
+    if len(gaps) < FEW_GAPS:
+        return PACE
+    return min(SLOWEST, max(PACE, PER_GAP * sorted(gaps)[len(gaps) // 10]))
 
 
 def shaped(measured: Measured, parts: Parts, share: float, span: int, batch: int = 0) -> Load:

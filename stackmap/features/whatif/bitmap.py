@@ -12,14 +12,14 @@ on the gaps between writes (``superblock_writes``), which no counter shows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from math import exp, inf, sqrt
+from collections.abc import Callable, Iterable, Iterator
+from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.quantities import Band, exact, solved, spanned, spanning
-from stackmap.features.whatif.volume_context import Bitmap, VolumeContext, bitmap_of
-from stackmap.model.raid import Layout
+from stackmap.features.whatif.volume_context import HEAD, Bitmap, VolumeContext, bitmap_of
+from stackmap.model.raid import PAGE, Layout
 
 REGION_LVM, REGION_MD = 2 << 20, 64 << 20  # lvm.conf(5): raid_region_size; mdadm(8): --bitmap-chunk
 MAX_REGION = 1 << 36  # bytes; a larger region is a whole disk
@@ -82,17 +82,25 @@ def regions_of(offset: int, size: int, covers: float) -> range:
     return range(int(offset / covers), int((offset + max(size, 1) - 1) / covers) + 1)
 
 
-def marked_before(
-    writes: Sequence[range], rate: float, random: Callable[[], float]
-) -> Iterator[int]:
-    """
-    Yield the regions that are marked before the first of *writes*, if as many went on before, *rate* per second.
+def page_of(region: int) -> int:
+    """Return the page of the bitmap that has the bit of *region*."""
+    return (HEAD * 8 + region) // (PAGE * 8)
 
-    How often a region is written shows in the other writes to it: one that is written once may be new.
+
+def marked_before(
+    visits: Iterable[range], share: float, random: Callable[[], float]
+) -> Iterator[tuple[int, float]]:
     """
-    for region, count in Counter(region for each in writes for region in each).items():
-        if random() > exp(-(count - 1) / len(writes) * rate * MARKED):
-            yield region
+    Yield the regions that are marked before the first of *visits*, and the seconds since they were written.
+
+    As many went on before; each of these is *share* per second. How often a region is written shows in the other
+    visits to it: one that is visited once may be new.
+    """
+    for region, count in Counter(region for each in visits for region in each).items():
+        own = (count - 1) * share
+        drawn = random()
+        if drawn > exp(-own * MARKED):
+            yield region, -log(drawn) / own
 
 
 def daemon_period(layout: Layout | None) -> float:
@@ -247,6 +255,12 @@ def present_metadata(measured: Measured, context: VolumeContext) -> AtMembersAnd
     return Added(sent, carried), Added(done, carried)
 
 
+def default_bitmap(layout: Layout, context: VolumeContext) -> Bitmap | None:
+    """Return the bitmap of *layout* with the present region size, or the manager's default; None without redundancy."""
+    region = context.region or (REGION_LVM if context.lvm else REGION_MD)
+    return bitmap_of(layout, region, context.size)
+
+
 class BitmapModel(NamedTuple):
     """
     What bitmaps add on ``layout``, by the load ``whole`` of the window and the patterns its writes may have.
@@ -263,8 +277,7 @@ class BitmapModel(NamedTuple):
     @property
     def default(self) -> Bitmap | None:
         """The bitmap with the present region size, or the manager's default."""
-        region = self.context.region or (REGION_LVM if self.context.lvm else REGION_MD)
-        return bitmap_of(self.layout, region, self.context.size)
+        return default_bitmap(self.layout, self.context)
 
     def added(self, bitmap: Bitmap | None, load: Measured) -> AtMembersAndDisks:
         """

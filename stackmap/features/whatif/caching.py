@@ -15,8 +15,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from stackmap.features.whatif.disks import READ, WRITE, Service
 from stackmap.features.whatif.quantities import Band
-from stackmap.features.whatif.serving import READ, WRITE, Service
 from stackmap.model.reason import Reason
 from stackmap.model.units import KIB
 

@@ -21,10 +21,11 @@ from stackmap.commands import additions
 from stackmap.document.rule_words import before_converting
 from stackmap.errors import StackmapError
 from stackmap.features.whatif.caching import ASSUMED, Cache
+from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.document import MEANINGS, comparison, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
-from stackmap.features.whatif.serving import Service, busiest_disk, constant
+from stackmap.features.whatif.serving import busiest_disk, constant
 from stackmap.features.whatif.timing import Wanted
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.features.whatif.wear import wear_change

@@ -20,15 +20,19 @@ from stackmap.features.whatif.arriving import (
     active,
     busiest,
     most_in_flight,
+    pace_of,
     represents,
     saturating,
     shaped,
     traced_loads,
 )
-from stackmap.features.whatif.bitmap import REGION_LVM, REGION_MD
-from stackmap.features.whatif.serving import FLUSH, READ, WRITE, Service, services
-from stackmap.features.whatif.simulation import Outcome, Simulation, Stack
-from stackmap.features.whatif.volume_context import SINGLE_DEVICE, VolumeContext, bitmap_of
+from stackmap.features.whatif.bitmap import default_bitmap
+from stackmap.features.whatif.disks import FLUSH, READ, WRITE, Service
+from stackmap.features.whatif.outcome import Outcome
+from stackmap.features.whatif.projection import Checked
+from stackmap.features.whatif.serving import services
+from stackmap.features.whatif.simulation import Simulation, Stack
+from stackmap.features.whatif.volume_context import SINGLE_DEVICE, VolumeContext
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 
@@ -59,13 +63,6 @@ NO_AWAIT = Reason(
 Figures = dict[str, float]  # milliseconds by statistic
 
 
-class Checked(NamedTuple):
-    """A statistic of the present layout in milliseconds, measured and simulated; None where not measured."""
-
-    measured: float | None
-    simulated: float
-
-
 class Fit(NamedTuple):
     """A load on disks whose simulation agrees with the measurement. ``off``: the log of the worst factor."""
 
@@ -93,6 +90,7 @@ class Fitting:
         self._longest = max(times, default=None)
         # Even without its requests, the trace shows how long disks take.
         self.requests = traced if represents(traced, window.parts) else ()
+        self._pace = pace_of(traced)
         self.measured = self._measurement()
         self.rate = self._requests_per_second()
         self.reason = ""
@@ -187,12 +185,16 @@ class Fitting:
         """Simulate the present layout."""
         return Simulation(self.stack(self.present, way)).run(load.arrivals)
 
+    def replayed(self) -> list[Fit]:
+        """Return what counts are replayed with: what agrees with the measured times, or else the nearest."""
+        return self.different() or ([self._nearest] if self._nearest else [])
+
     def stack(
         self, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
     ) -> Stack:
         """Return *layout* on *disks*, under the measured writes."""
         found = stack_of(self.context, layout, disks, projected=projected)
-        return found._replace(writes=self._load.write.requests)
+        return found._replace(writes=self._load.write.requests, pace=self._pace)
 
     @property
     def drift(self) -> float:
@@ -331,8 +333,7 @@ def stack_of(
     places = [place % len(disks) for place in range(members)]
     if projected or len(disks) == members:
         disks, places = tuple(disks[place] for place in places), list(range(members))
-    region = context.region or (REGION_LVM if context.lvm else REGION_MD)
-    bitmap = bitmap_of(layout, region, size) if projected else context.bitmap
+    bitmap = default_bitmap(layout, context) if projected else context.bitmap
     return Stack(
         layout,
         size,

@@ -15,11 +15,11 @@ runs find what the run before left there.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import pairwise
-from math import floor, lcm
+from math import expm1, floor, lcm
 from typing import NamedTuple
 
 from stackmap.features.whatif.quantities import solved
@@ -28,6 +28,7 @@ from stackmap.model.raid import PAGE, Layout
 ROWS = 256  # of the stripe cache, or the pages of four chunks if that is more (raid5.c, raid5_run)
 CHUNKS_IN_CACHE = 4
 ASYMMETRIC = ("la", "ra")
+MAX_PAGES = 1e12  # over which writes are spread
 MAX_CHUNKS = 64.0  # longer runs are full stripes, except for their ends
 
 
@@ -69,9 +70,9 @@ class Geometry:
         self.layout, self._missing = layout, missing
         self._size = max(PAGE, size)
         self._chunk = layout.chunk or self._size
-        self._cached: OrderedDict[Rows, set[int]] = OrderedDict()
+        # The chunks of each row, by stripe and page, of which the stripe cache has the page.
+        self._cached: OrderedDict[tuple[int, int], set[int]] = OrderedDict()
         self._rows = max(ROWS, CHUNKS_IN_CACHE * self._chunk // PAGE)
-        self._used = 0
         chunks = range(layout.data + layout.parity if layout.parity else 0)
         # The member of each data and parity chunk, by stripe: they repeat after as many stripes as members.
         self._turns = [
@@ -164,8 +165,9 @@ class Geometry:
     def writes_of(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
         """Return the writes of the data chunks *places* of *rows*, and of their parity; the cache has what was read."""
         written = places | set(range(self.layout.data, self.layout.data + self.layout.parity))
-        read = self._wanted(rows, places)
-        self._known(rows).update(read | written)
+        held = self._wanted(rows, places) | written
+        for row in _each(rows):
+            self._keep(row, held)
         return self._parts(rows, written - self._lost(rows))
 
     def _wanted(self, rows: Rows, places: set[int]) -> set[int]:
@@ -193,17 +195,48 @@ class Geometry:
         members = self._turns[rows.stripe % self.layout.members]
         return {place for place, member in enumerate(members) if member in self._missing}
 
+    def remember(self, writes: Sequence[tuple[int, int]], random: Callable[[], float]) -> None:
+        """
+        Fill the stripe cache as if *writes*, of offset and size, had gone on before.
+
+        How many pages they write again shows over how many they are spread, so how many of these the cache has.
+        """
+        touched = [
+            (row, place)
+            for offset, size in writes
+            for rows, places in self.rows(offset, size)
+            for row in _each(rows)
+            for place in places
+        ]
+        pages, rows = set(touched), dict.fromkeys(row for row, _ in touched)
+        if len(pages) == len(touched):
+            return  # a stream, or as good as one
+        spread = solved(lambda n: n * -expm1(-len(touched) / n), len(pages), 1.0, MAX_PAGES)
+        share = self._rows * len(pages) / len(rows) / spread
+        every = set(range(self.layout.data + self.layout.parity))
+        for row in rows:
+            if random() < share:
+                self._keep(row, every)
+
+    def _keep(self, row: tuple[int, int], places: AbstractSet[int]) -> None:
+        self._cached.setdefault(row, set()).update(places)
+        self._cached.move_to_end(row)
+        if len(self._cached) > self._rows:
+            self._cached.popitem(last=False)
+
     def _known(self, rows: Rows) -> set[int]:
-        """Return the chunks that the stripe cache has of *rows*; the caller adds to them."""
-        known = self._cached.pop(rows, None)
-        if known is None:
-            known = set()
-            self._used += rows.length // PAGE
-        self._cached[rows] = known
-        while self._used > self._rows and len(self._cached) > 1:
-            dropped, _ = self._cached.popitem(last=False)
-            self._used -= dropped.length // PAGE
+        """Return the chunks of which the stripe cache has all of *rows*."""
+        pages = (self._cached.get(row) for row in _each(rows))
+        known = set(next(pages) or ())
+        for page in pages:
+            known &= page or set()
         return known
+
+
+def _each(rows: Rows) -> Iterator[tuple[int, int]]:
+    """Yield each of *rows*, as stripe and page."""
+    first = rows.start // PAGE
+    return ((rows.stripe, page) for page in range(first, first + rows.length // PAGE))
 
 
 class Cost(NamedTuple):

@@ -65,6 +65,25 @@ class DeviceLoad:
         return None if self.moved is None else self.moved.likely
 
 
+class Checked(NamedTuple):
+    """A figure of the present layout, measured and simulated; None where not measured."""
+
+    measured: float | None
+    simulated: float
+
+
+class CountCheck(NamedTuple):
+    """
+    The present layout's requests per second by layer and direction, replayed and counted.
+
+    ``reason``: why no count is replayed, "" if all are. ``requests``: that were replayed.
+    """
+
+    layers: Mapping[str, Mapping[str, Checked]]
+    reason: str
+    requests: int
+
+
 class LayoutLoad(NamedTuple):
     """A layout with the load of its members and disks; ``usable``: its bytes on members of the present size."""
 
@@ -86,7 +105,8 @@ class Projection(NamedTuple):
     ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
     ``notes``: what makes the average doubtful. ``growth``: the projected load as a multiple of the measured one.
     ``time``: how long requests take, None if not asked. ``wanted``: what else the projection changes.
-    ``wear``: how long the disks last, None if their life is not known.
+    ``wear``: how long the disks last, None if their life is not known. ``replayed``: how counts were replayed, None
+    without a trace.
     """
 
     device: Device
@@ -112,6 +132,7 @@ class Projection(NamedTuple):
     time: TimeProjection | None = None
     wanted: Wanted | None = None
     wear: WearChange | None = None
+    replayed: CountCheck | None = None
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:

@@ -8,17 +8,14 @@ at once. A spinning disk and a queue of one request serve one at a time. Of othe
 
 from __future__ import annotations
 
-from bisect import bisect, insort
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from math import inf
-from operator import itemgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from stackmap.commands import additions
 from stackmap.discover import discover
 from stackmap.errors import InputError
+from stackmap.features.whatif.disks import LARGEST, Order, Service
 from stackmap.features.whatif.volume_context import VolumeContext, volume_context
 from stackmap.host.capture import CapturedHost
 from stackmap.ledger.averages import Average
@@ -27,14 +24,12 @@ from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.device import Device
 from stackmap.model.load import Flow, Load
+from stackmap.model.units import KIB
 
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
     from stackmap.features.whatif.measured import Measured
-    from stackmap.features.whatif.simulation import Simulation
 
-READ, WRITE, FLUSH = OPERATIONS = "read", "write", "flush"
-RECENT = 0.1  # seconds after a read, in which writes have the lower limit (blk-wbt.c, close_io)
 TIMES = 200  # of a distribution
 QUIET = 0.3  # share of time busy: below, hardly any request waits for another
 DEEP = 32  # requests that a device without a known queue serves at once, at most
@@ -43,155 +38,9 @@ FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
 WINDOW = 0.1  # seconds in which throttling looks at reads (blk-wbt.c, RWB_WINDOW_NSEC)
 NANO, MICRO, MILLI = 1e-9, 1e-6, 1e-3
 BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
-DEADLINE = "[mq-deadline]"
-BATCH, STARVED = 16, 2  # block/mq-deadline.c, fifo_batch and writes_starved
+DEADLINE, NO_SCHEDULER = "[mq-deadline]", "[none]"
 SATURATED = 0.9  # share of time busy: from here on, requests always wait
 FAVOURED = 2.0  # times the await of reads: in one queue, writes do not wait so much longer
-
-Then = Callable[[], None]
-Order = Literal["arrival", "turns", "reads"]
-
-
-class Service(NamedTuple):
-    """
-    How a disk serves: ``read`` and ``write`` are the times of single requests, all equally likely.
-
-    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling
-    or if not known. ``rotational``: it has one place where its head is. ``others``: reads and writes per second
-    of other volumes; where they are a ``crowd``, it keeps so many in flight. ``flush``: seconds that an empty
-    flush takes. ``order`` of those that wait: as they arrived; reads and writes in turns, as QEMU's limit of
-    IOPS; or batches by offset, of reads first, as mq-deadline. ``misses_target``: reads take longer than
-    wbt_lat_usec, so that throttling lets one write through at a time.
-    """
-
-    read: Sequence[float]
-    write: Sequence[float]
-    servers: int = 1
-    depth: int | None = None
-    rotational: bool = False
-    others: tuple[float, float] = (0.0, 0.0)
-    flush: float = 0.0
-    crowd: int = 0
-    order: Order = "arrival"
-    misses_target: bool = False
-
-
-class Queued(NamedTuple):
-    """A request that waits at a disk, with its ``place`` among those of its direction."""
-
-    place: float
-    number: int
-    operation: str
-    then: Then
-
-
-class Disk:
-    """A queue with ``servers``."""
-
-    def __init__(self, run: Simulation, service: Service) -> None:
-        self._run, self.service = run, service
-        self._queues: tuple[list[Queued], list[Queued]] = ([], [])  # of reads, of writes
-        self._direction = self._batch = self._starved = self._number = 0
-        self._places = [-1.0, -1.0]  # of the last reads and writes that were served
-        self._serving = 0
-        self.pending = 0
-        self.head = 0
-        self.served = 0.0
-        self._writes = 0
-        self._last_read = -1.0
-        self._waiting: deque[Then] = deque()
-        # blk-wbt.c, calc_wb_limits, and blk-rq-qos.c, rq_depth_calc_max_depth, while reads meet wbt_lat_usec:
-        # a disk with a queue of one request has room for two.
-        most = 3 * (service.depth or 0) // 4
-        self._limits = (2, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
-        if service.misses_target:
-            self._limits = (1, 1)
-
-    def accepts(self) -> bool:
-        """Whether one more write of md may be sent."""
-        if not self.service.depth:
-            return True
-        return self._writes < self._limits[self._run.now - self._last_read < RECENT]
-
-    def wait(self, then: Then) -> None:
-        """Call *then* when a write may be sent."""
-        self._waiting.append(then)
-
-    def submit(self, operation: str, then: Then, *, counted: bool = False) -> None:
-        """Serve a request; *counted*: it is a write of md, and takes room that ``accepts`` found."""
-        self.pending += 1
-        if operation == READ:
-            self._last_read = self._run.now
-        self._writes += counted
-        self._number += 1
-        queue = self._queues[operation != READ]
-        then = partial(self._written, then) if counted else then
-        if self.service.order == "reads":
-            insort(queue, Queued(self._run.random(), self._number, operation, then))
-        else:
-            queue.append(Queued(self._number, self._number, operation, then))
-        self._next()
-
-    def _written(self, then: Then) -> None:
-        self._writes -= 1
-        then()
-        while self._waiting and self.accepts():
-            before = self._writes
-            self._waiting.popleft()()
-            if self._writes == before:
-                break
-
-    def _next(self) -> None:
-        run, service = self._run, self.service
-        reads, writes = self._queues
-        while (reads or writes) and self._serving < service.servers:
-            _, _, operation, then = self._taken()
-            self._serving += 1
-            times = service.read if operation == READ else service.write
-            drawn = times[int(run.random() * len(times))]
-            took = service.flush if operation == FLUSH else drawn
-            self.served += took
-            run.at(run.now + took, self._end, operation, then)
-
-    def _taken(self) -> Queued:
-        """Take the request that is next out of its queue."""
-        if self.service.order == "reads":
-            return self._of_batch()
-        reads, writes = self._queues
-        if not reads or not writes:
-            self._direction = not reads
-        elif self.service.order == "turns":
-            self._direction = not self._direction
-        else:
-            self._direction = writes[0].number < reads[0].number
-        return self._queues[self._direction].pop(0)
-
-    def _of_batch(self) -> Queued:
-        """Take the next request by offset; begin a batch where one ends (``__dd_dispatch_request``)."""
-        reads, writes = self._queues
-        queue, at = self._queues[self._direction], self._following(self._direction)
-        if self._batch >= BATCH or at == len(queue):
-            self._batch = 0
-            self._direction = not reads or (bool(writes) and self._starved >= STARVED)
-            self._starved = 0 if self._direction else self._starved + bool(writes)
-            queue, at = self._queues[self._direction], self._following(self._direction)
-            if at == len(queue):
-                at = min(range(at), key=lambda each: queue[each].number)
-        self._batch += 1
-        self._places[self._direction] = queue[at].place
-        return queue.pop(at)
-
-    def _following(self, direction: int) -> int:
-        """Return the place in the queue of *direction* of the first request beyond the last served one."""
-        return bisect(self._queues[direction], self._places[direction], key=itemgetter(0))
-
-    def _end(self, operation: str, then: Then) -> None:
-        self._serving -= 1
-        self.pending -= 1
-        if operation == READ:
-            self._last_read = self._run.now
-        then()
-        self._next()
 
 
 def services(
@@ -284,7 +133,20 @@ def _service(
         flush=(load.flush.await_ms or 0.0) * MILLI,
         crowd=_crowd(load, others) if (load.busy or 0.0) >= SATURATED else 0,
         misses_target=_misses_target(disk, load, times[0]),
+        room=_room(disk),
+        largest=(disk.queue.max_sectors_kb or 0) * KIB or LARGEST,
     )
+
+
+def _room(disk: Device) -> float:
+    """
+    Return the requests that the kernel gives *disk* at once, while the others may merge.
+
+    Without a scheduler, they merge only with what the same thread sends at once.
+    """
+    if NO_SCHEDULER in (disk.queue.scheduler or ""):
+        return inf
+    return disk.queue.depth or disk.queue.nr_requests or inf
 
 
 def _misses_target(disk: Device, load: Load, times: Sequence[float]) -> bool:

@@ -15,7 +15,7 @@ Times are seconds. All that is drawn comes from a seeded generator: the same inp
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -24,14 +24,28 @@ from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stackmap.features.whatif.bitmap import CLEAN_AFTER, PERIOD, marked_before, regions_of
+from stackmap.features.whatif.bitmap import regions_of
+from stackmap.features.whatif.disks import (
+    FLUSH,
+    OPERATIONS,
+    READ,
+    WRITE,
+    Disk,
+    Extent,
+    Service,
+    Then,
+)
 from stackmap.features.whatif.geometry import Geometry, Part, Rows
-from stackmap.features.whatif.serving import FLUSH, OPERATIONS, READ, WRITE, Disk, Service, Then
+from stackmap.features.whatif.marking import Marking
+from stackmap.features.whatif.outcome import CAUSED, Below, Outcome
+from stackmap.features.whatif.threads import Countdown, Thread
+from stackmap.model.raid import PAGE
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.caching import Front
     from stackmap.model.raid import Layout
 
+PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
 SEED = 20
 
@@ -57,7 +71,7 @@ class Stack(NamedTuple):
     A layout of ``size`` bytes on disks: member *i* is on the disk ``places[i]``. ``covers``: bytes of the volume
     per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes.
     ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per second
-    before the first request.
+    before the first request. ``pace``: seconds that md's thread takes for a page of a row.
     """
 
     layout: Layout
@@ -69,26 +83,7 @@ class Stack(NamedTuple):
     missing: AbstractSet[int] = frozenset()
     front: Front | None = None
     writes: float = 0.0
-
-
-class Outcome(NamedTuple):
-    """
-    ``latencies``: seconds by operation, in the order of the ends, as the program sees it; ``seen``: from the
-    instant at which the request is at the volume, where counters and a trace begin. ``busy``: share of time that each disk served,
-    per server. ``seconds``: from the first arrival to the last end. ``sent``: requests at the disks.
-    """
-
-    latencies: dict[str, list[float]]
-    seen: dict[str, list[float]]
-    busy: list[float]
-    seconds: float
-    sent: int
-    pages: int
-
-    @property
-    def rate(self) -> float:
-        """Requests of the volume per second."""
-        return sum(map(len, self.latencies.values())) / self.seconds if self.seconds else 0.0
+    pace: float = PACE
 
 
 class Simulation:
@@ -110,36 +105,35 @@ class Simulation:
         self._copying = 0
         self._threads: dict[int, Thread] = {}
         self._md = Thread()
-        self._written: dict[int, int] = {}
+        self._marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
         self._rows: dict[Rows, tuple[set[int], list[Then]]] = {}
+        self._fresh: list[Rows] = []
+        self._has_batch = False
         self._delayed: list[Rows] = []
         self._reading = 0  # rows for which pages are read before they are written
-        self._bits: list[tuple[bool, Then]] = []
-        self._marking = False
-        self._pages = 0
         self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._open = 0
         self._following: dict[int, deque[Arrival]] = {}
-        self._sent = 0
         self._last = 0.0
+        self._members_sent: Counter[str] = Counter()
+        self._began: Counter[str] = Counter()
+        self._moved: Counter[str] = Counter()
 
     def at(self, time: float, call: Callable[..., None], *arguments: Any) -> None:
         """Call at *time*."""
         self._count += 1
         heappush(self._events, (time, self._count, call, arguments))
 
-    def run(self, arrivals: Sequence[Arrival]) -> Outcome:
-        """Run *arrivals* to the end of the last."""
-        self._open = len(arrivals)
-        if covers := self._stack.covers:
-            spans = [
-                regions_of(each.offset, each.size, covers)
-                for each in arrivals
-                if each.operation == WRITE
-            ]
-            before = marked_before(spans, self._stack.writes, self.random)
-            self._written.update(dict.fromkeys(before, 0))
+    def run(self, arrivals: Sequence[Arrival], skipped: int = 0) -> Outcome:
+        """Run *arrivals* to the end of the last; what the first *skipped* do below is not counted."""
+        self._open, self._skipped = len(arrivals), skipped
+        self._before = self._below()
+        writes = [each for each in arrivals if each.operation == WRITE]
+        if self._marking:
+            self._marking.start(writes, self._stack.writes)
+        if self._stack.layout.parity:
+            self._geometry.remember([(each.offset, each.size) for each in writes], self.random)
         for each in arrivals:
             if each.follows:
                 self._following.setdefault(each.thread, deque()).append(each)
@@ -156,7 +150,17 @@ class Simulation:
             call(*arguments)
         span = max(self._last, 1e-9)
         busy = [disk.served / span / disk.service.servers for disk in self._disks]
-        return Outcome(self._latencies, self._seen, busy, span, self._sent, self._pages)
+        below = self._below().since(self._before)
+        return Outcome(self._latencies, self._seen, busy, span, below)
+
+    def _below(self) -> Below:
+        """Return what was sent below so far."""
+        counts, sizes, parts = (
+            sum((getattr(disk, kind) for disk in self._disks), Counter[str]())
+            for kind in ("counts", "sizes", "parts")
+        )
+        sent, began, moved = map(Counter, (self._members_sent, self._began, self._moved))
+        return Below(sent, counts, sizes, parts, began, moved)
 
     def _other(self, disk: Disk, operation: str, rate: float) -> None:
         """Plan the next request of another volume, which *disk* gets *rate* times per second."""
@@ -184,6 +188,10 @@ class Simulation:
     def _begin(self, request: Arrival, arrived: float, thread: Thread | None = None) -> None:
         """Let a request reach the volume; *thread*: the one that writes its copies."""
         began, operation = self.now, request.operation
+        if self._began.total() == self._skipped:
+            self._before = self._below()
+        self._began[operation] += 1
+        self._moved[operation] += request.size
 
         def end() -> None:
             self._latencies[operation].append(self.now - arrived)
@@ -202,7 +210,7 @@ class Simulation:
         else:
             left = Countdown(len(self._members), end)
             for disk in self._members:
-                disk.submit(FLUSH, left.one)
+                disk.submit(FLUSH, left.one, cause=FLUSH)
 
     def _in_front(
         self, front: Front, cache: Disk, request: Arrival, end: Then, thread: Thread | None
@@ -234,22 +242,15 @@ class Simulation:
             self._read(Arrival(0.0, READ, start, size), copied)
 
     def _write(self, request: Arrival, end: Then, thread: Thread | None) -> None:
-        covers = self._stack.covers
-        if covers is None:
+        marking = self._marking
+        if marking is None:
             self._update(request, end, thread)
             return
-        regions = regions_of(request.offset, request.size, covers)
-        passes, never = int(self.now / PERIOD), -CLEAN_AFTER - 1
-        is_clean = any(passes - self._written.get(each, never) > CLEAN_AFTER for each in regions)
+        regions = regions_of(request.offset, request.size, marking.covers)
 
         def ended() -> None:
-            self._written.update(dict.fromkeys(regions, int(self.now / PERIOD)))
+            marking.ended(regions)
             end()
-
-        self._written.update(dict.fromkeys(regions, passes))
-        if not is_clean and not self._marking:
-            self._update(request, ended, thread)
-            return
 
         def marked() -> None:
             if thread is not None:
@@ -258,39 +259,30 @@ class Simulation:
             if thread is not None:
                 self._go_on(thread)
 
-        if thread is not None:
-            thread.is_blocked = True
-        self._bits.append((is_clean, marked))
-        if not self._marking:
-            self._mark()
+        if marking.waits(regions, marked):
+            if thread is not None:
+                thread.is_blocked = True
+        else:
+            self._update(request, ended, thread)
 
-    def _mark(self) -> None:
-        """Write the bitmap's page on all members; what comes meanwhile waits, for md's thread does."""
-        self._marking = True
-        waiting, self._bits = self._bits, []
-        self._pages += 1
+    def _mark_members(self, cause: str, pages: int, then: Then) -> None:
+        """Write *pages* of the bitmap, or superblocks, on all members; md's thread waits meanwhile."""
 
         def marked() -> None:
-            self._marking = False
-            late, self._bits = self._bits, []
-            again = any(is_clean for is_clean, _ in late)
-            if again:
-                self._bits = late
-                self._mark()
-            for _, then in (*waiting, *(() if again else late)):
-                then()
+            then()
             self._go_on(self._md)
 
-        left = Countdown(len(self._members), marked)
+        left = Countdown(len(self._members) * pages, marked)
         for disk in self._members:
-            self._sent += 1
-            disk.submit(WRITE, left.one)
+            self._members_sent[cause] += pages
+            for _ in range(pages):
+                disk.submit(WRITE, left.one, cause=cause)
 
     def _read(self, request: Arrival, end: Then) -> None:
         pieces = list(self._geometry.read(request.offset, request.size))
         left = Countdown(len(pieces), end)
         for is_choice, parts in pieces:
-            self._send((self._chosen(parts),) if is_choice else parts, READ, left.one)
+            self._send((self._chosen(parts),) if is_choice else parts, READ, READ, left.one)
 
     def _update(self, request: Arrival, end: Then, thread: Thread | None) -> None:
         """Write the data; *thread*: the one that writes copies itself."""
@@ -302,7 +294,7 @@ class Simulation:
             return
         parts = tuple(chain.from_iterable(self._geometry.write(request.offset, request.size)))
         if thread is None:
-            self._send(parts, WRITE, end)
+            self._send(parts, WRITE, WRITE, end)
         else:
             self._write_on(thread, parts, Countdown(len(parts), end), 0)
 
@@ -311,10 +303,26 @@ class Simulation:
         update = self._rows.get(rows)
         if update is None:
             self._rows[rows] = places, [then]
-            self.at(self.now + HANDLING, self._do, partial(self._handle, rows))
+            self._fresh.append(rows)
+            if not self._has_batch:
+                self._has_batch = True
+                self.at(self.now + HANDLING, self._take_batch)
         else:
             update[0].update(places)
             update[1].append(then)
+
+    def _take_batch(self) -> None:
+        """Begin with all rows that came meanwhile: pages of several requests are under one plug (raid5.c, raid5d)."""
+        batch, self._fresh = self._fresh, []
+        pages = sum(rows.length for rows in batch) // PAGE
+        self.at(self.now + pages * self._stack.pace, self._handle_batch, batch)
+
+    def _handle_batch(self, batch: Sequence[Rows]) -> None:
+        self._md.jobs.extend(partial(self._handle, rows) for rows in batch)
+        self._go_on(self._md)
+        self._has_batch = bool(self._fresh)
+        if self._fresh:
+            self._take_batch()
 
     def _do(self, job: Then) -> None:
         self._md.jobs.append(job)
@@ -339,11 +347,13 @@ class Simulation:
         for rows in waiting:
             parts = self._geometry.reads_for(rows, self._rows[rows][0])
             job = partial(self._rewrite, rows, read_before=True)
-            self._send(parts, READ, partial(self._do, job))
+            self._send(parts, READ, CAUSED, partial(self._do, job))
 
     def _rewrite(self, rows: Rows, *, read_before: bool) -> None:
         places, ends = self._rows.pop(rows)
         parts = self._geometry.writes_of(rows, places)
+        if self._stack.held and rows.length > PAGE:
+            parts = _first_page_first(parts)
 
         def written() -> None:
             for end in ends:
@@ -377,29 +387,37 @@ class Simulation:
 
         return min(copies, key=rank)
 
-    def _submit(self, part: Part, operation: str, then: Then, *, counted: bool = False) -> None:
+    def _submit(
+        self, part: Part, operation: str, cause: str, then: Then, *, counted: bool = False
+    ) -> None:
         disk = self._members[part.member]
-        disk.head = part.offset + part.size
-        self._sent += 1
-        disk.submit(operation, then, counted=counted)
+        end = part.offset + part.size
+        disk.head = end
+        # md sends pages, which merge again: those of one request are one here.
+        in_pages = self._stack.layout.parity and cause != READ
+        self._members_sent[cause] += part.size // PAGE if in_pages else 1
+        disk.submit(operation, then, counted=counted, cause=cause, extent=_extent(part))
 
-    def _send(self, parts: tuple[Part, ...], operation: str, then: Then) -> None:
+    def _send(self, parts: tuple[Part, ...], operation: str, cause: str, then: Then) -> None:
         left = Countdown(len(parts), then)
         for part in parts:
-            self._submit(part, operation, left.one)
+            self._submit(part, operation, cause, left.one)
 
     def _go_on(self, thread: Thread) -> None:
         """Let *thread* do what it can, until a disk has no room, or while the bitmap is written."""
-        while thread.jobs and not (thread.is_blocked or (thread is self._md and self._marking)):
+        is_marking = self._marking is not None and self._marking.is_busy
+        while thread.jobs and not (thread.is_blocked or (thread is self._md and is_marking)):
             thread.jobs.popleft()()
+            is_marking = self._marking is not None and self._marking.is_busy
 
     def _write_on(
         self, thread: Thread, parts: tuple[Part, ...], left: Countdown, place: int
     ) -> None:
         """Send *parts* from *place* on; block *thread* where a disk has no room."""
         for number in range(place, len(parts)):
-            disk = self._members[parts[number].member]
-            if self._stack.held and not disk.accepts():
+            part = parts[number]
+            disk = self._members[part.member]
+            if self._stack.held and not disk.accepts(_extent(part)):
                 thread.is_blocked = True
 
                 def resume(number: int = number) -> None:
@@ -409,35 +427,19 @@ class Simulation:
 
                 disk.wait(resume)
                 return
-            self._submit(parts[number], WRITE, left.one, counted=self._stack.held)
+            self._submit(part, WRITE, WRITE, left.one, counted=self._stack.held)
+
+
+def _first_page_first(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return the first row of *parts*, then the others: where throttling stops md in between, they do not merge."""
+    first = (part._replace(size=PAGE) for part in parts)
+    others = (part._replace(offset=part.offset + PAGE, size=part.size - PAGE) for part in parts)
+    return (*first, *others)
+
+
+def _extent(part: Part) -> Extent:
+    return Extent(part.member, part.offset, part.offset + part.size)
 
 
 def _nothing() -> None:
     """A request of another volume ends."""
-
-
-class Thread:
-    """What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel."""
-
-    __slots__ = ("is_blocked", "jobs")
-
-    def __init__(self) -> None:
-        self.jobs: deque[Then] = deque()
-        self.is_blocked = False
-
-
-class Countdown:
-    """Calls *then* when ``one`` was called *count* times; at once if that is never."""
-
-    __slots__ = ("_left", "_then")
-
-    def __init__(self, count: int, then: Then) -> None:
-        self._left, self._then = count, then
-        if not count:
-            then()
-
-    def one(self) -> None:
-        """One is done."""
-        self._left -= 1
-        if not self._left:
-            self._then()

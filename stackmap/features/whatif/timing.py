@@ -15,18 +15,19 @@ from typing import NamedTuple
 
 from stackmap.features.whatif.arriving import Load, grown, saturating
 from stackmap.features.whatif.caching import NO_OFFSETS, Cache, Hits
+from stackmap.features.whatif.disks import READ, Service
 from stackmap.features.whatif.fitting import (
     CLOSE,
     MILLI,
-    Checked,
     Figures,
     Fit,
     Fitting,
     figures_of,
 )
+from stackmap.features.whatif.outcome import Outcome
+from stackmap.features.whatif.projection import Checked
 from stackmap.features.whatif.quantities import Band, exact
-from stackmap.features.whatif.serving import READ, Service
-from stackmap.features.whatif.simulation import Outcome, Simulation, Stack
+from stackmap.features.whatif.simulation import Simulation, Stack
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 

@@ -11,8 +11,9 @@ from stackmap.errors import ParseError
 from stackmap.features.trace.arrivals import TracedRequest, requests_of
 from stackmap.features.whatif.additions import knee_rate
 from stackmap.features.whatif.arriving import most_in_flight, saturating, traced_loads
+from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.geometry import Geometry, cold_reads
-from stackmap.features.whatif.serving import Service, _without_flushes, constant, evenly
+from stackmap.features.whatif.serving import _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
 from stackmap.model.load import ZERO, Flow, Load
 from stackmap.model.raid import PAGE, layout
@@ -121,7 +122,7 @@ def test_writes_of_one_row_that_come_together_are_one():
 
     outcome = Simulation(stack("raid5")).run(whole)
 
-    assert outcome.sent == 4
+    assert outcome.below.disks.total() == 4
     assert len(outcome.latencies["write"]) == 3
 
 
@@ -179,12 +180,16 @@ def test_direct_writes_without_md_are_not_throttled():
 
 
 def test_the_bitmap_delays_writes_to_clean_regions():
-    """Each first write to a region waits for a page on all members; when all is dirty, none does."""
+    """Each first write to a region waits for a page on all members; when all is dirty, none does. Then it is cleared."""
     slow = [Arrival(30.0 * n, "write", 0, PAGE) for n in range(50)]
     often = [Arrival(0.1 * n, "write", 0, PAGE) for n in range(50)]
 
-    assert Simulation(stack("raid1", 2, covers=2 << 20)).run(slow).pages == 50
-    assert Simulation(stack("raid1", 2, covers=2 << 20)).run(often).pages == 1
+    slowly, quickly = (
+        Simulation(stack("raid1", 2, covers=2 << 20)).run(each) for each in (slow, often)
+    )
+
+    assert slowly.below.disks["bitmap"] == 2 * (50 + 49)
+    assert quickly.below.disks["bitmap"] == 2
 
 
 def test_the_same_input_gives_the_same_result():

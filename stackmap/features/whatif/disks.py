@@ -1,0 +1,290 @@
+"""
+A disk as a queue with servers: what waits at it, what merges there, and when it is served.
+
+Times are seconds. What is drawn comes from the run's own generator: the same input gives the same result.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect, insort
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf
+from operator import itemgetter
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from stackmap.features.whatif.simulation import Simulation
+
+READ, WRITE, FLUSH = OPERATIONS = "read", "write", "flush"
+OTHERS = "others"  # the cause of what other volumes send
+RECENT = 0.1  # seconds after a read, in which writes have the lower limit (blk-wbt.c, close_io)
+BATCH, STARVED = 16, 2  # block/mq-deadline.c, fifo_batch and writes_starved
+LARGEST = 1280 << 10  # bytes of a request where the disk's limit is not known (BLK_DEF_MAX_SECTORS)
+
+Then = Callable[[], None]
+Order = Literal["arrival", "turns", "reads"]
+Edge = tuple[str, int, int, bool]  # operation, member, place, and whether a request may begin there
+
+
+class Service(NamedTuple):
+    """
+    How a disk serves: ``read`` and ``write`` are the times of single requests, all equally likely.
+
+    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling
+    or if not known. ``rotational``: it has one place where its head is. ``others``: reads and writes per second
+    of other volumes; where they are a ``crowd``, it keeps so many in flight. ``flush``: seconds that an empty
+    flush takes. ``order`` of those that wait: as they arrived; reads and writes in turns, as QEMU's limit of
+    IOPS; or batches by offset, of reads first, as mq-deadline. ``misses_target``: reads take longer than
+    wbt_lat_usec, so that throttling lets one write through at a time. ``room``: requests that the kernel gives
+    it at once; others may merge while they wait for that, up to ``largest`` bytes.
+    """
+
+    read: Sequence[float]
+    write: Sequence[float]
+    servers: int = 1
+    depth: int | None = None
+    rotational: bool = False
+    others: tuple[float, float] = (0.0, 0.0)
+    flush: float = 0.0
+    crowd: int = 0
+    order: Order = "arrival"
+    misses_target: bool = False
+    room: float = inf
+    largest: int = LARGEST
+
+
+class Queued(NamedTuple):
+    """A request that waits at a disk, with its ``place`` among those of its direction."""
+
+    place: float
+    number: int
+    operation: str
+    then: Then
+
+
+class Extent(NamedTuple):
+    """Where on a disk a request is: the ``member`` that is there, and from ``start`` to ``end`` in it, in bytes."""
+
+    member: int
+    start: int
+    end: int
+
+
+class Held:
+    """A request that the kernel has not given to the disk yet, so that others may merge with it."""
+
+    __slots__ = ("extent", "operation", "thens")
+
+    def __init__(self, operation: str, extent: Extent, thens: list[Then]) -> None:
+        self.operation, self.extent, self.thens = operation, extent, thens
+
+    @property
+    def keys(self) -> tuple[Edge, Edge]:
+        """Where a request begins that merges behind this one, and where one ends that merges before it."""
+        member, start, end = self.extent
+        return (self.operation, member, end, True), (self.operation, member, start, False)
+
+    def end(self) -> None:
+        """All that merged are done."""
+        for then in self.thens:
+            then()
+
+
+class Disk:
+    """
+    A queue with ``servers``. ``counts``: the requests it completes, by cause; ``sizes``: their bytes; ``parts``: what
+    it was sent, before that merged.
+
+    What a thread sends at one instant is under one plug, and merges; later on a request merges with one that the
+    disk has no room for yet (block/blk-merge.c).
+    """
+
+    def __init__(self, run: Simulation, service: Service) -> None:
+        self._run, self.service = run, service
+        self._queues: tuple[list[Queued], list[Queued]] = ([], [])  # of reads, of writes
+        self._direction = self._starved = self._number = 0
+        self._batch = BATCH  # the first request begins one
+        self._places = [-1.0, -1.0]  # of the last reads and writes that were served
+        self._serving = 0
+        self.pending = 0
+        self.head = 0
+        self.served = 0.0
+        self.counts: Counter[str] = Counter()
+        self.sizes: Counter[str] = Counter()
+        self.parts: Counter[str] = Counter()
+        self._held: dict[int, Held] = {}
+        self._edges: dict[Edge, int] = {}
+        self._is_plugged = False
+        self._writes = 0
+        self._last_read = -1.0
+        self._waiting: deque[Then] = deque()
+        # blk-wbt.c, calc_wb_limits, and blk-rq-qos.c, rq_depth_calc_max_depth, while reads meet wbt_lat_usec:
+        # a disk with a queue of one request has room for two.
+        most = 3 * (service.depth or 0) // 4
+        self._limits = (2, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
+        if service.misses_target:
+            self._limits = (1, 1)
+
+    def accepts(self, extent: Extent) -> bool:
+        """Whether a write of md may be sent to *extent*: what merges takes no room of its own."""
+        return self._has_room() or self._held_beside(WRITE, extent) is not None
+
+    def _has_room(self) -> bool:
+        if not self.service.depth:
+            return True
+        return self._writes < self._limits[self._run.now - self._last_read < RECENT]
+
+    def wait(self, then: Then) -> None:
+        """Call *then* when a write may be sent."""
+        self._waiting.append(then)
+
+    def submit(
+        self,
+        operation: str,
+        then: Then,
+        *,
+        counted: bool = False,
+        cause: str = OTHERS,
+        extent: Extent | None = None,
+    ) -> None:
+        """
+        Serve a request of *cause*; *extent*: where it is, if it may merge.
+
+        *counted*: it is a write of md, and takes room that ``accepts`` found.
+        """
+        if operation == READ:
+            self._last_read = self._run.now
+        if extent is not None:
+            self.sizes[cause] += extent.end - extent.start
+            self.parts[cause] += 1
+            if self._merges(operation, extent, then):
+                return
+        self.counts[cause] += 1
+        self.pending += 1
+        self._writes += counted
+        self._number += 1
+        then = partial(self._written, then) if counted else then
+        if extent is not None:
+            held = Held(operation, extent, [then])
+            self._hold(self._number, held)
+            then = held.end
+        queue = self._queues[operation != READ]
+        if self.service.order == "reads":
+            insort(queue, Queued(self._run.random(), self._number, operation, then))
+        else:
+            queue.append(Queued(self._number, self._number, operation, then))
+        if not self._is_plugged:
+            self._is_plugged = True
+            self._run.at(self._run.now, self._unplug)
+
+    def _held_beside(self, operation: str, extent: Extent) -> int | None:
+        """Return the number of a request that one at *extent* may merge with; None if there is none."""
+        member, start, end = extent
+        for edge in ((operation, member, start, True), (operation, member, end, False)):
+            number = self._edges.get(edge)
+            if number is None:
+                continue
+            held = self._held[number].extent
+            if held.end - held.start + end - start <= self.service.largest:
+                return number
+        return None
+
+    def _merges(self, operation: str, extent: Extent, then: Then) -> bool:
+        """Whether a request was merged with one before it or behind it."""
+        number = self._held_beside(operation, extent)
+        if number is None:
+            return False
+        held = self._release(number)
+        held.extent = Extent(
+            extent.member, min(extent.start, held.extent.start), max(extent.end, held.extent.end)
+        )
+        held.thens.append(then)
+        self._hold(number, held)
+        return True
+
+    def _hold(self, number: int, held: Held) -> None:
+        self._held[number] = held
+        self._edges.update(dict.fromkeys(held.keys, number))
+
+    def _unplug(self) -> None:
+        self._is_plugged = False
+        self._give()
+        self._next()
+
+    def _give(self) -> None:
+        """Give the disk what it has room for: these requests merge with no others any more."""
+        while self._held and self.pending - len(self._held) < self.service.room:
+            self._release(next(iter(self._held)))
+
+    def _release(self, number: int) -> Held:
+        held = self._held.pop(number)
+        for edge in held.keys:
+            if self._edges.get(edge) == number:
+                del self._edges[edge]
+        return held
+
+    def _written(self, then: Then) -> None:
+        self._writes -= 1
+        then()
+        while self._waiting and self._has_room():
+            before = self._writes
+            self._waiting.popleft()()
+            if self._writes == before:
+                break
+
+    def _next(self) -> None:
+        run, service = self._run, self.service
+        reads, writes = self._queues
+        while (reads or writes) and self._serving < service.servers:
+            _, number, operation, then = self._taken()
+            if number in self._held:
+                self._release(number)
+            self._serving += 1
+            times = service.read if operation == READ else service.write
+            drawn = times[int(run.random() * len(times))]
+            took = service.flush if operation == FLUSH else drawn
+            self.served += took
+            run.at(run.now + took, self._end, operation, then)
+
+    def _taken(self) -> Queued:
+        """Take the request that is next out of its queue."""
+        if self.service.order == "reads":
+            return self._of_batch()
+        reads, writes = self._queues
+        if not reads or not writes:
+            self._direction = not reads
+        elif self.service.order == "turns":
+            self._direction = not self._direction
+        else:
+            self._direction = writes[0].number < reads[0].number
+        return self._queues[self._direction].pop(0)
+
+    def _of_batch(self) -> Queued:
+        """Take the next request by offset; begin a batch where one ends (``__dd_dispatch_request``)."""
+        reads, writes = self._queues
+        queue, at = self._queues[self._direction], self._following(self._direction)
+        if self._batch >= BATCH or at == len(queue):
+            self._batch = 0
+            self._direction = not reads or (bool(writes) and self._starved >= STARVED)
+            self._starved = 0 if self._direction else self._starved + bool(writes)
+            queue, at = self._queues[self._direction], self._following(self._direction)
+            if at == len(queue):
+                at = min(range(at), key=lambda each: queue[each].number)
+        self._batch += 1
+        self._places[self._direction] = queue[at].place
+        return queue.pop(at)
+
+    def _following(self, direction: int) -> int:
+        """Return the place in the queue of *direction* of the first request beyond the last served one."""
+        return bisect(self._queues[direction], self._places[direction], key=itemgetter(0))
+
+    def _end(self, operation: str, then: Then) -> None:
+        self._serving -= 1
+        self.pending -= 1
+        if operation == READ:
+            self._last_read = self._run.now
+        then()
+        self._give()
+        self._next()

@@ -1,0 +1,52 @@
+"""What a simulation leaves: how long requests took, and what they caused below."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+# Causes of requests below, beside the operations of the volume: what parity reads, pages of the bitmap, and
+# superblocks, which say whether any write is under way.
+CAUSED, MARK, SUPERBLOCK = "caused", "bitmap", "superblock"
+
+
+class Below(NamedTuple):
+    """
+    What requests of the volume caused below, by cause: requests at the ``members``, those that the
+    ``disks`` completed, and their ``bytes``. ``parts``: what the disks were sent, before it merged. ``volume``: the volume's requests, ``moved``: their bytes, by operation.
+    """
+
+    members: Counter[str]
+    disks: Counter[str]
+    bytes: Counter[str]
+    parts: Counter[str]
+    volume: Counter[str]
+    moved: Counter[str]
+
+    def since(self, other: Below) -> Below:
+        """Return what came after *other*."""
+        differences = []
+        for now, before in zip(self, other, strict=True):
+            rest = Counter(now)
+            rest.subtract(before)
+            differences.append(rest)
+        return Below(*differences)
+
+
+class Outcome(NamedTuple):
+    """
+    ``latencies``: seconds by operation, in the order of the ends, as the program sees it; ``seen``: from the
+    instant at which the request is at the volume, where counters and a trace begin. ``busy``: share of time that each disk served,
+    per server. ``seconds``: from the first arrival to the last end. ``below``: since the first counted arrival.
+    """
+
+    latencies: dict[str, list[float]]
+    seen: dict[str, list[float]]
+    busy: list[float]
+    seconds: float
+    below: Below
+
+    @property
+    def rate(self) -> float:
+        """Requests of the volume per second."""
+        return sum(map(len, self.latencies.values())) / self.seconds if self.seconds else 0.0
