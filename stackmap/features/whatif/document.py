@@ -33,7 +33,7 @@ from stackmap.document.wording import (
 )
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream, exact
-from stackmap.features.whatif.sentences import NARROW, conclusions, headline
+from stackmap.features.whatif.sentences import NARROW, conclusions, headline, replayed_sentence
 from stackmap.features.whatif.time_words import (
     cache_sentences,
     cache_table,
@@ -226,12 +226,18 @@ def percentile_table(projection: Projection, key: str) -> Table:
 
 def _caveats(projection: Projection) -> Iterator[str]:
     """Yield the evidence for the pattern of writes, and what limits the figures."""
-    if projection.write.requests and projection.total is None:
+    if projection.replayed is not None:
+        yield replayed_sentence(projection.replayed)
+    if projection.write.requests and projection.total is None and not _is_replayed(projection):
         yield _sequential(projection)
     yield from _bitmap(projection)
     yield from (f"Not modelled: {each}." for each in projection.unmodelled)
     yield from (f"Corrected: {each}." for each in projection.corrections)
     yield from (f"Event: {each}." for each in projection.events)
+
+
+def _is_replayed(projection: Projection) -> bool:
+    return projection.replayed is not None and not projection.replayed.reason
 
 
 def _sequential(projection: Projection) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
+from stackmap.features.whatif.projection import CountCheck, DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream
 from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
@@ -44,6 +44,7 @@ def _projected(projection: Projection) -> Json:
     return {
         "check": projection.is_check,
         "projected": _side(projection.projected, projected=True),
+        "counts": projection.replayed and _counts(projection.replayed),
         "time": projection.time and _time(projection.time),
         "levels": {key: found._asdict() for key, found in projection.levels.items()},
         "room": None if projection.room is None else projection.room._asdict(),
@@ -120,6 +121,21 @@ def _time(time: TimeProjection) -> Json:
         "arrivals": time.arrivals,
         "reason": time.reason or None,
         "reason_code": code_of(time.reason),
+    }
+
+
+def _counts(found: CountCheck) -> Json:
+    """Return how counts were replayed, and the present layout's requests per second, measured and simulated."""
+    return {
+        "from": "counters" if found.reason else "trace",
+        "requests": found.requests,
+        "self_check": {
+            layer: {way: each._asdict() for way, each in checked.items()}
+            for layer, checked in found.layers.items()
+        }
+        or None,
+        "reason": found.reason or None,
+        "reason_code": code_of(found.reason),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from stackmap.discover.find import find_all
 from stackmap.features.whatif.bitmap import Added, BitmapModel, present_metadata
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
     from stackmap.features.whatif.caching import Cache, Hits
     from stackmap.features.whatif.fitting import Fitting
+    from stackmap.features.whatif.replay import Replays
     from stackmap.features.whatif.timing import TimeProjection, Wanted
 
 ALL = 0.95  # of the bytes written
@@ -96,6 +97,7 @@ class Projector:
         self._window = window_of(topology, intervals, self.context)
         self._trace = trace
         self._fitting: Fitting | None = None
+        self._replayed: Replays | None = None
 
     @property
     def present(self) -> LayoutRequest:
@@ -121,11 +123,15 @@ class Projector:
             wanted = wanted._replace(hits=self._hits(wanted.cache))
         reads = wanted.reads_below if wanted else exact(1.0)
         models = [LayoutModel.of(load, context, layout) for load in loads]
-        sides = [
-            _behind(model, load.grown(growth), reads)
-            for model, load in zip(models, loads, strict=True)
-        ]
         model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
+        replays = self._replays(model.pattern) if wanted and self._trace else None
+        counting: Sequence[Counting] = models
+        if replays and wanted and not replays.reason:
+            counting = [replays.on(layout, wanted)]
+        sides = [
+            _behind(each, load.grown(growth), reads)
+            for each, load in zip(counting, loads, strict=True)
+        ]
         average = window.average
         projected = sides[0] if total is None else _range_of(layout, sides)
         data = projected.disks.data or exact(0.0)
@@ -140,7 +146,7 @@ class Projector:
             seconds=average.seconds,
             intervals=window.intervals,
             need=members_needed(layout, context.size, context.member_bytes),
-            levels={} if total else _levels(window, model, growth, reads.likely),
+            levels={} if total else _levels(window, context, counting[0], growth, reads.likely),
             regions=() if total else tuple(model.bitmap.regions(data.likely)),
             unmodelled=tuple(
                 unmodelled(likely, context, model.pattern, layout, timed=bool(wanted))
@@ -154,6 +160,7 @@ class Projector:
             growth=growth,
             time=self._time(layout, wanted, model.pattern) if wanted else None,
             wanted=wanted,
+            replayed=None if replays is None else replays.checked,
         )
 
     def _hits(self, cache: Cache) -> Hits | None:
@@ -164,20 +171,42 @@ class Projector:
 
     def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
         # Only who asks for time pays for the simulator.
-        from stackmap.features.whatif.fitting import Fitting
         from stackmap.features.whatif.timing import MIXED, TimeProjection, project_time
 
-        window = self._window
-        if window.whole is None:
+        fitting = self._fitted(pattern)
+        if fitting is None:
             return TimeProjection(reason=MIXED)
-        if self._fitting is None:  # the present layout is simulated once for all projections
+        return project_time(fitting, layout, wanted)
+
+    def _fitted(self, pattern: Pattern) -> Fitting | None:
+        """Return the simulations of the present layout, once for all projections; None for a load without directions."""
+        from stackmap.features.whatif.fitting import Fitting
+
+        window = self._window
+        if self._fitting is None and window.whole is not None:
             self._fitting = Fitting(window, window.whole, self.context, pattern, self._trace)
-        return project_time(self._fitting, layout, wanted)
+        return self._fitting
+
+    def _replays(self, pattern: Pattern) -> Replays | None:
+        """Return the replays of the traced requests, once for all projections; None for a load without directions."""
+        from stackmap.features.whatif.replay import Replays
+
+        fitting, whole = self._fitted(pattern), self._window.whole
+        if self._replayed is None and fitting is not None and whole is not None:
+            self._replayed = Replays(fitting, whole)
+        return self._replayed
+
+
+class Counting(Protocol):
+    """A layout with all that is needed to project any interval of the window on it."""
+
+    def at(self, load: Measured) -> LayoutLoad:
+        """Return the projection of *load*."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutModel:
-    """A layout with all that is needed to project any interval of the window on it."""
+    """A layout by formulas, with the ranges that counters leave."""
 
     context: VolumeContext
     layout: Layout
@@ -273,7 +302,7 @@ def _measured_load(
     )
 
 
-def _behind(model: LayoutModel, load: Measured, reads: Band) -> LayoutLoad:
+def _behind(model: Counting, load: Measured, reads: Band) -> LayoutLoad:
     """Return the projection of *load* with the share *reads* of its reads; writes reach the volume in the end."""
     shares = dict.fromkeys((reads.likely, reads.low, reads.high))
     sides = [model.at(load.behind_a_cache(share)) for share in shares]
@@ -285,12 +314,12 @@ def _behind(model: LayoutModel, load: Measured, reads: Band) -> LayoutLoad:
 
 
 def _levels(
-    window: Window, model: LayoutModel, growth: float, reads: float
+    window: Window, context: VolumeContext, model: Counting, growth: float, reads: float
 ) -> Mapping[str, Levels]:
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
     for part in window.parts:
-        now, then = _now(part, model.context), model.at(part.grown(growth).behind_a_cache(reads))
+        now, then = _now(part, context), model.at(part.grown(growth).behind_a_cache(reads))
         quantities = {
             "volume": exact(part.requests),
             "members_now": now.members.data,

@@ -22,7 +22,7 @@ from stackmap.document.wording import (
 )
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import Pattern
-from stackmap.features.whatif.projection import DeviceLoad, Projection
+from stackmap.features.whatif.projection import CountCheck, DeviceLoad, Projection
 from stackmap.features.whatif.quantities import Band
 from stackmap.features.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
@@ -207,6 +207,18 @@ def conclusions(projection: Projection) -> tuple[str, ...]:
         range_of = f"The input does not separate reads and writes, so {what} are a range."
         parts.append(f"{range_of} {SEPARATE}")
     return tuple(filter(None, parts))
+
+
+def replayed_sentence(found: CountCheck) -> str:
+    """Return what counts are from, with the self-check, or why no trace gives them."""
+    if found.reason:
+        return f"Requests and bytes are from the counters: {found.reason}."
+    checked = "; ".join(
+        f"{layer} {short(sum(each.measured or 0.0 for each in ways.values()))} requests/s counted, "
+        f"{short(sum(each.simulated for each in ways.values()))} replayed"
+        for layer, ways in found.layers.items()
+    )
+    return f"Requests and bytes: {found.requests} traced requests, replayed. Present layout: {checked}."
 
 
 def unmodelled(

@@ -1,0 +1,247 @@
+"""
+Requests and bytes below a volume by replay: the traced requests, sent through a layout one by one.
+
+What a counter leaves open, a trace shows: where requests are, which of them meet in a row or follow each other, and
+which regions of the bitmap they touch. What it does not show is in the band: how long other disks' queues are and
+how fast md's thread is, so how much merges. The present layout is replayed first, and compared with its counters: where that is more than
+``OFF`` away, no count of the replay is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import NamedTuple
+
+from stackmap.features.whatif.arriving import Load, grown
+from stackmap.features.whatif.bitmap import Added, count_range, default_bitmap, present_metadata
+from stackmap.features.whatif.disks import READ, WRITE
+from stackmap.features.whatif.fitting import OFF, Fit, Fitting
+from stackmap.features.whatif.measured import Measured
+from stackmap.features.whatif.outcome import CAUSED, MARK, SUPERBLOCK, Below
+from stackmap.features.whatif.projection import Checked, CountCheck, DeviceLoad, LayoutLoad
+from stackmap.features.whatif.quantities import Band, exact, spanning
+from stackmap.features.whatif.simulation import Simulation, Stack
+from stackmap.features.whatif.timing import Wanted
+from stackmap.features.whatif.volume_context import VolumeContext, usable_bytes
+from stackmap.model.raid import Layout
+from stackmap.model.reason import Reason
+
+WARM = 0.2  # of the requests: those before fill the stripe cache, and are not counted
+ERROR = 0.05  # of each count: the model's own, of lab runs
+CHANCE = 0.5  # divided by the root of the requests: another run has others
+FEW, MERGING = (
+    0.75,
+    0.35,
+)  # share of merged parts; error of the disks' requests where all merge, of lab runs
+PACES = (1.0, 0.25, 4.0)  # of md's thread, the likely one first
+NO_REQUESTS = Reason(
+    "no-requests",
+    "the input has no trace of the requests, so the counts are a range: record it with `stackmap record --trace`",
+)
+
+
+class Counts(NamedTuple):
+    """
+    What a load causes below per second: requests at members and disks, and bytes. ``pages``: writes of the bitmap's
+    pages on all members together; ``superblocks``: of these.
+    """
+
+    members_read: float
+    members_write: float
+    disks_read: float
+    disks_write: float
+    read_bytes: float
+    write_bytes: float
+    pages: float
+    superblocks: float
+
+    @classmethod
+    def of(cls, below: Below, load: Measured) -> Counts:
+        """Return what *load* causes, as its bytes are to those that were replayed."""
+        read = load.read.bytes / (below.moved[READ] or 1)
+        write = load.write.bytes / (below.moved[WRITE] or 1)
+
+        def both(counts: Mapping[str, int]) -> tuple[float, float]:
+            return counts[READ] * read + counts[CAUSED] * write, counts[WRITE] * write
+
+        marked = (below.members[cause] * write for cause in (MARK, SUPERBLOCK))
+        return cls(*both(below.members), *both(below.disks), *both(below.bytes), *marked)
+
+
+class Replay(NamedTuple):
+    """
+    The traced requests on ``layout``: ``runs``, the likely one first. ``error``: by what share each count may be off.
+
+    ``seconds``: of the trace, so that pages of the bitmap are known within chance; ``per_page``: as of ``Measured``.
+    ``superblocks``: writes of these per member and byte written, on the present layout; None if it has none.
+    """
+
+    layout: Layout
+    context: VolumeContext
+    runs: Sequence[Below]
+    error: float
+    seconds: float
+    per_page: int
+    superblocks: float | None
+
+    def at(self, load: Measured) -> LayoutLoad:
+        """Return the projection of *load*."""
+        counts = [Counts.of(below, load) for below in self.runs]
+        context, layout = self.context, self.layout
+        flushes = load.known_flushes * layout.members
+        done = flushes if context.flushes_counted else 0.0
+
+        def band(name: str, error: float = self.error) -> Band:
+            values = [float(getattr(each, name)) for each in counts]
+            return spanning(values, values[0]).widened(error)
+
+        merging = self.error + MERGING * self.merged
+
+        moved = counts[0].read_bytes, counts[0].write_bytes
+        carried = band("read_bytes") + band("write_bytes")
+        members, disks = self._added(
+            band("pages"), self._paused(band("superblocks"), load.write.bytes)
+        )
+        return LayoutLoad(
+            layout=layout,
+            members=DeviceLoad(
+                layout.members,
+                band("members_read"),
+                band("members_write") + exact(flushes),
+                *moved,
+                members,
+                carried=carried,
+            ),
+            disks=DeviceLoad(
+                layout.members,
+                band("disks_read", merging),
+                band("disks_write", merging) + exact(done),
+                *moved,
+                disks,
+                carried=carried,
+            ),
+            usable=usable_bytes(layout, context.member_bytes),
+        )
+
+    @property
+    def merged(self) -> float:
+        """How much depends on merging, from 0 to 1: the likely run merges fewer than ``FEW`` of its parts, or all."""
+        below = self.runs[0]
+        done, parts = (sum(of[way] for way in below.parts) for of in (below.disks, below.parts))
+        return max(0.0, 1 - done / parts - FEW) / (1 - FEW) if parts else 0.0
+
+    def _paused(self, superblocks: Band, written: float) -> Band:
+        """Return *superblocks*, which follow pauses; a program that pauses after its writes may have no more than now."""
+        if self.superblocks is None:
+            return superblocks
+        now = self.superblocks * self.layout.members * written
+        return spanning((superblocks.low, superblocks.high, now), min(now, superblocks.likely))
+
+    def _added(self, pages: Band, superblocks: Band) -> tuple[Added | None, Added | None]:
+        """Return what *pages* and *superblocks* add at the members' metadata, and at the disks."""
+        bitmap, members = default_bitmap(self.layout, self.context), self.layout.members
+        if bitmap is None:
+            return None, None
+        # On copies nothing but a pause wakes the daemon, and without it bits stay set (``may_sleep``).
+        least = pages.low if self.layout.parity else 0.0
+        low, high = (count_range(end / members, self.seconds) for end in (least, pages.high))
+        pages = Band(low[0] * members, pages.likely, high[1] * members) + superblocks
+        carried = pages.scaled(bitmap.page_bytes)
+        done = self.per_page if self.context.flushes_counted else 1
+        return Added(pages.scaled(self.per_page), carried), Added(pages.scaled(done), carried)
+
+
+class Replays:
+    """The replays of one volume. ``reason``: why no count is replayed, "" if all are."""
+
+    def __init__(self, fitting: Fitting, load: Measured) -> None:
+        self._fitting, self._load = fitting, load
+        self._error = 0.0
+        self._superblocks: float | None = None
+        self._layers: dict[str, dict[str, Checked]] = {}
+        self.reason = ""
+        fits = fitting.replayed() if fitting.requests else []
+        if fits:
+            self._compare(fits[0])
+        else:
+            self.reason = fitting.reason if fitting.requests else NO_REQUESTS
+
+    @property
+    def checked(self) -> CountCheck:
+        """The present layout, replayed and counted."""
+        return CountCheck(self._layers, self.reason, len(self._fitting.requests))
+
+    def _compare(self, fit: Fit) -> None:
+        """Replay the present layout, and compare what it causes with what was counted."""
+        fitting, load = self._fitting, self._load
+        counts = Counts.of(_run(fitting.stack(fitting.present, fit.services), fit.load), load)
+        flushes = load.known_flushes * fitting.present.members
+        done, per_page = (flushes, load.per_page) if fitting.context.flushes_counted else (0.0, 1)
+        _, marks = present_metadata(load, fitting.context)
+        found = (
+            ("members", READ, load.members_read, counts.members_read),
+            ("members", WRITE, load.members_write, counts.members_write + flushes),
+            ("disks", READ, load.disks_read, counts.disks_read),
+            ("disks", WRITE, load.disks_write, counts.disks_write + done),
+            ("disks", MARK, marks, (counts.pages + counts.superblocks) * per_page),
+        )
+        for layer, way, counted, replayed in found:
+            known = counted.requests if counted else None
+            if isinstance(known, Band):
+                known = known.likely
+            self._layers.setdefault(layer, {})[way] = Checked(known, replayed)
+        if fitting.context.bitmap is not None and load.write.bytes:
+            self._superblocks = counts.superblocks / fitting.present.members / load.write.bytes
+        off = max(map(_off, self._layers.values()))
+        if off > OFF:
+            self.reason = _disagreement(self._layers)
+        traced = len(fitting.requests)
+        self._error = ERROR + off / 2 + CHANCE / sqrt(traced)
+
+    def on(self, layout: Layout, wanted: Wanted) -> Replay:
+        """Return the replays on *layout*."""
+        fitting = self._fitting
+        factor = wanted.growth * fitting.drift
+        runs: list[Below] = []
+        for fit in fitting.replayed():
+            disks = (wanted.disks,) if wanted.disks else fit.services
+            stack = fitting.stack(layout, disks, projected=True)
+            # How fast md's thread is decides how much it handles at once.
+            paces = PACES if layout.parity and not runs else PACES[:1]
+            load = grown(fit.load, factor)
+            runs += [_run(stack._replace(pace=stack.pace * each), load) for each in paces]
+        seconds = fitting.requests[-1].time - fitting.requests[0].time
+        return Replay(
+            layout,
+            fitting.context,
+            runs,
+            self._error,
+            seconds * (1 - WARM),
+            self._load.per_page,
+            self._superblocks,
+        )
+
+
+def _disagreement(layers: Mapping[str, Mapping[str, Checked]]) -> str:
+    checked = (
+        f"{layer}: {sum(each.measured or 0.0 for each in found.values()):.3g} requests/s counted, "
+        f"{sum(each.simulated for each in found.values()):.3g} replayed"
+        for layer, found in layers.items()
+    )
+    return Reason(
+        "replay-check",
+        f"the replayed present layout differs from its counters ({'; '.join(checked)}), so the counts are a range",
+    )
+
+
+def _off(checked: Mapping[str, Checked]) -> float:
+    """Return by what share the replayed requests of a layer differ from the counted ones; 0 if these are not known."""
+    counted = sum(each.measured or 0.0 for each in checked.values())
+    replayed = sum(each.simulated for each in checked.values() if each.measured is not None)
+    return abs(replayed / counted - 1) if counted else 0.0
+
+
+def _run(stack: Stack, load: Load) -> Below:
+    """Return what *load* causes below."""
+    return Simulation(stack).run(load.arrivals, skipped=int(WARM * len(load.arrivals))).below
