@@ -1,0 +1,131 @@
+"""
+Counts that ``whatif`` projects from a recorded trace, beside what the disks of the other layout then did.
+
+A run leaves samples of /proc/diskstats, and the events of its volume: where the requests of a trace come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import stackmap
+from stackmap.discover.find import find_all
+from stackmap.features.trace.arrivals import line_of
+from stackmap.features.trace.record import Trace, TraceRecord, parse
+from stackmap.features.whatif.project import Projector
+from stackmap.features.whatif.timing import Wanted
+from stackmap.model.layout_request import parse as layout_of
+from stackmap.model.units import SECTOR
+from stackmap.sampling.snapshots import with_first_topology
+from stackmap.sources import trace_text
+
+if TYPE_CHECKING:
+    from stackmap.features.whatif.projection import Projection
+    from stackmap.features.whatif.quantities import Band
+    from tests.lab.judged import Workload
+
+READS, READ_SECTORS, WRITES, WRITTEN_SECTORS = 3, 5, 7, 9  # of a line of /proc/diskstats
+
+
+@dataclass(frozen=True)
+class Run:
+    """A load on one layout."""
+
+    workload: Workload
+
+    @cached_property
+    def _measured(self):
+        folder = self.workload.folder
+        machine = stackmap.open(str(folder / f"{self.workload.stack}.tar"))
+        return with_first_topology(stackmap.open(str(self._file("diskstats")), machine).intervals())
+
+    def _file(self, kind: str) -> Path:
+        return self.workload.folder / f"{self.workload.stack}.{self.workload.name}.{kind}"
+
+    @cached_property
+    def device(self):
+        """The volume."""
+        topology = self._measured[0]
+        (top,) = self.workload.tops
+        return topology[find_all(topology, [top])[0]]
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The requests of the volume, as ``record --trace`` keeps them."""
+        lines = self._file("events").read_text(errors="replace").splitlines()
+        events = (e for e in trace_text.parse_events(lines) if e.number == self.device.number)
+        kept = sorted(filter(None, map(line_of, events)), key=lambda line: int(line.split()[2]))
+        return parse(TraceRecord(arrivals="\n".join(kept)))
+
+    @cached_property
+    def requests(self) -> int:
+        """Its requests with data."""
+        return sum(bool(each.size) for each in self.trace.requests(self.device.number))
+
+    def projected(self, layout: str, *, traced: bool) -> Projection:
+        """Return what is projected of *layout*, from counters alone or with the trace."""
+        topology, intervals = self._measured
+        trace = self.trace if traced else None
+        projector = Projector(topology, list(intervals), self.device.name, trace)
+        return projector.project(layout_of(layout), Wanted() if traced else None)
+
+    @cached_property
+    def counted(self) -> tuple[float, float]:
+        """What its disks completed per request of the volume, as the kernel counted it: requests and bytes."""
+        first, *_, last = self._file("diskstats").read_text().split("TS ")[1:]
+        before, after = (
+            {words[2]: words for words in map(str.split, text.splitlines()[1:])}
+            for text in (first, last)
+        )
+        topology = self._measured[0]
+        below = topology.with_all_below(self.device.name)
+        disks = [name for name in below if not topology.below(name)]
+
+        def done(*fields: int) -> int:
+            return sum(int(after[d][n]) - int(before[d][n]) for d in disks for n in fields)
+
+        moved = SECTOR * done(READ_SECTORS, WRITTEN_SECTORS)
+        return done(READS, WRITES) / self.requests, moved / self.requests
+
+
+@dataclass(frozen=True)
+class Count:
+    """A projected count per request of the volume, and the true one."""
+
+    what: str
+    band: Band
+    true: float
+    is_replayed: bool
+
+    @property
+    def off(self) -> float:
+        """The likely value's difference as a share of the truth."""
+        return self.band.likely / self.true - 1
+
+    @property
+    def in_band(self) -> bool:
+        """Whether the truth is in the range."""
+        return self.band.low <= self.true <= self.band.high
+
+    @property
+    def width(self) -> float:
+        """The range as a share of the likely value."""
+        return (self.band.high - self.band.low) / self.band.likely
+
+
+def counts(recorded: Run, ran: Run, layout: str, *, traced: bool) -> list[Count]:
+    """Return the requests and the bytes at the disks that *recorded* projects of *layout*, which *ran* has."""
+    found = recorded.projected(layout, traced=traced)
+    load = found.read.bytes + found.write.bytes
+    sent = sum(each.size for each in recorded.trace.requests(recorded.device.number))
+    scale = sent / recorded.requests / load  # seconds per request
+    disks = found.projected.disks
+    name = f"{recorded.workload.name} → {ran.workload.name.partition('-')[0]}"
+    replayed = found.replayed is not None and not found.replayed.reason
+    bands = zip(("requests", "bytes"), (disks.requests, disks.moved), ran.counted, strict=True)
+    return [
+        Count(f"{name}: {what}", band.scaled(scale), true, replayed) for what, band, true in bands
+    ]
