@@ -34,6 +34,7 @@ COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
 AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
 SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
 FEW_GAPS, PER_GAP = 20, 3.0  # requests with such a gap; times the gap, of lab runs
+PAUSE, FEW_PAUSES, ALIKE = 0.1, 5, 0.2  # seconds without a request; pauses; share of the middle one
 IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are pauses
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 BATCHES = (1, 2, 4, 8, 16)
@@ -168,6 +169,22 @@ def pace_of(requests: Sequence[TracedRequest]) -> float:
     if len(gaps) < FEW_GAPS:
         return PACE
     return min(SLOWEST, max(PACE, PER_GAP * sorted(gaps)[len(gaps) // 10]))
+
+
+def pauses_after_ends(requests: Sequence[TracedRequest]) -> bool:
+    """Whether the program of *requests* pauses equally long after an end, so that a faster layout has no longer pauses."""
+    pauses = []
+    last = inf
+    for each in requests:
+        if each.time - last >= PAUSE:
+            pauses.append(each.time - last)
+        if each.done is not None:
+            last = each.done if last == inf else max(last, each.done)
+    pauses.sort()
+    if len(pauses) < FEW_PAUSES:
+        return False
+    low, middle, high = (pauses[len(pauses) * tenths // 10] for tenths in (1, 5, 9))
+    return high - low <= ALIKE * middle
 
 
 def shaped(measured: Measured, parts: Parts, share: float, span: int, batch: int = 0) -> Load:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from stackmap.features.whatif.arriving import Load, grown
+from stackmap.features.whatif.arriving import Load, grown, pauses_after_ends
 from stackmap.features.whatif.bitmap import Added, count_range, default_bitmap, present_metadata
 from stackmap.features.whatif.disks import READ, WRITE
 from stackmap.features.whatif.fitting import OFF, Fit, Fitting
@@ -74,7 +74,8 @@ class Replay(NamedTuple):
     The traced requests on ``layout``: ``runs``, the likely one first. ``error``: by what share each count may be off.
 
     ``seconds``: of the trace, so that pages of the bitmap are known within chance; ``per_page``: as of ``Measured``.
-    ``superblocks``: writes of these per member and byte written, on the present layout; None if it has none.
+    ``superblocks``: writes of these per member and byte written on the present layout, if the program pauses after
+    its writes; None if it does not.
     """
 
     layout: Layout
@@ -132,7 +133,7 @@ class Replay(NamedTuple):
         return max(0.0, 1 - done / parts - FEW) / (1 - FEW) if parts else 0.0
 
     def _paused(self, superblocks: Band, written: float) -> Band:
-        """Return *superblocks*, which follow pauses; a program that pauses after its writes may have no more than now."""
+        """Return *superblocks*, of which there are likely no more than now if the program's pauses stay as they are."""
         if self.superblocks is None:
             return superblocks
         now = self.superblocks * self.layout.members * written
@@ -191,7 +192,7 @@ class Replays:
             if isinstance(known, Band):
                 known = known.likely
             self._layers.setdefault(layer, {})[way] = Checked(known, replayed)
-        if fitting.context.bitmap is not None and load.write.bytes:
+        if load.write.bytes and pauses_after_ends(fitting.requests):
             self._superblocks = counts.superblocks / fitting.present.members / load.write.bytes
         off = max(map(_off, self._layers.values()))
         if off > OFF:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stackmap.features.trace.arrivals import TracedRequest
 from stackmap.features.trace.record import TraceRecord, parse
-from stackmap.features.whatif.arriving import AT_ONCE, PER_GAP, SLOWEST, pace_of
+from stackmap.features.whatif.arriving import AT_ONCE, PER_GAP, SLOWEST, pace_of, pauses_after_ends
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
@@ -306,3 +306,23 @@ def test_bytes_scale_what_is_replayed():
     )
 
     assert part == pytest.approx(whole, rel=0.02)
+
+
+def pausing(pauses):
+    """Bursts of four requests of 20 ms each, and pauses between them."""
+    made, time = [], 0.0
+    for pause in pauses:
+        starts = [time + n * 1e-3 for n in range(4)]
+        made += [TracedRequest(start, "write", 0, PAGE, 1, start + 0.02) for start in starts]
+        time = made[-1].done + pause
+    return made
+
+
+def test_a_program_that_pauses_after_its_writes_is_told_from_random_instants():
+    """Its pauses are alike, and stay as long on a faster layout."""
+    draw = Random(11)
+
+    assert pauses_after_ends(pausing([0.2] * 10))
+    assert not pauses_after_ends(pausing([draw.expovariate(2.0) + 0.1 for _ in range(30)]))
+    assert not pauses_after_ends(pausing([0.2] * 3))
+    assert not pauses_after_ends(pausing([0.01] * 30))
