@@ -31,5 +31,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the API, which is not imported yet, and what a module has."""
-    return sorted({*globals(), *__getattr__("__all__")})
+    """List the API, which is not imported yet, and what every module has."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__getattr__("__all__")})

@@ -67,7 +67,7 @@ def test_the_page_has_every_name():
 
 def test_dir_lists_the_api():
     """Also before anything of it was imported."""
-    assert {*stackmap.__all__} <= {*dir(stackmap)}
+    assert {*stackmap.__all__} == {name for name in dir(stackmap) if not name.startswith("__")}
     assert {"layers", "whatif", "StackmapError"} <= {*stackmap.__all__}
 
 

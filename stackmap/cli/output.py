@@ -188,6 +188,14 @@ AFTER = {
     "-l": "iostat -l",
     "--per-layer": "iostat --per-layer",
 }
+# Options of other programs that mean the same as one of ours; and those that are words here.
+MEANT = {
+    "--format": "--json", "--debug": "--why", "--verbose": "--why", "--human-readable": "--human", "--fields": "--columns",
+    "--show-columns": "--list-columns", "--size": "--bytes", "--sizes": "--bytes", "--reverse": "--inverse",
+    "--all-columns": "--output-all", "--md": "--markdown", "--totals-only": "--totals", "--target": "--to",
+}  # fmt: skip
+COUNTED = ("--interval", "--count", "--delay", "--seconds", "--iterations")
+ALIKE = 0.75  # similarity of a mistyped option: "--humann", but not "--sizes", means another
 NO_NUMBER = r"'(.*)' is not a valid (?:float|integer|int)\b"
 
 
@@ -226,7 +234,11 @@ def _no_option(error: click.NoSuchOption) -> str:
         return f"{name} must stand after the command: `{ctx.command_path} {AFTER[name]}`"
     from difflib import get_close_matches
 
-    similar = get_close_matches(name, error.possibilities or (), 1)
+    here = {word for option in ctx.command.params for word in option.opts} if ctx else set()
+    if name in COUNTED and ctx is not None and "INTERVAL" in str(ctx.command.get_usage(ctx)):
+        return f"no option {name}: INTERVAL and COUNT are words, `{ctx.command_path} 1 5`"
+    similar = [each for each in (MEANT.get(name),) if each in here]
+    similar += get_close_matches(name, error.possibilities or (), 1, ALIKE)
     advice = f"; did you mean {similar[0]}?" if similar else ""
     return f"no option {name}{advice}"
 
