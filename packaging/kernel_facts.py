@@ -56,7 +56,7 @@ KERNEL_FACTS = (
         "about 7.1",
         "d51e1668fad6",
         {"6.1": "whole", "6.12": "whole", "7.3": "27 writes of 1 MiB are 162 with stripes of 192 KiB"},
-        "accounted and fiojob ask queue/chunk_sectors, which is then the full stripe",
+        "accounted, fiojob and the range of an array's own writes ask queue/chunk_sectors, which is then the full stripe",
     ),
     KernelFact(
         "dm passes on a flush that carries data as one request",

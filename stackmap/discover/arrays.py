@@ -26,12 +26,14 @@ def read(scan: Scan, block: Block) -> Discovered:
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
     base = base_device(scan, block, Kind.ARRAY)
     # From about Linux 7.1 this is the full stripe of RAID4/5/6, where md cuts requests; before, 0.
-    sectors = scan.counters and sysfs.parse_int(
-        sysfs.attribute(scan.host, f"{block.path}/queue/chunk_sectors")
-    )
-    boundary = sectors * SECTOR if type(sectors) is int and sectors >= 0 else None
+    sectors = _of_queue(scan, block, "chunk_sectors") if scan.counters else None
+    queue = base.queue
+    if sectors is not None and sectors >= 0:
+        queue = queue._replace(boundary=sectors * SECTOR)
+    if sectors and array.layout is not None and array.layout.parity:
+        queue = queue._replace(max_sectors_kb=_of_queue(scan, block, "max_sectors_kb"))
     device = base._replace(
-        queue=base.queue if boundary is None else base.queue._replace(boundary=boundary),
+        queue=queue,
         uuid=array.attributes["uuid"] or properties.get("MD_UUID", ""),
         layout=array.layout,
         state=array.state,
@@ -44,6 +46,10 @@ def read(scan: Scan, block: Block) -> Discovered:
     states = {} if array.is_container else {member.name: member.state for member in members}
     edges = tuple(_edge(block, array, member) for member in members)
     return Discovered(device, edges, states, tuple(_uncertainties(scan, array, members)))
+
+
+def _of_queue(scan: Scan, block: Block, name: str) -> int | None:
+    return sysfs.parse_int(sysfs.attribute(scan.host, f"{block.path}/queue/{name}"))
 
 
 def _uncertainties(scan: Scan, array: Array, members: Collection[Member]) -> Iterator[str]:

@@ -30,6 +30,7 @@ NAME = Column("", "layer", ("devices",), is_text=True)
 FIGURES = [Column(metric.heading, metric.key) for metric in COLUMNS]
 FIGURES[0] = FIGURES[0]._replace(beside=("estimated",))
 FIGURES[1] = FIGURES[1]._replace(beside=RANGE)  # bytes, which a table may divide over several disks
+PER_REQUEST = ("iops_amplification", "shrink")  # at the top
 MEANINGS = {metric.title: metric.help for metric in LAYER_METRICS if metric.title}
 TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
 LEGEND = (
@@ -130,6 +131,11 @@ def _row(figures: LayerFigures, direction: str) -> Row:
         for metric in COLUMNS
     )
     estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
+    if figures.per_counted_piece(direction):
+        others = [
+            value._replace(estimated=metric.key in PER_REQUEST)
+            for metric, value in zip(COLUMNS[2:], others, strict=True)
+        ]
     if flow.is_range:
         low, high = flow.bounds
         moved = moved._replace(low=low.bytes, high=high.bytes)

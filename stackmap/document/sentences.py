@@ -244,6 +244,7 @@ def sentences(stack: StackFigures) -> list[str]:
         for direction in ("read", "write")
         for layer in stack.layers[1:2]
     ]
+    remarks.append(_counted_pieces(stack))
     doubts = {f"not divided: {f.share.reason}": None for f in stack.layers if f.share.reason}
     doubts |= {f"no ratios: {f.background}": None for f in stack.layers if f.background}
     doubts |= {
@@ -255,6 +256,18 @@ def sentences(stack: StackFigures) -> list[str]:
     inferred = [_inferred(each) for each in stack.unknown_targets]
     remarks += _wear(stack)
     return [sentence for sentence in remarks if sentence] + inferred + list(doubts)
+
+
+def _counted_pieces(stack: StackFigures) -> str:
+    """Return how many writes may have been sent to an array that cuts them before it counts them; "" for another top."""
+    write, boundary = stack.layers[0].share.write, stack.top.queue.boundary
+    if not write.is_range or not boundary:
+        return ""
+    low, high = (each.arrivals for each in write.bounds)
+    return (
+        f"md cuts writes to {stack.top.title} at full stripes of {size(boundary)} and counts the pieces (Linux 7.1): "
+        f"{number(low, 2)} to {number(high, 2)} writes/s were sent"
+    )
 
 
 def _inferred(found: UnknownTarget) -> str:

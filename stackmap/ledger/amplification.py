@@ -98,6 +98,10 @@ class LayerFigures:
             for d, done in self._per("ios").items()
         }
 
+    def per_counted_piece(self, direction: str) -> bool:
+        """Whether ratios per request at the top are estimates: the top may have counted pieces of requests."""
+        return self._head.part(direction).is_range and self.share != self._head
+
     @cached_property
     def byte_amplification(self) -> Ratios:
         """Bytes per byte at the top."""

@@ -42,9 +42,11 @@ from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
 from stackmap.ledger.sent import TOLERANCE, Sent, divides, is_all
 from stackmap.model.device import Device, Role
 from stackmap.model.dm_targets import POOL, is_passthrough
-from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_loads
+from stackmap.model.load import DIRECTIONS, Flow, Load, plus, ratio, sum_loads
+from stackmap.model.raid import PAGE
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology, computed_once
+from stackmap.model.units import KIB
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,32 @@ def shares(sent: Sent, top: str) -> Mapping[str, Share]:
     for name in stack:
         owned.shares[name] = owned.share(name)
     return owned.shares
+
+
+def with_pieces(device: Device, share: Share) -> Share:
+    """
+    Return the *share* of a top; its writes are a range where *device* may have counted pieces of them.
+
+    Since about Linux 7.1 md cuts writes to RAID4/5/6 at full stripes before it counts them. A write that begins at
+    any page is cut at ``(size - page) / boundary`` of these on average, one of a stream no more often. Nothing
+    above such an array counts what was sent.
+    """
+    boundary, write = device.queue.boundary, share.write
+    is_cut = device.layout is not None and device.layout.parity > 0
+    if not is_cut or not boundary or write.arrivals is None or not write.bytes:
+        return share
+    largest = (device.queue.max_sectors_kb or 0) * KIB
+    fewest = ratio(write.bytes, largest) or 0.0
+    most = max(0.0, write.bytes - write.arrivals * PAGE) / (boundary - PAGE)
+    cuts = min(most, max(0.0, write.arrivals - fewest))
+    parts = {
+        direction: part._replace(
+            low=Amount(plus(part.arrivals, -cuts), part.bytes), high=part.amount
+        )
+        for direction, part in share.parts.items()
+        if direction in ("write", "total")
+    }
+    return share._replace(parts={**share.parts, **parts})
 
 
 def together(sent: Sent, several: list[Share]) -> Share:

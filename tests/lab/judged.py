@@ -151,6 +151,7 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
     for kind, direction in KINDS.items():
         above: list[str] = []
         sent = _taken(known, known[said["device"]], counted, kind)
+        top_told = said["layers"][0][direction]
         for layer in said["layers"]:
             parts = (_arrived(known, counted, above, name, kind) for name in layer["devices"])
             here = sum(parts, Sent())
@@ -166,8 +167,12 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
                 direction,
                 _figure(told, "arrivals", seconds, here.count),
                 _figure(told, "bytes", seconds, here.bytes),
-                _ratio(told, "arrivals", seconds, ratios["iops"][direction], here, above_it),
-                _ratio(told, "bytes", seconds, ratios["bytes"][direction], here, above_it),
+                _ratio(
+                    told, top_told, "arrivals", seconds, ratios["iops"][direction], here, above_it
+                ),
+                _ratio(
+                    told, top_told, "bytes", seconds, ratios["bytes"][direction], here, above_it
+                ),
                 layer["estimated"],
                 layer["reason"] or "",
             )
@@ -181,18 +186,24 @@ def _figure(told: dict[str, Any], what: str, seconds: float, counted: float) -> 
 
 def _ratio(
     told: dict[str, Any],
+    top_told: dict[str, Any],
     what: str,
     seconds: float,
     ratio: float | None,
     here: Sent,
     above: Sent | None,
 ) -> Figure | None:
-    """Return a ratio to what was sent above, with the range of what it is a ratio of."""
+    """Return a ratio to what was sent above, with the range of what it is a ratio of, or of what was sent."""
     if above is None:
         return None
     of, counted = (above.count, here.count) if what == "arrivals" else (above.bytes, here.bytes)
     ends = _figure(told, what, seconds, counted).ends
-    return Figure(ratio, counted / of, None if ends is None else (ends[0] / of, ends[1] / of))
+    if ends is not None:
+        ends = ends[0] / of, ends[1] / of
+    elif (most := _figure(top_told, what, seconds, of)).ends and ratio is not None and most.said:
+        low, high = most.ends
+        ends = ratio * most.said / high, ratio * most.said / low
+    return Figure(ratio, counted / of, ends)
 
 
 def cost(workload: Workload, top: str) -> float:

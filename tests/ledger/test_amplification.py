@@ -295,6 +295,49 @@ def test_pieces_that_md_counts_are_put_together(pieces, size, accounted):
     assert figures.layers[1].own["write"].ios == pieces
 
 
+KIB = 1024
+PAGE = 4 * KIB
+
+
+@pytest.mark.parametrize("boundary", [64 * KIB, 192 * KIB, 512 * KIB, 3584 * KIB])
+@pytest.mark.parametrize("size", [4 * KIB, 8 * KIB, 20 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB])
+@pytest.mark.parametrize("sequential", [True, False])
+def test_the_requests_that_were_sent_to_an_array_that_counts_pieces_are_in_the_range(
+    boundary, size, sequential
+):
+    """A stream, or one request at each page of a full stripe: cut as md does it."""
+    step = size if sequential else PAGE
+    starts = [n * step for n in range(max(1000, boundary // step))]
+    pieces = sum((at + size - 1) // boundary - at // boundary + 1 for at in starts)
+    queue = Queue(boundary=boundary, max_sectors_kb=1024)
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), queue=queue)
+    edges = [Edge("md0", disk, Role.DATA) for disk in DISKS]
+    loads = {"md0": moved(write=did(pieces, len(starts) * size / pieces))}
+
+    head, disks = stack_figures(topology(([array], edges)), loads, "md0").layers
+
+    low, high = (each.arrivals for each in head.share.write.bounds)
+    assert low * 0.999 <= len(starts) <= high == pieces
+    assert head.own["write"].ios == pieces
+    assert (size == PAGE) == (low == pytest.approx(high, rel=1e-3))
+    assert disks.per_counted_piece("write") == head.share.write.is_range
+    assert not head.per_counted_piece("write")
+
+
+@pytest.mark.parametrize(
+    ("level", "boundary"), [("raid10", 64 * KIB), ("raid5", 0), ("raid5", None)]
+)
+def test_requests_that_are_counted_whole_are_exact(level, boundary):
+    """Before Linux 7.1, and in arrays without parity, whose chunk the queue has there."""
+    queue = Queue(boundary=boundary, max_sectors_kb=1024)
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout(level, 4, 65536), queue=queue)
+    edges = [Edge("md0", disk, Role.DATA) for disk in DISKS]
+    (head, _) = stack_figures(
+        topology(([array], edges)), {"md0": moved(write=did(100, 1 << 20))}, "md0"
+    ).layers
+    assert not head.share.write.is_range
+
+
 def test_reads_beside_writes_do_not_hide_each_other():
     """As many too many of the one as too few of the other: together they would close."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
