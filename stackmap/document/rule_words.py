@@ -148,11 +148,12 @@ def title(topology: Topology, name: str) -> str:
 
 
 def thresholds(rule: Rule) -> str:
-    """Return the thresholds of *rule* in words with their units: ``chunk up to 32 KiB, 500 requests``; "" for none."""
-    return ", ".join(
+    """Return the thresholds of *rule* in words with their units: ``chunk up to 32 KiB; 500 requests``; "" for none."""
+    said = "; ".join(
         (words[0] if words else LIMIT_WORDS[name]).format(figure(value, unit))
         for name, (value, unit, *words) in rule.thresholds.items()
     )
+    return said.replace("; and ", " and ")  # two parts of one condition
 
 
 FIRST = "Do first:"

@@ -35,11 +35,11 @@ LIMIT_WORDS = {
 # Thresholds of rules about a cost. Below this queue depth on every disk, no request waits for parity,
 # so its cost is a remark; the other costs are remarks below both thresholds.
 SHORT: Mapping[str, Threshold] = {
-    "light_queue": (1.0, "requests", "info below queue depth {} on every disk")
+    "light_queue": (1.0, "requests", "info if no disk has a queue depth above {}")
 }
 LIGHT: Mapping[str, Threshold] = {
     "light_rate": (50.0, "requests/s", "info below {}"),
-    "light_queue": (1.0, "requests", "and queue depth {} on every disk"),
+    "light_queue": (1.0, "requests", "and with no disk's queue depth above {}"),
 }
 
 
