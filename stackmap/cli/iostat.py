@@ -268,6 +268,7 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
         from stackmap.document.iostat import iostat_document
 
         blocks = iostat_document(rows, right, sums, **options)
-        print_blocks(table.of(blocks), heading=not looks["no_heading"], after="\n")
+        heading = not looks["no_heading"]
+        print_blocks(table.of(blocks), heading=heading, after="\n" * heading)
 
     return show

@@ -64,7 +64,7 @@ def iostat_document(
     if interval.totals:
         columns = [each._replace(heading=TOTAL.get(each.heading, each.heading)) for each in columns]
     table = Table("devices", (DEVICE, *columns), groups)
-    blocks: list[Block] = [Paragraph(when), table] if when else [table]
+    blocks: list[Block] = [Paragraph(when, headline=True), table] if when else [table]
     return list(dated(blocks, interval, time=time, why=why))
 
 

@@ -170,7 +170,7 @@ def _table(block: doc.Table, style: Style) -> list[str]:
     for group in block.groups:
         rows += [[safe(group.title)]] if group.title else []
         rows += [[_cell(cell, style) for cell in row] for row in group.rows]
-    if style.widths is not None and style.headings:
+    if style.widths is not None and rows and len(rows[0]) > 1:
         rows[0] = _as_wide_as_before(rows, block, style.widths)
     caption = _wrapped(block.caption, style) if block.caption else []
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
