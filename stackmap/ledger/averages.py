@@ -16,6 +16,7 @@ from stackmap.model.load import (
     Flow,
     Load,
     PrintedLoads,
+    is_idle,
     ratio,
     sum_in_order,
     sum_tables,
@@ -181,7 +182,7 @@ def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
 
 
 def _times(load: Load, factor: float) -> Load:
-    if load is IDLE:
+    if is_idle(load):
         return load
     aqu, busy = (None if x is None else x * factor for x in (load.aqu, load.busy))
     discard, flush = load.discard.scaled(factor), load.flush.scaled(factor)
@@ -195,8 +196,9 @@ def _times(load: Load, factor: float) -> Load:
 
 def _weighted(loads: Sequence[Load], weights: Sequence[float]) -> Load:
     """Return the sum of *loads* times their *weights* (none: 1); a figure that one load lacks is unknown."""
-    if all(load is IDLE for load in loads):
-        return IDLE
+    first = loads[0]
+    if is_idle(first) and all(load is first for load in loads):
+        return first
     reads, writes, discards, flushes, wholes, aqu, busy, _ = zip(*loads, strict=True)
     whole = None
     if any(wholes):

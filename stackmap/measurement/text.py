@@ -46,6 +46,8 @@ SHOWN = "%Y-%m-%d %H:%M:%S"
 # Rows of devices in a text: these, or so many bytes for each, as a row of `iostat -x` has 100; and where all are held.
 MAX_ROWS, BYTES_PER_ROW = 500_000, 20
 MAX_HELD, BYTES_PER_HELD = 200_000, 50
+# Lines that are searched for outputs of tools: these, or so many bytes for each.
+MAX_LINES, BYTES_PER_LINE = 300_000, 25
 MAX_INFERRED = 60  # reports by which stacks are inferred
 MAX_NAMED = 5  # unknown names in a note
 _BANNER_LINE = re.compile(rb"^[^\n]{0,80}\bLinux [^\n]{1,500}$", re.MULTILINE)
@@ -243,9 +245,16 @@ def told_machine(text: BinaryIO, note: Note) -> tuple[BinaryIO, CapturedHost | N
     text = readable(text, rewindable=True)
     reader = Reader()
     host = ""
+    size = 0
     text.seek(0)
     with suppress(InputError, OSError):  # raised again when the figures are read
-        for line in Lines(iter(lambda: text.read(CHUNK), b"")):
+        for number, line in enumerate(Lines(iter(lambda: text.read(CHUNK), b""))):
+            size += len(line) + 1
+            if number > max(MAX_LINES, size // BYTES_PER_LINE):
+                note(
+                    f"{text.name}: only its first {number} lines are searched for outputs of lsblk and others"
+                )
+                break
             reader.take(line)
             if not host and "Linux" in line and (run := run_of(line)):
                 host = run[0].host.partition(".")[0]

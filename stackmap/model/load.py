@@ -149,6 +149,16 @@ class Load(NamedTuple):
 
 
 IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0, in_flight_at_ends=0)
+# The same of kernels that count no flushes, or neither discards nor flushes.
+IDLE_WITHOUT_FLUSHES = IDLE._replace(flush=NONE)
+IDLE_WITHOUT_DISCARDS = IDLE_WITHOUT_FLUSHES._replace(discard=NONE)
+
+
+def is_idle(load: Load) -> bool:
+    """Whether *load* is one of the three above, which idle devices share."""
+    return load is IDLE or load is IDLE_WITHOUT_FLUSHES or load is IDLE_WITHOUT_DISCARDS
+
+
 UNKNOWN_LOAD = Load()  # of a device without figures
 
 # What Flow() and Load() do, without a step in Python for each of the millions of rows of a log.

@@ -18,7 +18,7 @@ from stackmap.errors import InputError, ParseError
 from stackmap.host import Host
 from stackmap.model.device import MAX_DEVICES
 from stackmap.model.interval import Counters, Interval
-from stackmap.model.load import IDLE, NONE, Load
+from stackmap.model.load import IDLE, IDLE_WITHOUT_DISCARDS, IDLE_WITHOUT_FLUSHES, Load
 from stackmap.model.units import SECTOR
 
 PATH = "/proc/diskstats"
@@ -217,14 +217,14 @@ def _counted_up(before: str, after: str) -> bool:
 def _idle(line: str) -> Load:
     """Return the load of a device over an interval in which its line did not change."""
     words = line.split()
-    if len(words) < BASE or (len(words) >= WITH_FLUSHES and words[GAUGE] == "0"):
-        return IDLE
-    in_flight = int(words[GAUGE]) if words[GAUGE].isdecimal() else 0
-    return IDLE._replace(
-        discard=IDLE.discard if len(words) >= WITH_DISCARDS else NONE,
-        flush=IDLE.flush if len(words) >= WITH_FLUSHES else NONE,
-        in_flight_at_ends=2 * in_flight,
-    )
+    if len(words) < BASE or len(words) >= WITH_FLUSHES:
+        idle = IDLE
+    else:
+        idle = IDLE_WITHOUT_FLUSHES if len(words) >= WITH_DISCARDS else IDLE_WITHOUT_DISCARDS
+    in_flight = words[GAUGE] if len(words) >= BASE else "0"
+    if in_flight == "0" or not in_flight.isdecimal():
+        return idle
+    return idle._replace(in_flight_at_ends=2 * int(in_flight))
 
 
 def _begin(line: str) -> str:

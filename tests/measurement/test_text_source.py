@@ -125,3 +125,16 @@ def test_of_a_text_only_so_many_rows_are_held_at_once(monkeypatch):
     monkeypatch.setattr(measured_text, "BYTES_PER_ROW", 1000)
     with pytest.raises(InputError, match="more than 5 rows of devices in so few bytes"):
         loads(held=False, count=9)
+
+
+def test_so_many_lines_are_searched_for_outputs_of_tools(monkeypatch):
+    """Lines of a few bytes each would take much, and it is said where the search ends."""
+    monkeypatch.setattr(measured_text, "MAX_LINES", 5)
+    lsblk = b"NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINTS\nsda 8:0 0 1G 0 disk\n"
+    notes: list[str] = []
+
+    _, host = told_machine(Pipe(b"a\n" * 9 + lsblk), notes.append)
+    assert host is None
+    assert notes == ["-: only its first 6 lines are searched for outputs of lsblk and others"]
+    _, host = told_machine(Pipe(b"a\n" * 3 + lsblk), notes.append)
+    assert host is not None

@@ -133,6 +133,8 @@ class Reader:
         in_part = self._json or (self._parts and self._parts[-1].lines)
         if not in_part and line[2:3] == line[5:6] == ":":
             return  # a row of sar, of which a year has 100,000
+        if self._room[False] < 0 and not self._json and "{" not in line:
+            return  # no room for rows, and no JSON
         line = clean(line)
         begun = self._json and self._format_of(line) is None and not PROMPT.match(line)
         if begun or _JSON.fullmatch(line):
