@@ -73,9 +73,9 @@ def command(
     """
     Check alignment, chunks, stripes, sector sizes, errors and health.
 
-    As root on this machine, libblockdev, nvme-cli and smartctl open disks that are
-    awake to read their health and Amazon's their limits, and LVM and mdadm read
-    their metadata; --no-health leaves that out, and then no device is opened.
+    As root on this machine, libblockdev, nvme-cli and smartctl open the disks that
+    are awake and read their health, of Amazon's disks also the time over their
+    limits. LVM and mdadm read their metadata. With --no-health, no device is opened.
     """
     if text is not None:
         session.take(text)
