@@ -21,6 +21,10 @@ FREE_LINES, LINES_PER_BYTE = 15_000_000, 2
 QUESTION_LINES = (
     40  # the time of so many: a question to the capture, with what is made of its answer
 )
+LOAD_LINES, BUSY_LINES = (
+    15,
+    100,
+)  # a load of an interval, and more if it is of a device that was not idle
 LOOK_LINES = 20  # a file of a sample that is not there
 NAME_LINES = 8  # a name in a folder
 LINES_PER_LETTER = 0.4  # a letter of an answer of which a topology is made

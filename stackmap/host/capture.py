@@ -147,7 +147,7 @@ class CapturedHost:
         if listed is not None:
             return listed.splitlines()
         names = sorted(self._tree.names(path))
-        self._charge(NAME_LINES * len(names))
+        self.charge(NAME_LINES * len(names))
         return names
 
     def link(self, path: str) -> str:
@@ -282,13 +282,13 @@ class CapturedHost:
         answer = self._logged_answer(question, path)
         if answer is None:
             answer = self._first_answer(path)
-        if answer:
+        if answer and self._is_replaying:
             lines = answer.count("\n") if self._noted is None else LINES_PER_LETTER * len(answer)
-            self._charge(int(lines))
+            self._budget.replay(int(lines))
         return answer
 
-    def _charge(self, lines: int) -> None:
-        """Charge what is asked after the first sample as *lines* of counters."""
+    def charge(self, lines: int) -> None:
+        """Charge what is asked or made after the first sample as *lines* of counters."""
         if self._is_replaying:
             self._budget.replay(lines)
 
@@ -307,7 +307,8 @@ class CapturedHost:
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""
-        self._charge(QUESTION_LINES)
+        if self._is_replaying:
+            self._budget.replay(QUESTION_LINES)
         if self._noted is not None:
             self._noted.add(question)
         answer = self._timeline.answer(question, path)

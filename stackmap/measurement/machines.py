@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from stackmap.commands import additions
 from stackmap.discover import discover
 from stackmap.errors import SourceError
+from stackmap.host.budget import BUSY_LINES, LOAD_LINES
 from stackmap.ledger.averages import average
 from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.source import SECONDS, Source
+from stackmap.model.load import is_idle
 from stackmap.sampling.snapshots import downsample, interval_between, stretches
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -129,27 +131,38 @@ class CaptureSource(Source):
         watch = Watch(self.host, topology, self._discover, replayed=self._capture.version)
         if self._capture.window.every is None:
             return watch.intervals(SECONDS, selection.count, selection.devices)
-        coarse = islice(coarse_intervals(self._steps(watch), selection.devices), selection.count)
+        between = coarse_intervals(self._steps(watch), selection.devices, self._charge)
+        coarse = islice(between, selection.count)
         notes = (self.note,) if self.note else ()
         return ((current, replace(interval, notes=notes)) for current, interval in coarse)
 
     def ends(self) -> Iterator[TopologyInterval]:
         """Yield as few intervals, with all devices, as have the average of all intervals."""
         watch = Watch(self.host, self.topology(), self._discover, replayed=self._capture.version)
-        return downsample(self._steps(watch))
+        for current, interval in downsample(self._steps(watch)):
+            self._charge(interval)
+            yield current, interval
+
+    def _charge(self, interval: Interval) -> None:
+        """Charge the figures of one of many short intervals."""
+        loads = interval.loads.values()
+        busy = sum(not is_idle(load) for load in loads)
+        self._capture.charge(LOAD_LINES * len(loads) + BUSY_LINES * busy)
 
     def _steps(self, watch: Watch) -> Iterator[tuple[Snapshot, int]]:
         return ((watch.snapshot(time), passed) for time, passed in self._capture.steps())
 
 
 def coarse_intervals(
-    snapshots: Iterable[tuple[Snapshot, int]], devices: Container[str] | None = None
+    snapshots: Iterable[tuple[Snapshot, int]],
+    devices: Container[str] | None = None,
+    charge: Callable[[Interval], None] = lambda _: None,
 ) -> Iterator[TopologyInterval]:
     """
     Yield the intervals from one snapshot to the next; those that come with 0 are only examined.
 
     A device that was replaced or whose counters went back in between has no figures. *devices*: only these;
-    None: all.
+    None: all. *charge* takes each part of an interval.
     """
     topology: Topology | None = None
     parts: list[Interval] = []
@@ -159,6 +172,8 @@ def coarse_intervals(
         if count:
             yield topology, _joined(parts)
             topology, parts = None, []
+        else:
+            charge(parts[-1])
 
 
 def _joined(parts: list[Interval]) -> Interval:

@@ -10,6 +10,7 @@ import pytest
 from stackmap.errors import CaptureError
 from stackmap.host import budget, log
 from stackmap.host.capture import CapturedHost
+from stackmap.measurement.machines import CaptureSource
 from stackmap.sources.diskstats import PATH
 from stackmap.sources.sysfs import attribute
 from tests.host.test_log import COUNTED, written
@@ -92,3 +93,16 @@ def test_samples_of_the_old_format_without_files_are_charged(tmp_path, monkeypat
 
     host = CapturedHost(str(tmp_path))
     assert samples_until_refused(host, lambda host: host.read(PATH)) == 5
+
+
+def test_sums_that_cannot_span_samples_are_charged(tmp_path, monkeypatch):
+    """A counter that goes back at each sample makes an interval of its own of each."""
+    counters = ([f"8 0 sda {n % 2} 0 8 1 1 0 8 1 0 1 1"] for n in range(9))
+    frames = [[log.encode_entry("read /proc/diskstats", each)] for each in counters]
+    host = written(tmp_path, *frames)
+    source = CaptureSource(host)
+    charged: list[int] = []
+    monkeypatch.setattr(host, "charge", charged.append)
+
+    assert len([*source.ends()]) == 8
+    assert sum(charged) >= 4 * (budget.LOAD_LINES + budget.BUSY_LINES)
