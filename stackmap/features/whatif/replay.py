@@ -100,8 +100,8 @@ class Replay(NamedTuple):
         merging = self.error + MERGING * self.merged
 
         moved = counts[0].read_bytes, counts[0].write_bytes
-        # Which pages meet in a row of parity depends on the same.
-        of_rows = merging if layout.parity else self.error
+        # Copies move the bytes of the load; which pages meet in a row of parity depends on what merging does.
+        of_rows = merging if layout.parity else 0.0
         carried = band("read_bytes", of_rows) + band("write_bytes", of_rows)
         members, disks = self._added(
             band("pages"), self._paused(band("superblocks"), load.write.bytes)

@@ -15,6 +15,7 @@ from stackmap.features.whatif.arriving import AT_ONCE, PER_GAP, SLOWEST, pace_of
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
+from stackmap.features.whatif.quantities import exact
 from stackmap.features.whatif.simulation import PACE, Arrival, Simulation
 from stackmap.features.whatif.timing import Wanted
 from stackmap.model.layout_request import parse as layout_of
@@ -238,6 +239,7 @@ def test_a_trace_narrows_the_counts():
 
     assert found.write.likely == pytest.approx(2 * RATE, rel=0.02)
     assert (found.write.high - found.write.low) / found.write.likely < 0.3
+    assert with_trace.projected.members.carried == exact(2 * RATE * PAGE)
     assert with_trace.replayed.reason == ""
     assert check["write"].measured == pytest.approx(2 * RATE)
     assert check["write"].simulated == pytest.approx(2 * RATE, rel=0.02)
