@@ -225,7 +225,7 @@ def test_pages_are_sections_in_the_usual_order(path):
     """As man-pages(7) has them, with those of our own where they belong."""
     usual = (
         "NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMON OPTIONS", "COMMANDS", "NAMES", "VIEWS", "COLUMNS", "KEYS", "USERS",
-        "OUTPUT IN WORDS", "JSON", "HOW THE RATIOS ARE COMPUTED", "THE MODEL", "STATISTICS", "CAVEATS", "EXIT STATUS",
+        "OUTPUT IN WORDS", "JSON", "HOW THE RATIOS ARE COMPUTED", "STATISTICS", "CAVEATS", "EXIT STATUS",
         "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO",
     )  # fmt: skip
     found = re.findall(r"^\.SH (.+)$", path.read_text(), re.MULTILINE)

@@ -184,7 +184,7 @@ NO_PROJECTION = (
     "load on another layout."
 )
 PROJECTION_INTRO = (
-    "The measured load on the proposed layout, by the model in stackmap-whatif(8). Low and high are "
+    "The measured load on the proposed layout, by the model in stackmap-model(7). Low and high are "
     "the ends of the model's range. Members count what the layout sends; disks count what is left "
     "after merging."
 )

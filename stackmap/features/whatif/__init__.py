@@ -1,5 +1,5 @@
 """
-``stackmap whatif``: the measured load of a volume, projected on another layout. The model is in stackmap-whatif(8).
+``stackmap whatif``: the measured load of a volume, projected on another layout. The model is in stackmap-model(7).
 
 Start with ``project.py``: it measures, finds the pattern of the writes and applies a ``LayoutModel``.
 

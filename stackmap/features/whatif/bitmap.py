@@ -2,7 +2,7 @@
 The write-intent bitmap: how often its pages are written now, and on another layout.
 
 md sets the bit of a clean region on every member before the first write to it. A daemon runs every
-D = 5 s and clears the bits of regions without a new write since its previous run. stackmap-whatif(8)
+D = 5 s and clears the bits of regions without a new write since its previous run. stackmap-model(7)
 has the formulas. Source: drivers/md/md-bitmap.c (startwrite, endwrite, daemon_work, unplug).
 
 Some of the present bitmap's writes mark superblocks, which md stores in the same place. How many depends
