@@ -119,9 +119,9 @@ def read_device(scan: Scan, block: Block) -> Discovered:
 
 def _unknown_sizes(found: Collection[Discovered]) -> Iterator[str]:
     """Yield a sentence on the devices whose size is unknown."""
-    titles = sorted(each.device.title for each in found if each.device.size is None)
+    titles = [each.device.title for each in found if each.device.size is None]
     if titles:
-        which = ", ".join(titles) if len(titles) < len(found) else "every device"
+        which = device_mapper.some_of(titles) if len(titles) < len(found) else "every device"
         yield f"size of {which}: not in the input"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
@@ -26,6 +26,7 @@ from stackmap.sources.dm_targets import ACTIVE, DAMAGE, PARSERS, Parser, parser,
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
 
+MAX_TITLES = 10  # in a sentence
 STRANGE = "table of {devices}: unknown form; inferred from names and sizes instead"
 NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
 PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
@@ -179,7 +180,19 @@ def unknown(found: Iterable[Discovered]) -> Iterator[str]:
         for doubt in each.uncertainties:
             doubted[doubt].append(each.device.title)
     for doubt, titles in doubted.items():
-        yield doubt.format(devices=", ".join(sorted(titles)))
+        yield doubt.format(devices=some_of(titles))
+
+
+def some_of(titles: Collection[str]) -> str:
+    """
+    Return *titles* in order, of many the first.
+
+    >>> some_of(["sdb", "sda"]), some_of([f"sd{each}" for each in "abcdefghijklm"])
+    ('sda, sdb', 'sda, sdb, sdc, sdd, sde, sdf, sdg, sdh, sdi, sdj and 3 more')
+    """
+    shown = sorted(titles)[:MAX_TITLES]
+    more = f" and {len(titles) - MAX_TITLES} more" if len(titles) > MAX_TITLES else ""
+    return ", ".join(shown) + more
 
 
 def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:

@@ -46,6 +46,8 @@ SHOWN = "%Y-%m-%d %H:%M:%S"
 # Rows of devices in a text: these, or so many bytes for each, as a row of `iostat -x` has 100; and where all are held.
 MAX_ROWS, BYTES_PER_ROW = 500_000, 20
 MAX_HELD, BYTES_PER_HELD = 200_000, 50
+# What takes as long as so many rows: a report that is held, and a device of which a stranger's file tells.
+REPORT_ROWS, DEVICE_ROWS = 2, 4
 # Lines that are searched for outputs of tools: these, or so many bytes for each.
 MAX_LINES, BYTES_PER_LINE = 300_000, 25
 MAX_INFERRED = 60  # reports by which stacks are inferred
@@ -162,6 +164,8 @@ class TextSource(Source):
         """Yield the intervals as they arrive, under kernel names."""
         names = Names(topology)
         foreign = ForeignText(topology.machine, self._note)
+        if self._held and self._machine is not None and not self._machine.live:
+            self._rows = DEVICE_ROWS * len(topology)
         try:
             for interval in self._of_one_host():
                 foreign.check(interval.machine)
@@ -172,11 +176,11 @@ class TextSource(Source):
 
     def _count(self, interval: Interval) -> None:
         """Refuse more rows of devices than the bytes of the text are for."""
-        self._rows += len(interval.loads)
+        self._rows += len(interval.loads) + REPORT_ROWS * self._held
         most, size = (MAX_HELD, BYTES_PER_HELD) if self._held else (MAX_ROWS, BYTES_PER_ROW)
         if self._rows > max(most, self._size // size):
             raise InputError(
-                f"{self.name}: refused: more than {most} rows of devices in so few bytes; use a part of the text"
+                f"{self.name}: refused: more than {most} rows, reports and devices in so few bytes; use a part of the text"
             )
 
     def _of_one_host(self) -> Iterator[Interval]:

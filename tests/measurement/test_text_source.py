@@ -9,6 +9,7 @@ import pytest
 from stackmap.errors import InputError, UsageError
 from stackmap.measurement import text as measured_text
 from stackmap.measurement.capture_part import CapturePart
+from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection
 from stackmap.measurement.text import ForeignText, TextSource, _only, told_machine
 from stackmap.model.interval import Interval
@@ -108,7 +109,7 @@ def test_a_text_of_figures_alone_tells_of_no_machine():
 
 def test_of_a_text_only_so_many_rows_are_held_at_once(monkeypatch):
     """Rows of a few bytes each would take much; each row of a long text has enough bytes."""
-    monkeypatch.setattr(measured_text, "MAX_HELD", 3)
+    monkeypatch.setattr(measured_text, "MAX_HELD", 9)  # a report of one row counts as three
     monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 1000)
 
     def loads(*, held, count):
@@ -117,14 +118,31 @@ def test_of_a_text_only_so_many_rows_are_held_at_once(monkeypatch):
 
     assert len(loads(held=True, count=3)) == 3
     assert len(loads(held=False, count=9)) == 9
-    with pytest.raises(InputError, match="more than 3 rows of devices in so few bytes"):
+    with pytest.raises(InputError, match="more than 9 rows, reports and devices in so few bytes"):
         loads(held=True, count=9)
     monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 10)
     assert len(loads(held=True, count=9)) == 9
     monkeypatch.setattr(measured_text, "MAX_ROWS", 5)
     monkeypatch.setattr(measured_text, "BYTES_PER_ROW", 1000)
-    with pytest.raises(InputError, match="more than 5 rows of devices in so few bytes"):
+    with pytest.raises(InputError, match="more than 5 rows, reports and devices in so few bytes"):
         loads(held=False, count=9)
+
+
+def test_devices_that_the_text_tells_of_count_as_rows(monkeypatch):
+    """What is read of 22,000 arrays leaves less time for reports."""
+    monkeypatch.setattr(measured_text, "MAX_HELD", 30)
+    monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 1000)
+    arrays = "Personalities : [raid1]\nmd0 : active raid1 sda[0] sdb[1]\n      1024 blocks [2/2] [UU]\n\n"
+
+    def loads(head):
+        text, host = told_machine(Pipe(head.encode(), *[report("sda")] * 9), print)
+        machine = None if host is None else CaptureSource(host)
+        source = TextSource(text, machine, print, held=True)
+        return [*source._measured(IntervalSelection(which="all"), "all")]
+
+    assert len(loads("")) == 9
+    with pytest.raises(InputError, match="more than 30 rows, reports and devices"):
+        loads(arrays)
 
 
 def test_so_many_lines_are_searched_for_outputs_of_tools(monkeypatch):
