@@ -412,7 +412,6 @@ def test_a_text_has_no_length_and_no_certain_sizes():
         (["vm-disk1", "--target", "./nothing"], 1, "no such file"),
         (["vm-disk1", "--target", "vghdd"], 2, "matches 2 devices"),
         (["vm-disk1", "--target", "/etc/passwd"], 3, "is a system file"),
-        (["vm-disk1", "--target", str(ROOT / "README.md")], 3, "not a multiple of 512"),
         (["vm-disk1", "--target", str(ROOT / "run")], 3, "is a script"),
         (["vm-disk1", "--sizes", "4k/100"], 2, "read=SIZES or write=SIZES"),
         (["vm-disk1", "--sizes", "write=4k/50:8k/40"], 2, "sum up to 100"),
@@ -434,6 +433,16 @@ def test_refusals(words, status, said, monkeypatch):
     assert said in result.output
     assert result.exit_code == status
     assert "[global]" not in result.output
+
+
+def test_a_file_that_is_no_multiple_of_a_sector_is_refused(tmp_path):
+    target = tmp_path / "target"
+    target.write_bytes(bytes(1000))
+    arguments = ["--from", SAMPLE, "fiojob", "vm-disk1", "--target", str(target)]
+    result = CliRunner().invoke(_Main(main), arguments)
+
+    assert "not a multiple of 512" in result.output
+    assert result.exit_code == 3
 
 
 def test_no_name_ends_a_comment():
