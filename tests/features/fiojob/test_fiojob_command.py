@@ -435,10 +435,11 @@ def test_refusals(words, status, said, monkeypatch):
     assert "[global]" not in result.output
 
 
-def test_a_file_that_is_no_multiple_of_a_sector_is_refused(tmp_path):
+def test_a_file_that_is_no_multiple_of_a_sector_is_refused(tmp_path, monkeypatch):
     target = tmp_path / "target"
     target.write_bytes(bytes(1000))
     arguments = ["--from", SAMPLE, "fiojob", "vm-disk1", "--target", str(target)]
+    monkeypatch.setattr("sys.argv", ["stackmap", *arguments])
     result = CliRunner().invoke(_Main(main), arguments)
 
     assert "not a multiple of 512" in result.output
