@@ -14,6 +14,7 @@ import pytest
 import stackmap
 from stackmap.errors import InputError, NameNotFound
 from stackmap.model.device import Role
+from stackmap.rules.table import RULES
 from tests.paths import ROOT
 
 SAMPLE = "sample_topologies/vghdd"
@@ -26,7 +27,7 @@ EXPECTED = [
     "vghdd/vm-disk1: 2.00",
     "vghdd/vm-disk1: ",
     "sda   2026-11-21T10:39:",
-    "461 to 281 writes per second",
+    "461 to 281 writes per second\nlook first at sda",
 ]
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -58,6 +59,12 @@ def test_examples_of_the_page_run(example, expected, capsys):
 
     assert expected in capsys.readouterr().out
     assert 8 <= len(example.splitlines()) <= 12
+
+
+def test_the_rules_that_examples_name_exist():
+    named = re.findall(r'rule\.name == "([^"]+)"', "".join(EXAMPLES))
+    assert named
+    assert set(named) <= {rule.name for rule in RULES}
 
 
 def test_the_page_has_every_name():
