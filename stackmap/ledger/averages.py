@@ -16,7 +16,7 @@ from stackmap.model.load import (
     Flow,
     Load,
     PrintedLoads,
-    is_idle,
+    is_shared_idle,
     ratio,
     sum_in_order,
     sum_tables,
@@ -182,7 +182,7 @@ def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
 
 
 def _times(load: Load, factor: float) -> Load:
-    if is_idle(load):
+    if is_shared_idle(load):
         return load
     aqu, busy = (None if x is None else x * factor for x in (load.aqu, load.busy))
     discard, flush = load.discard.scaled(factor), load.flush.scaled(factor)
@@ -197,7 +197,7 @@ def _times(load: Load, factor: float) -> Load:
 def _weighted(loads: Sequence[Load], weights: Sequence[float]) -> Load:
     """Return the sum of *loads* times their *weights* (none: 1); a figure that one load lacks is unknown."""
     first = loads[0]
-    if is_idle(first) and all(load is first for load in loads):
+    if is_shared_idle(first) and all(load is first for load in loads):
         return first
     reads, writes, discards, flushes, wholes, aqu, busy, _ = zip(*loads, strict=True)
     whole = None

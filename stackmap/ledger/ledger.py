@@ -28,7 +28,15 @@ from stackmap.ledger.ownership import shares, together, with_pieces
 from stackmap.ledger.rows import Cause, Row, StackRows
 from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.health import NO_LIVES, Life
-from stackmap.model.load import DIRECTIONS, IDLE, Flow, Load, ratio, sum_flows, total_of
+from stackmap.model.load import (
+    DIRECTIONS,
+    Flow,
+    Load,
+    is_shared_idle,
+    ratio,
+    sum_flows,
+    total_of,
+)
 from stackmap.model.topology import Topology, computed_once, forget
 
 TOLERANCE = 0.01  # of what was sent, or of all arrivals
@@ -230,7 +238,8 @@ class Ledger:
             sent = self.sent.down(edge, direction)
             if sent is None or edge.above in self.sent.unknown_targets:
                 return UNKNOWN
-            if self.loads.get(edge.above) is self.loads.get(name) is not IDLE:
+            above, here = self.loads.get(edge.above), self.loads.get(name)
+            if above is here and not is_shared_idle(here):
                 return UNKNOWN  # a partition that the text did not print: not two counters
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:

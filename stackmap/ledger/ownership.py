@@ -198,7 +198,9 @@ def with_pieces(device: Device, share: Share) -> Share:
     """
     boundary, write = device.queue.boundary, share.write
     is_cut = device.layout is not None and device.layout.parity > 0
-    if not is_cut or not boundary or write.arrivals is None or not write.bytes:
+    if not is_cut or boundary is None or boundary <= PAGE:
+        return share
+    if write.arrivals is None or not write.bytes:
         return share
     largest = (device.queue.max_sectors_kb or 0) * KIB
     fewest = ratio(write.bytes, largest) or 0.0

@@ -16,7 +16,7 @@ from stackmap.host.budget import BUSY_LINES, LOAD_LINES
 from stackmap.ledger.averages import average
 from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.source import SECONDS, Source
-from stackmap.model.load import is_idle
+from stackmap.model.load import is_shared_idle
 from stackmap.sampling.snapshots import downsample, interval_between, stretches
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -146,7 +146,7 @@ class CaptureSource(Source):
     def _charge(self, interval: Interval) -> None:
         """Charge the figures of one of many short intervals."""
         loads = interval.loads.values()
-        busy = sum(not is_idle(load) for load in loads)
+        busy = sum(not is_shared_idle(load) for load in loads)
         self._capture.charge(LOAD_LINES * len(loads) + BUSY_LINES * busy)
 
     def _steps(self, watch: Watch) -> Iterator[tuple[Snapshot, int]]:

@@ -154,8 +154,8 @@ IDLE_WITHOUT_FLUSHES = IDLE._replace(flush=NONE)
 IDLE_WITHOUT_DISCARDS = IDLE_WITHOUT_FLUSHES._replace(discard=NONE)
 
 
-def is_idle(load: Load) -> bool:
-    """Whether *load* is one of the three above, which idle devices share."""
+def is_shared_idle(load: Load | None) -> bool:
+    """Whether *load* is one of the three above, which idle devices share: a test of identity, for millions of rows."""
     return load is IDLE or load is IDLE_WITHOUT_FLUSHES or load is IDLE_WITHOUT_DISCARDS
 
 

@@ -10,8 +10,8 @@ from stackmap.ledger.amplification import LayerReport, figures_of, with_shared
 from stackmap.ledger.ledger import OTHERS, SCANS, Ledger
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load
-from stackmap.model.raid import layout
+from stackmap.model.load import IDLE, IDLE_WITHOUT_DISCARDS, IDLE_WITHOUT_FLUSHES, Load
+from stackmap.model.raid import PAGE, layout
 from stackmap.model.topology import Edge
 from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, stack_figures, topology
 
@@ -270,6 +270,30 @@ def test_what_does_not_close_is_told_by_the_bytes():
     assert "something else" in told[65536]
 
 
+@pytest.mark.parametrize("idle", [IDLE, IDLE_WITHOUT_FLUSHES, IDLE_WITHOUT_DISCARDS])
+def test_an_idle_partition_is_accounted_for_beside_a_busy_one(idle):
+    """Idle devices share a load, on old kernels too; that of a partition that a text did not print is its disk's."""
+    partitions = [Device(f"{name}1", Kind.PARTITION, "8:1") for name in ("sda", "sdb")]
+    edges = [Edge("lv", each.name, Role.DATA) for each in partitions]
+    edges += [Edge(each.name, each.name[:3], Role.DATA) for each in partitions]
+    busy = moved(write=did(10, 4096))
+    loads = {"lv": busy, "sda1": busy._replace(aqu=0.1), "sda": busy, "sdb1": idle, "sdb": idle}
+
+    *_, disks = stack_figures(topology(([passing("lv"), *partitions], edges)), loads, "lv").layers
+
+    assert disks.accounted["write"] == 1.0
+
+
+@pytest.mark.parametrize("boundary", [512, PAGE])
+def test_a_boundary_of_a_page_cuts_nothing(boundary):
+    """No array has one; a capture may say so."""
+    queue = Queue(boundary=boundary)
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), queue=queue)
+    edges = [Edge("md0", disk, Role.DATA) for disk in DISKS]
+    loads = {"md0": moved(write=did(10, 8192))}
+    assert not stack_figures(topology(([array], edges)), loads, "md0").layers[0].share.estimated
+
+
 @pytest.mark.parametrize(
     ("pieces", "size", "accounted"),
     [
@@ -296,7 +320,6 @@ def test_pieces_that_md_counts_are_put_together(pieces, size, accounted):
 
 
 KIB = 1024
-PAGE = 4 * KIB
 
 
 @pytest.mark.parametrize("boundary", [64 * KIB, 192 * KIB, 512 * KIB, 3584 * KIB])
