@@ -210,7 +210,7 @@ class _Everything:
     def __init__(self, health_of: HealthQuestion | None) -> None:
         self._known = Rediscovery(geometry=True)
         self._health_of = health_of
-        # By slow question, what it was asked for; it is asked again when that has changed.
+        # For each question that takes long: the state in which it was asked. It is asked again in another state.
         self._asked_at: dict[str, object] = {}
         self._begun: float | None = None
 

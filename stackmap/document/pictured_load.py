@@ -1,4 +1,4 @@
-"""The words for the load in a picture of stacks: at a box what its devices completed, on a line what went down it."""
+"""The load in words, for a picture of stacks: requests that devices completed, and those sent from one to another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LETTERS = {"read": "r", "write": "w"}
 
 
 class LineLoad(NamedTuple):
-    """What went down a line: in words, "" for nothing, and its bytes per second, None if unknown."""
+    """The load of a line: in words, "" without I/O, and in bytes per second, None if unknown."""
 
     words: str = ""
     bytes: float | None = None
@@ -34,7 +34,7 @@ class PicturedLoad:
         return rates if wait is None or not rates else f"{rates}, {number(wait, 2)} ms"
 
     def between(self, edges: Collection[Edge]) -> LineLoad:
-        """Return the requests and bytes that went down *edges* together, of all owners."""
+        """Return the requests and bytes sent along *edges* together, of all owners."""
         sums = {
             direction: sum((self._down(edge, direction) for edge in edges), start=NOTHING)
             for direction in (*LETTERS, "total")
@@ -48,7 +48,11 @@ class PicturedLoad:
         return LineLoad(f"{mark}{rates}{amount}", moved)
 
     def _down(self, edge: Edge, direction: str) -> Traffic:
-        """Return what went down *edge*; below a device that makes requests of its own, what arrived, if it alone is above."""
+        """
+        Return the traffic sent along *edge*.
+
+        A device that makes requests of its own sends what arrives below it, if nothing else is above that.
+        """
         sent = self._ledger.sent.down(edge, direction)
         if sent is not None:
             return sent

@@ -18,13 +18,9 @@ LINE_BYTES = 60  # the same for a line of an answer
 READ_LINE_BYTES, VALUE_BYTES, OBJECT_BYTES = 240, 64, 64
 # Of a replay, lines of counters: these, and so many per byte of its log. Each takes 0.15 us.
 FREE_LINES, LINES_PER_BYTE = 15_000_000, 2
-QUESTION_LINES = (
-    40  # the time of so many: a question to the capture, with what is made of its answer
-)
-LOAD_LINES, BUSY_LINES = (
-    15,
-    100,
-)  # a load of an interval, and more if it is of a device that was not idle
+# What takes as long as so many lines: a question to the capture, with what is made of its answer; a load of an
+# interval, and what it takes more if its device was busy.
+QUESTION_LINES, LOAD_LINES, BUSY_LINES = 40, 15, 100
 LOOK_LINES = 20  # a file of a sample that is not there
 NAME_LINES = 8  # a name in a folder
 LINES_PER_LETTER = 0.4  # a letter of an answer of which a topology is made
@@ -41,7 +37,7 @@ class Budget:
         self._advice = advice
         self._lines = FREE_LINES
         self.density = (
-            1.0  # bytes of the input per byte of its content: less in an archive that is compressed
+            1.0  # bytes of the input per byte of its content; less in a compressed archive
         )
 
     def charge(self, size: int) -> None:

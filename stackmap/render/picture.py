@@ -52,7 +52,7 @@ class Arrow(NamedTuple):
     """
     An arrow from a box to one below it; ``role``: the word beside it, of this program, "" for data.
 
-    ``load``: what went down it. ``share``: its bytes as a share of those of the busiest arrow.
+    ``load``: in words. ``share``: its bytes per second divided by those of the busiest arrow.
     """
 
     above: str
@@ -95,7 +95,7 @@ def picture(
 
 
 def _loaded(arrows: Mapping[Arrow, list[Edge]], load: PicturedLoad) -> Iterator[Arrow]:
-    """Yield *arrows* with what went down the edges of each."""
+    """Yield *arrows* with the load of their edges."""
     loads = {arrow: load.between(edges) for arrow, edges in arrows.items()}
     most = max((each.bytes or 0.0 for each in loads.values()), default=0.0)
     for arrow, each in loads.items():

@@ -63,11 +63,7 @@ def parse(text: str, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
     """Return the VGs of a report, without PVs that belong to none."""
     try:
         # PVs without a VG have a report of their own, without "vg".
-        reports = [
-            report
-            for report in loaded_json(escaped(text), "LVM's report")["report"]
-            if report.get("vg")
-        ]
+        reports = [report for report in _reports(text) if report.get("vg")]
         groups = [_group(report, names) for report in reports]
     except DAMAGE as error:
         raise ParseError(f"lvm fullreport: {type(error).__name__}: {error}") from error
@@ -159,17 +155,19 @@ def parse_tags(text: str) -> dict[str, dict[str, str]]:
     {'v/l': {'a.b': '3', 'c': ''}}
     """
     try:
-        rows = [
-            row
-            for report in loaded_json(escaped(text), "LVM's report")["report"]
-            for row in report["lv"]
-        ]
+        rows = [row for report in _reports(text) for row in report["lv"]]
         return {
             f"{row['vg_name']}/{row['lv_name'].strip('[]')}": _tags_of(row["lv_tags"].split(","))
             for row in rows
         }
     except DAMAGE:
         return {}
+
+
+def _reports(text: str) -> list[Any]:
+    """Return what stands below "report"; one of ``DAMAGE`` if there is nothing."""
+    reports: list[Any] = loaded_json(escaped(text), "LVM's report")["report"]
+    return reports
 
 
 def _tags_of(tags: Iterable[str]) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """
 Small recordings as tables that would take much: ``fleet --recordings`` stays within the limits of memory and time.
 
-``python -m tests.fuzz.hostile_recordings DIR NAME`` makes one, in a process of its own: what it needs would count for
-the command that is measured after it.
+``python -m tests.fuzz.hostile_recordings DIR NAME`` makes one, in a process of its own: otherwise its memory
+would be measured with that of the next command.
 """
 
 from __future__ import annotations

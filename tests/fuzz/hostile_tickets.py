@@ -3,7 +3,7 @@ Texts of ``--input`` that would take much: outputs of tools in tickets, figures 
 stacks are inferred.
 
 ``python -m tests.fuzz.hostile_tickets FILE NAME SIZE…`` writes the first SIZE bytes of each, in a process of its own:
-what it needs would count for the commands that are measured after it.
+otherwise its memory would be measured with that of the next command.
 """
 
 from __future__ import annotations

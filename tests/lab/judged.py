@@ -193,7 +193,7 @@ def _ratio(
     here: Sent,
     above: Sent | None,
 ) -> Figure | None:
-    """Return a ratio to what was sent above, with the range of what it is a ratio of, or of what was sent."""
+    """Return a ratio to the requests or bytes sent above; its range is that of the layer, or else that of the top."""
     if above is None:
         return None
     of, counted = (above.count, here.count) if what == "arrivals" else (above.bytes, here.bytes)

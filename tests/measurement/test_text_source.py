@@ -146,7 +146,7 @@ def test_devices_that_the_text_tells_of_count_as_rows(monkeypatch):
 
 
 def test_so_many_lines_are_searched_for_outputs_of_tools(monkeypatch):
-    """Lines of a few bytes each would take much, and it is said where the search ends."""
+    """Many short lines would take long; a note says how many lines are searched."""
     monkeypatch.setattr(measured_text, "MAX_LINES", 5)
     lsblk = b"NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINTS\nsda 8:0 0 1G 0 disk\n"
     notes: list[str] = []

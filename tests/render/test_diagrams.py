@@ -163,7 +163,7 @@ def loaded_sample(**more):
 
 
 def test_an_arrow_has_what_went_down_it():
-    """A member passes on to its disk what it completed; what all members of a RAID completed came from above."""
+    """A member sends its requests on to its disk; those of all members of a RAID together came from above."""
     shown, ledger = loaded_sample(expand=True)
     names = {box.key: box.lines[0] for box in shown.boxes}
     words = {(names[a.above].rpartition("_")[-1], names[a.below]): a.load for a in shown.arrows}

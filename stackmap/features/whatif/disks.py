@@ -214,7 +214,7 @@ class Disk:
         self._next()
 
     def _give(self) -> None:
-        """Give the disk what it has room for: these requests merge with no others any more."""
+        """Send waiting requests to the disk while it has room; from then on they do not merge."""
         while self._held and self.pending - len(self._held) < self.service.room:
             self._release(next(iter(self._held)))
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from stackmap.features.whatif.bitmap import CLEAN_AFTER, PERIOD, marked_before, page_of, regions_of
 from stackmap.features.whatif.disks import Then
 from stackmap.features.whatif.outcome import MARK, SUPERBLOCK
+from stackmap.features.whatif.threads import nothing
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.simulation import Arrival, Simulation
@@ -47,9 +48,8 @@ class Marking:
         ends: deque[int] = deque(maxlen=STREAMS)
         visits = []
         for each in writes:
-            if (
-                each.offset not in ends
-            ):  # what goes on where another write ended is no visit of its own
+            # What goes on where another write ended is no visit of its own.
+            if each.offset not in ends:
                 visits.append(regions_of(each.offset, each.size, self.covers))
             ends.append(each.offset + each.size)
         before = marked_before(visits, rate / max(1, len(writes)), self._run.random)
@@ -59,7 +59,7 @@ class Marking:
     def _clear(self) -> None:
         """Write the pages whose bits the last run of the daemon cleared, and clear those that are due."""
         if self._cleared:
-            self._write(MARK, len(self._cleared), _nothing)
+            self._write(MARK, len(self._cleared), nothing)
         due = [
             each for each, passes in self._written.items() if self._passes - passes > CLEAN_AFTER
         ]
@@ -89,7 +89,7 @@ class Marking:
         self._is_timed = False
         if not self._in_flight and not self.is_busy:
             self._is_idle = True
-            self._mark_superblocks(_nothing)
+            self._mark_superblocks(nothing)
 
     def _mark_superblocks(self, then: Then) -> None:
         """Write the bitmap's superblock on all members, then md's own (md.c, md_update_sb)."""
@@ -137,7 +137,3 @@ class Marking:
         self._waiting = []
         for _, _, then in late:
             then()
-
-
-def _nothing() -> None:
-    """No write waits for this."""

@@ -30,10 +30,8 @@ from stackmap.model.reason import Reason
 WARM = 0.2  # of the requests: those before fill the stripe cache, and are not counted
 ERROR = 0.05  # of each count: the model's own, of lab runs
 CHANCE = 0.5  # divided by the root of the requests: another run has others
-FEW, MERGING = (
-    0.75,
-    0.35,
-)  # share of merged parts; error of the disks' requests where all merge, of lab runs
+# Share of merged parts; error of the disks' requests where all merge, of lab runs.
+FEW, MERGING = 0.75, 0.35
 PACES = (1.0, 0.25, 4.0)  # of md's thread, the likely one first
 NO_REQUESTS = Reason(
     "no-requests",
@@ -176,7 +174,7 @@ class Replays:
         return CountCheck(self._layers, self.reason, len(self._fitting.requests))
 
     def _compare(self, fit: Fit) -> None:
-        """Replay the present layout, and compare what it causes with what was counted."""
+        """Replay the present layout, and compare its requests with the measured ones."""
         fitting, load = self._fitting, self._load
         counts = Counts.of(_run(fitting.stack(fitting.present, fit.services), fit.load), load)
         flushes = load.known_flushes * fitting.present.members

@@ -38,7 +38,7 @@ from stackmap.features.whatif.disks import (
 from stackmap.features.whatif.geometry import Geometry, Part, Rows
 from stackmap.features.whatif.marking import Marking
 from stackmap.features.whatif.outcome import CAUSED, Below, Outcome
-from stackmap.features.whatif.threads import Countdown, Thread
+from stackmap.features.whatif.threads import Countdown, Thread, nothing
 from stackmap.model.raid import PAGE
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Simulation:
         """Plan the next request of another volume, which *disk* gets *rate* times per second."""
 
         def sent() -> None:
-            disk.submit(operation, _nothing)
+            disk.submit(operation, nothing)
             self._other(disk, operation, rate)
 
         self.at(self.now + self._draw.expovariate(rate), sent)
@@ -221,7 +221,7 @@ class Simulation:
         if is_hit and (is_read or front.writeback):
             cache.submit(request.operation, end)
             if front.copying and not is_read:
-                self._write(request, _nothing, None)
+                self._write(request, nothing, None)
             return
         left = Countdown(1 + is_hit, end)
         if is_read:
@@ -235,7 +235,7 @@ class Simulation:
 
             def copied() -> None:
                 self._copying -= 1
-                cache.submit(WRITE, _nothing)
+                cache.submit(WRITE, nothing)
 
             start = request.offset // front.block * front.block
             size = min(front.block, self._stack.size - start)
@@ -439,7 +439,3 @@ def _first_page_first(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 def _extent(part: Part) -> Extent:
     return Extent(part.member, part.offset, part.offset + part.size)
-
-
-def _nothing() -> None:
-    """A request of another volume ends."""

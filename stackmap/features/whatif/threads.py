@@ -34,3 +34,7 @@ class Countdown:
         self._left -= 1
         if not self._left:
             self._then()
+
+
+def nothing() -> None:
+    """No request waits for this end."""
