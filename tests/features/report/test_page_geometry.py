@@ -1,4 +1,4 @@
-"""The pages in a browser: nothing is cut and nothing overlaps, wide, on a phone, with every part unfolded."""
+"""The pages in a browser: nothing is cut and nothing overlaps, wide, on a phone, on paper, with every part unfolded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from tests.features.fleet.stub import ask, serving, small_fleet
 from tests.features.report.test_report_command import CHROMIUM, VGHDD, run
 
-WIDTHS = (1300, 400)
+PAPER = 718  # pixels between the margins of A4
+WIDTHS = (1300, 400, PAPER)
 # What it finds is text: elements beyond the page, parts of a section above the end of the one before, words over words.
 MEASURE = """
 <script>
@@ -54,6 +55,9 @@ def measured(tmp_path):
     def measure(page, width):
         """What is wrong with *page* in a window of *width*; its policy would refuse the script that measures."""
         page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+        if width == PAPER:
+            page, rules = re.subn(r"@media print\b", "@media all", page)
+            assert rules
         (tmp_path / "page.html").write_text(page.replace("</body>", f"{MEASURE}</body>"))
         frame = tmp_path / "frame.html"
         frame.write_text(FRAME.format(width=width))
