@@ -42,6 +42,7 @@ EVIDENT_QUEUE, EVIDENT_MS, HOPELESS_MS = 4.0, 50.0, 500.0  # without a baseline
 # Periods that cron, timers and scrubs have, in seconds; how many others are compared, and how many of them must be alike.
 PERIODS = (300, 600, 900, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 604800)
 OTHERS, FEWEST, ALIKE, BETWEEN, RAISED = 16, 3, 0.5, 0.34, 0.3
+FEWEST_DAYS = 2  # of whole days or weeks, if all are alike: few texts have more than three nights
 SHORT, LONGER = (
     0.02,
     3,
@@ -244,7 +245,8 @@ def _recurs(
         if length > period / 3 or clock.pace > period / 5:
             continue
         there = _heights(run, logs, level, clock, period, 0.0)
-        if len(there) < FEWEST or height > max(there) + FACTOR:
+        fewest = FEWEST_DAYS if period >= DAY else FEWEST
+        if len(there) < fewest or height > max(there) + FACTOR:
             continue
         if _each_period(run, logs, level, height, clock, period):
             return True
@@ -268,7 +270,7 @@ def _each_period(
     )
     often = sum(x >= bar for x in there) / len(there)
     seldom = sum(x >= bar for x in between) / max(1, len(between))
-    return often >= ALIKE and seldom <= BETWEEN * often
+    return often >= (ALIKE if len(there) >= FEWEST else 1) and seldom <= BETWEEN * often
 
 
 def _heights(

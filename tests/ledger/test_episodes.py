@@ -145,6 +145,16 @@ def test_what_recurs_every_day_at_one_hour_is_usual(seed):
     assert abs(found.first - nights[3][0]) <= 2
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_three_nights_are_enough_if_each_has_it(seed):
+    """A backup in all of three nights is usual; two bad nights of three are two episodes."""
+    nights = [(day * 144 + 20, day * 144 + 25, 8.0) for day in range(3)]
+
+    assert episodes(STACK, series(seed, 3 * 144, more=nights)) == []
+    found = episodes(STACK, series(seed, 3 * 144, more=nights[1:]))
+    assert sorted(each.first // 144 for each in found) == [1, 2]
+
+
 def test_a_burst_across_a_gap_of_hours_is_two():
     """Nobody knows what happened in between."""
     found = episodes(STACK, series(1, slower=[(60, 99, 9.0)], absent=range(70, 90)))
