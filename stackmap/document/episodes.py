@@ -31,14 +31,19 @@ def when(series: IntervalSeries, clock: Clock, span: tuple[int, int]) -> tuple[s
     if not clock.ends:
         stamps = [series.stamps[first], series.stamps[last]]
         return (stamps[0], stamps[1]) if all(stamps) else (f"interval {first + 1}", str(last + 1))
-    begin, end = clock.ends[first] - clock.pace, clock.ends[last]
+    begin, end = _printed(clock, span)
     long = clock.ends[-1] - clock.ends[0] > DAY
     form = "%H:%M" if clock.pace >= 60 else "%H:%M:%S"
     dated = f"%Y-%m-%d {form}" if long and begin > YEAR else form
     days = begin // DAY != end // DAY and long
-    return _moment(begin, dated), _moment(end, dated if days else form) + (
-        " UTC" if series.is_utc else ""
-    )
+    zone = " UTC" if series.is_utc else ""
+    turned = " (the clock was set back)" if end < clock.ends[last] else ""
+    return _moment(begin, dated), _moment(end, dated if days else form) + zone + turned
+
+
+def _printed(clock: Clock, span: tuple[int, int]) -> tuple[float, float]:
+    """Return when *span* begins and ends by the source's clock: after it was set back, the end may be the earlier one."""
+    return clock.printed[span[0]] - clock.pace, clock.printed[span[1]]
 
 
 def _moment(seconds: float, form: str) -> str:
@@ -198,7 +203,7 @@ def _times_json(series: IntervalSeries, clock: Clock, episode: Episode) -> dict[
     first, last = episode.span
     if not clock.ends:
         return {"start": series.stamps[first] or None, "end": series.stamps[last] or None}
-    begin, end = clock.ends[first] - clock.pace, clock.ends[last]
+    begin, end = _printed(clock, episode.span)
     zone = "Z" if series.is_utc else ""
     form = "%Y-%m-%dT%H:%M:%S" if begin > YEAR else "%H:%M:%S"
     return {"start": _moment(begin, form) + zone, "end": _moment(end, form) + zone}

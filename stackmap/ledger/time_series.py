@@ -199,10 +199,15 @@ IDLE_KEYS = frozenset(key for key in KEYS if key[0] != "whole")
 
 
 class Clock(NamedTuple):
-    """``ends``: when the intervals end, in seconds; () if unknown. ``pace``: their usual length, 0.0 if unknown."""
+    """
+    ``ends``: when the intervals end, in seconds, never decreasing; () if unknown. ``pace``: their usual length, 0.0 if unknown.
+
+    ``printed``: the ends as the source has them, which go back where a clock was set back.
+    """
 
     ends: Sequence[float] = ()
     pace: float = 0.0
+    printed: Sequence[float] = ()
 
     def gap(self, before: int, after: int) -> bool:
         """Whether more time is missing between two intervals than a run may bridge."""
@@ -397,14 +402,14 @@ class IntervalSeries:
         return self._devices
 
     def clock(self) -> Clock:
-        """Return when the intervals end, never decreasing; without times only how long they are."""
+        """Return when the intervals end; without times only how long they are."""
         lengths = [x for x in self._lengths if not isnan(x)]
         pace = median(lengths) if lengths else 0.0
         if any(map(isnan, self._ends)):
             return Clock((), pace)
         steps = [b - a for a, b in zip(self._ends, self._ends[1:], strict=False) if b > a]
         ends = [*accumulate(self._ends, max)]  # clocks are set back
-        return Clock(ends, pace or (median(steps) if steps else 0.0))
+        return Clock(ends, pace or (median(steps) if steps else 0.0), self._ends)
 
     def intervals(self, spans: Iterable[Span]) -> list[Interval]:
         """Return the intervals of *spans*; of very many, averages of some."""

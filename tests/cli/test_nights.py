@@ -1,0 +1,61 @@
+"""``explain`` on nights of sar as people paste them, made by a random generator: when, and what changed."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from random import Random
+
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+
+HEADING = "DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util"
+BEGIN = datetime(2026, 10, 25, 0, 0, 1)  # noqa: DTZ001 - a text has no zone
+
+
+def sar(seed, figures, shown=lambda time: time, count=240):
+    """Return a text of sar in minutes: *figures* gives the rate, the KiB per request and the await of each interval."""
+    random = Random(seed)
+    lines = [f"Linux 5.14.0-427.el9.x86_64 (db07) \t{BEGIN:%m/%d/%Y} \t_x86_64_\t(8 CPU)", ""]
+    for place in range(count):
+        time = shown(BEGIN + timedelta(minutes=place + 1))
+        if place % 40 == 0:
+            lines += ["", f"{time - timedelta(minutes=1):%H:%M:%S}  {HEADING}"]
+        rate, size, wait = (x * random.lognormvariate(0, 0.15) for x in figures(place))
+        row = rate, rate * size / 2, rate * size / 2, 0.0, size, rate * wait / 1000
+        busy = min(100.0, rate * wait / 10)
+        cells = (f"{x:9.2f}" for x in (*row, wait, busy))
+        lines.append(f"{time:%H:%M:%S}  sda {' '.join(cells)}")
+    return "\n".join(lines) + "\n"
+
+
+def explained(directory, text, *words):
+    path = directory / "sar.txt"
+    path.write_text(text)
+    result = CliRunner().invoke(stackmap, ["explain", "--input", str(path), *words])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_an_episode_ends_when_the_text_says_so_though_the_clock_was_set_back(tmp_path):
+    """At the end of summer time 02:59 is followed by 02:00: an hour and a half from 02:30 ends at 03:00."""
+
+    def shown(time):
+        return time if time.hour < 3 else time - timedelta(hours=1)
+
+    text = sar(7, lambda place: (31, 8, 130.0 if 150 <= place < 201 else 7.0), shown, 300)
+    ((begin, end),) = (
+        (each["start"], each["end"])
+        for each in json.loads(explained(tmp_path, text, "-J"))["episodes"]
+    )
+
+    assert begin in near("02:30:01")
+    assert end in near("02:21:01")
+    assert "(the clock was set back)" in explained(tmp_path, text)
+
+
+def near(time):
+    """The times within two intervals of *time*, as in JSON."""
+    moment = datetime.strptime(f"2026-10-25 {time}", "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - no zone
+    return {(moment + timedelta(minutes=n)).isoformat() for n in range(-2, 3)}
