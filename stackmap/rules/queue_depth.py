@@ -235,7 +235,7 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
         "size": (BULK, "bytes", "requests smaller than {}"),
         "requests": (50, "count"),
     },
-    superseded_by=("SM201", "SM202", "SM206", "SM401", "SM702", "SM703"),
+    superseded_by=("SM201", "SM202", "SM205", "SM206", "SM211", "SM401", "SM702", "SM703"),
 )
 def evident_overload(context: Context, limits: Limits) -> Found:
     """

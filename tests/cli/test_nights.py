@@ -6,6 +6,7 @@ import json
 from datetime import datetime, timedelta
 from random import Random
 
+import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
@@ -59,3 +60,20 @@ def near(time):
     """The times within two intervals of *time*, as in JSON."""
     moment = datetime.strptime(f"2026-10-25 {time}", "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - no zone
     return {(moment + timedelta(minutes=n)).isoformat() for n in range(-2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("rate", "await_ms", "first"),
+    [
+        (31, 900.0, "sda is slower"),  # the same load
+        (140, 190.0, "sda is overloaded"),  # more of it
+        (75, 600.0, "sda is overloaded"),
+    ],
+)
+def test_a_disk_that_serves_the_same_load_slower_is_not_overloaded(tmp_path, rate, await_ms, first):
+    """The decision and the episode agree: more load is a cause only where there is more."""
+    text = sar(11, lambda place: (rate, 16, await_ms) if 90 <= place < 110 else (29, 16, 6.0))
+    told = explained(tmp_path, text)
+
+    assert told.startswith(f"Do first: {first}")
+    assert ("The same load took longer" in told) == (first == "sda is slower")

@@ -121,6 +121,26 @@ def overloaded(slower=6.0, low_queue=0.5, high_queue=8.0, requests=None, size_ra
     )
 
 
+SLOWED = {"rose": most(1.1), "size_ratio": most(2.0), "mix_difference": most(0.2)}
+
+
+@case("slowed-disk", {"needed": 14.0}, **SLOWED)
+def slowed(name="sda", rose=1.0, size_ratio=1.0, mix_difference=0.0, needed=20.0):
+    """A disk of unknown kind, with the load of the baseline and eight requests in flight."""
+    rate, size = 1000 / needed, 8192 / size_ratio
+    reads, writes = rate * rose * mix_difference, rate * rose * (1 - mix_difference)
+    now = Did(reads=reads, read_size=size, read_ms=8 * needed, writes=writes, write_size=size, write_ms=8 * needed,
+              queue=8.0, busy=1.0)  # fmt: skip
+    before = Did(writes=rate, write_size=8192, write_ms=needed / 2, queue=0.5, busy=0.5)
+    return Scripted(disk(name), parts=[{name: now}], before={name: before})
+
+
+@case("slowed-remote", {"name": "sda"}, **SLOWED)
+def slowed_remote(name="vda", **knobs):
+    """A virtio disk."""
+    return slowed(name, **knobs)
+
+
 # Settings
 
 
