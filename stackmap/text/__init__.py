@@ -104,6 +104,32 @@ OTHER_FORMATS = (
         re.compile(r"^Filesystem:?\s+rBlk_nor/s|^Filesystem\S*\s.*rkB_nor/s"),
         "iostat's table of NFS mounts: no devices in it",
     ),
+    (
+        re.compile(r"\bkB_rd/s\s+kB_wr/s\b"),
+        "pidstat has figures of processes: add those of devices, `iostat -dxty 10 6`",
+    ),
+    (
+        re.compile(r"\bDISK READ\b.*\bDISK WRITE\b"),
+        "iotop has figures of processes: add those of devices, `iostat -dxty 10 6`",
+    ),
+    (
+        re.compile(
+            r"\s*procs -+(?:memory)?-+.*-+io-+|\bi/o\s+requested writes|\bread sectors\s+writes\b"
+        ),
+        "vmstat has no figures per device without -d: use `iostat -dxty 10 6` or `vmstat -d`",
+    ),
+    (
+        re.compile(r"\bcapacity\s+operations\s+bandwidth\b"),
+        "zpool iostat is not supported: use `iostat -dxty 10 6` for the disks of the pool",
+    ),
+    (
+        re.compile(r"# DISK STATISTICS|#<-+Disks-+>|<-+reads-+><-+writes-+>"),
+        "collectl is not supported: use `iostat -dxty 10 6`, or sar",
+    ),
+    (
+        re.compile(r"\]\.(?:write_io|read_io|flush_io|corruption)_errs\s+\d"),
+        "btrfs device stats has errors, no load: add `iostat -dxty 10 6`",
+    ),
 )
 
 

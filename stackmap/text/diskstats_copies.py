@@ -20,9 +20,9 @@ from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
 from stackmap.text.headings import MAX_DEVICES
 
-# How a line begins: the time of a sample, a device.
+# How a line begins: the time of a sample, a device. A row of vmstat has numbers alone, and so no name.
 STAMP = re.compile(r"TS (\d{1,12}(?:\.\d*)?)(?:\s|$)")
-DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
+DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(?!\d+\s)(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
 # A partition before Linux 2.6.25, below the line of its disk.
 PARTITION = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+([a-z]\S*\d)(?:\s+\d{1,20}){4}\s*$")
 PERHAPS_CUT = re.compile(r"\s*\d+\s+\d+\s+\S+\s+\d")
