@@ -60,11 +60,27 @@ def test_what_stands_on_what(upper, lower, role):
         ("md127", Kind.ARRAY),
         ("vg-root", Kind.VOLUME),
         ("luks", Kind.DISK),
+        ("luks-0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d", Kind.CRYPT),
+        ("dm_crypt-0", Kind.CRYPT),
+        ("mpatha-part1", Kind.DM),
+        ("360050768018e8f0b1c2d3e4f5a6b7c8d", Kind.DM),
+        ("docker-253:0-1234-pool", Kind.DM),
+        ("wwn-0x5000c500a1b2c3d4", Kind.DISK),
+        ("scsi-35000c500a1b2c3d4", Kind.DISK),
+        ("nvme-eui.0025385b71b00e3a", Kind.DISK),
+        ("ata-ST4000NM0035-1V4107_ZC1A2B3C", Kind.DISK),
+        ("ST4000NM0035-1V4107_ZC1A2B3C", Kind.DISK),
+        ("nvme-data", Kind.VOLUME),
+        ("vg-LV_20261112", Kind.VOLUME),
+        ("ora-REDO_LOGS", Kind.VOLUME),
     ],
 )
 def test_kinds(name, kind):
-    """A kernel name with a hyphen is no LV."""
-    assert topology_from_names([name], LAB)[name].kind is kind
+    """A kernel name with a hyphen is no LV, nor is a name that an installer or udev makes of other parts."""
+    device = topology_from_names([name], LAB)[name]
+
+    assert device.kind is kind
+    assert bool(device.label) == (kind is Kind.VOLUME)
 
 
 def test_a_raid_volume_is_one_by_what_is_below():

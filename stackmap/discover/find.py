@@ -159,6 +159,17 @@ PARTITION = (
 )
 NUMBERED = r"dev(\d{1,9})-(\d{1,9})"  # sar without -p
 ARRAY = r"md(?:\d+|_\w+|/.+)"
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+CRYPT = rf"luks-{UUID}|dm_crypt-\d+"  # as installers name them
+# A disk in /dev/disk/by-id, as iostat -j ID prints it: a WWN, or a model and a serial number.
+BY_ID = (
+    r"(?:(?:(?:wwn-)?0x|scsi-3|(?:nvme-)?eui\.)[0-9a-f]{15,}"
+    r"|(?:ata|scsi|nvme|usb|mmc)-[\w+.\-]+_[A-Z0-9]{8,}"
+    r"|[\w+.\-]+_(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{8,})(?:-part\d+)?"
+)
+# Names with a hyphen that are not those of LVs: caches of Open CAS, partitions of multipath devices, UUIDs.
+NOT_LVS = rf"cas\d+-\d+(?:p\d+)?|mpath[a-z]+-part\d+|{UUID}|{CRYPT}|{BY_ID}"
+LV_CHARACTERS = r"[\w+.\-]+"  # those that LVM allows
 
 # Linux admin-guide/devices.txt; device-mapper's number is the highest free one when it is loaded.
 SCSI_MAJORS = frozenset({8, *range(65, 72), *range(128, 136)})
@@ -204,8 +215,8 @@ def is_hidden(name: str) -> bool:
 
 
 def _volume(name: str) -> MappedDevice | None:
-    """Return the LV with this *name*; None if it is not the name of an LV, or that of a cache of Open CAS ("cas1-1")."""
-    if re.fullmatch(KERNEL_NAME, name) or re.fullmatch(r"cas\d+-\d+(?:p\d+)?", name):
+    """Return the LV with this *name*; None if it is not the name of an LV."""
+    if re.fullmatch(f"{KERNEL_NAME}|{NOT_LVS}", name) or not re.fullmatch(LV_CHARACTERS, name):
         return None
     lv = lvm_names.parse(lvm_names.unmangle(name), lvm_names.PREFIX)
     block = Block(name, "", frozenset(), "")
@@ -239,6 +250,10 @@ def _numbered(name: str, major: int, minor: int) -> Device:
 def _other(name: str) -> Device:
     if re.fullmatch(ARRAY, name):
         return Device(name, Kind.ARRAY, "")
+    if re.fullmatch(CRYPT, name):
+        return Device(name, Kind.CRYPT, "", target="crypt")
+    if re.fullmatch(BY_ID, name):
+        return Device(name, Kind.DISK, "", merges=True)
     if name.startswith("dm-") or not re.fullmatch(KERNEL_NAME, name):
         return Device(name, Kind.DM, "")
     return Device(name, Kind.DISK, "", merges=True)
