@@ -40,6 +40,7 @@ LEGEND = (
     "not apply"
 )
 WITH_PARITY = ", parity reads included"
+TOTALS = {"IOPS": "requests", "KiB/s": "KiB"}
 IDLE = "no I/O in this interval"
 UNKNOWN = "the top has no figures for the whole interval: its I/O is unknown"
 
@@ -53,7 +54,21 @@ def layers_document(
     *time*: with the end of the interval. *why*: with the reasons of corrections.
     """
     blocks = (block for stack in stacks for block in _stack(stack, span(interval)))
+    if interval.totals:
+        blocks = map(_of_totals, blocks)
     return dated(_with_legend(blocks), interval, time=time, why=why)
+
+
+def _of_totals(block: Block) -> Block:
+    """Return *block*, a table with the headings of totals: its figures are no rates."""
+    if not isinstance(block, Table):
+        return block
+    return block._replace(
+        columns=tuple(
+            column._replace(heading=TOTALS.get(column.heading, column.heading))
+            for column in block.columns
+        )
+    )
 
 
 def _with_legend(blocks: Iterable[Block]) -> Iterator[Block]:

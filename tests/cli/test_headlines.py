@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from click.testing import CliRunner
 
@@ -121,3 +123,17 @@ def test_no_command_prints_the_help():
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "\nLook:\n" in result.stderr
+
+
+def test_totals_are_not_headed_as_rates(tmp_path):
+    """One copy of the counters has no length: its requests and KiB are totals in both forms of iostat."""
+    text = tmp_path / "diskstats.txt"
+    text.write_text("   8       0 sda 1009 0 8072 503 2003 0 16024 1009 0 700 1512\n")
+    flat, layers = (
+        CliRunner().invoke(stackmap, ["iostat", *words, "--input", str(text)]).stdout
+        for words in ((), ("-l",))
+    )
+
+    assert "r-total" in flat
+    assert re.search(r"^ +requests +KiB +KiB", layers, re.MULTILINE)
+    assert "IOPS  KiB/s" not in layers
