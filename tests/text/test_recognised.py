@@ -99,34 +99,46 @@ def test_chunks_do_not_matter():
         ),
         (b"Requested activities not available in file sa29\n", "log.txt: line 1: sar has no disks"),
         (
-            b"02:10:05 PM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n"
-            b"02:10:10 PM    26      2211      0.00   5120.40      0.00      12  postgres\n",
+            (
+                b"02:10:05 PM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n"
+                b"02:10:10 PM    26      2211      0.00   5120.40      0.00      12  postgres\n"
+            ),
             "log.txt: line 1: pidstat has figures of processes",
         ),
         (
-            b"    TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND\n"
-            b"    411 be/3 root        0.00 B/s    3.76 K/s  0.00 % 92.11 % [jbd2/sda1-8]\n",
+            (
+                b"    TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND\n"
+                b"    411 be/3 root        0.00 B/s    3.76 K/s  0.00 % 92.11 % [jbd2/sda1-8]\n"
+            ),
             "log.txt: line 1: iotop has figures of processes",
         ),
         (
-            b"procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
-            b" r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
-            b" 1 12  20480 102400  20480 901120    0    0   120  8200 1200 3400  4  3 20 73  0\n",
+            (
+                b"procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+                b" r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+                b" 1 12  20480 102400  20480 901120    0    0   120  8200 1200 3400  4  3 20 73  0\n"
+            ),
             "log.txt: line 1: vmstat has no figures per device",
         ),
         (
-            b"      sda1           reads      read sectors      writes  requested writes\n"
-            b"                     12034           443200      991230          30012040\n",
+            (
+                b"      sda1           reads      read sectors      writes  requested writes\n"
+                b"                     12034           443200      991230          30012040\n"
+            ),
             "log.txt: line 1: vmstat has no figures per device",
         ),
         (
-            b"              capacity     operations     bandwidth\npool        alloc   free   read\n"
-            b"tank        4.21T  3.04T    120  1.10K  1.20M  88.3M\n",
+            (
+                b"              capacity     operations     bandwidth\npool        alloc   free   read\n"
+                b"tank        4.21T  3.04T    120  1.10K  1.20M  88.3M\n"
+            ),
             "log.txt: line 1: zpool iostat is not supported",
         ),
         (
-            b"# DISK STATISTICS (/sec)\n#Name       KBytes Merged  IOs Size  Wait\n"
-            b"sda              0      0    0    0     0    1211     12   98   12     4\n",
+            (
+                b"# DISK STATISTICS (/sec)\n#Name       KBytes Merged  IOs Size  Wait\n"
+                b"sda              0      0    0    0     0    1211     12   98   12     4\n"
+            ),
             "log.txt: line 1: collectl is not supported",
         ),
         (
