@@ -102,7 +102,8 @@ def command(
     setup = () if foreign else tuple(setup_problems(session, part))
     severities = [each.severity for each in setup if with_check]
     judged = True
-    for number, series in enumerate(_batches(measured, options, caps)):
+    states = options.text is None or session.tells
+    for number, series in enumerate(_batches(measured, options, caps, states=states)):
         in_force = () if caps is None else caps.limits
         judge = judge_over_time
         if moment is not None:
@@ -144,9 +145,13 @@ def _time(moment: str, series: IntervalSeries) -> float:
 
 
 def _batches(
-    measured: Measurement, options: MeasuringOptions, caps: limits.CapMeter | None
+    measured: Measurement,
+    options: MeasuringOptions,
+    caps: limits.CapMeter | None,
+    *,
+    states: bool,
 ) -> Iterator[IntervalSeries]:
-    """Yield the intervals that are judged together; an empty series if nothing was measured."""
+    """Yield the intervals that are judged together; an empty series if nothing was measured and there are *states*."""
     try:
         intervals = measured.intervals() if caps is None else caps.over(measured.intervals())
         if _together(options):
@@ -155,9 +160,11 @@ def _batches(
         # Interrupted before the end of the first interval there is none.
         yield IntervalSeries(islice(intervals, 1))
         yield from (IntervalSeries([one]) for one in intervals)
-    except NoInterval:
-        if options.text is not None:
+    except NoInterval as error:
+        if not states:
             raise
+        if options.text is not None:
+            tell(str(error))
         yield IntervalSeries()
 
 

@@ -20,6 +20,8 @@ from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
 from stackmap.model.health import PATH_FAILURES
 from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
+from stackmap.model.units import SECTOR
+from stackmap.model.volume_group import lv_health
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.dm_targets import ACTIVE, DAMAGE, PARSERS, Parser, parser, status_of
@@ -56,6 +58,10 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
     inferred = dm.infer_target(mapped, below)
     images = sum(_ending(other) in ("rimage", "mimage") for other in below)
     told = _told_layout(scan, block, images) if scan.partial else None
+    status = _told_status(scan, block) if scan.partial else DmStatus()
+    if status.counts and not inferred.target:
+        target = _told(scan, block, "segtype")
+        inferred = inferred._replace(target=target, kind=DM_TARGETS[target].kind)
     if told is not None and not inferred.target:
         inferred = inferred._replace(target="raid" if told.level.startswith("raid") else told.level)
     spread = inferred.target in ("raid", "mirror") or (not inferred.target and len(names) > 1)
@@ -71,13 +77,44 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
         target=target,
         uuid=mapped.uuid,
         layout=shape.layout,
-        state="suspended" if mapped.suspended else None,
+        state="suspended" if mapped.suspended else status.state,
         merges=record.merges,
+        facts={**base.facts, **status.facts},
+        counts=status.counts,
     )
     doubts = (shape.uncertainty, NOTHING_BELOW if scan.partial and not names else "")
     uncertainties = tuple(filter(None, doubts))
     return Discovered(
         device, tuple(inferred_edges(scan, mapped, target)), uncertainties=uncertainties
+    )
+
+
+def _told(scan: Scan, block: Block, name: str) -> str:
+    """Return what LVM's report says of a volume, "" if nothing."""
+    return sysfs.attribute(scan.host, f"{block.path}/lv/{name}")
+
+
+def _told_status(scan: Scan, block: Block) -> DmStatus:
+    """Return how full a thin pool or a snapshot is by LVM's report; the size of a pool's metadata is in another row."""
+    used = re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?", _told(scan, block, "data_percent"))
+    segtype = _told(scan, block, "segtype")
+    pool = segtype == "thin-pool"
+    size = (
+        sysfs.size(scan.host, block)
+        if pool
+        else sysfs.parse_int(_told(scan, block, "cow_size"))
+        if segtype == "snapshot"
+        else None
+    )
+    if not size or not used:
+        return DmStatus()
+    health = lv_health(_told(scan, block, "attr"))
+    unit, name = (1, "data_") if pool else (SECTOR, "")
+    total = size // unit
+    return DmStatus(
+        "active" if health is None else health.words,
+        facts={"block": "1", "data used": f"{used[0]} %"} if pool else {"used": f"{used[0]} %"},
+        counts={f"{name}used": round(total * float(used[0]) / 100), f"{name}total": total},
     )
 
 

@@ -53,9 +53,8 @@ def layers_document(
 
     *time*: with the end of the interval. *why*: with the reasons of corrections.
     """
-    blocks = (block for stack in stacks for block in _stack(stack, span(interval)))
-    if interval.totals:
-        blocks = map(_of_totals, blocks)
+    whole = (block for stack in stacks for block in _stack(stack, span(interval)))
+    blocks = map(_of_totals, whole) if interval.totals else whole
     return dated(_with_legend(blocks), interval, time=time, why=why)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 
-from stackmap.errors import InputError
+from stackmap.errors import InputError, NoInterval
 from stackmap.model.interval import Interval
 from stackmap.text import (
     diskstats_copies,
@@ -139,14 +139,14 @@ def intervals(
     """
     Yield the intervals of the text *name*, each as soon as it is complete.
 
-    *warn* takes a line if a compressed text is cut short. ``InputError`` at the end
+    *warn* takes a line if a compressed text is cut short. ``NoInterval`` at the end
     if it had no device.
     """
     told = warn and (lambda what: warn(f"{name}: {what}"))
     try:
         yield from _intervals(Lines(chunks, told), told)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from error
+        raise type(error)(f"{name}: {error}") from error
 
 
 def _intervals(lines: Lines, warn: Callable[[str], None] | None) -> Iterator[Interval]:
@@ -163,7 +163,7 @@ def _intervals(lines: Lines, warn: Callable[[str], None] | None) -> Iterator[Int
         inferred = repairs.intervals(strays.rows)
         yield from inferred
         if not (inferred or strays.found):
-            raise InputError(strays.reason())
+            raise NoInterval(strays.reason())
     elif warn and (unused := strays.unused()):
         warn(unused)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.host import Host
 from stackmap.host.capture_format import parse_json
@@ -84,7 +84,21 @@ class CaptureFiles:
             self._files["/proc/swaps"] = "".join(["Filename Type Size Used Priority\n", *swaps])
         if self._origins:
             self._files[ORIGINS] = json.dumps(self._origins)
+        if volumes := [*self._volumes(there)]:
+            self._files["/volumes.json"] = json.dumps(volumes)
         return self._files
+
+    def _volumes(self, there: Iterable[str]) -> Iterator[dict[str, str]]:
+        """Yield a record of each LV whose lv_attr is known, in the form of libblockdev's."""
+        for device in there:
+            name = self._kinds_of(device).get("mapper", "").removeprefix(MAPPER)
+            lv = lvm_names.parse(name, lvm_names.PREFIX)
+            attributes = next(iter(self._told[device].get("lv/attr", {}).values()), "")
+            if (
+                lv is not None and attributes and not lv.layer
+            ):  # the state of a pool is in its status
+                roles = "private" if lv.is_hidden else "public"
+                yield {"vg_name": lv.vg, "lv_name": lv.lv, "attr": attributes, "roles": roles}
 
     def _existing(self) -> set[str]:
         """Return the devices that a text lists or uses; a number alone is no device."""

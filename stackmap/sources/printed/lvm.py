@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from stackmap.model.volume_group import HEALTH
 from stackmap.sources.lvm_report import escaped
 from stackmap.sources.printed.columns import cells, objects, size_of, tree_of, words_of
 from stackmap.sources.printed.facts import NUMBER, Fact, of_path, volume
@@ -38,7 +39,7 @@ FORMS = {
 FIELDS = {
     "lv_name": "LV", "vg_name": "VG", "pv_name": "PV", "lv_size": "LSize", "segtype": "Type", "stripes": "#Str",
     "stripe_size": "Stripe", "stripesize": "Stripe", "devices": "Devices", "pool_lv": "Pool", "origin": "Origin",
-    "lv_attr": "Attr", "pv_size": "PSize", "pv_fmt": "Fmt", "lv_kernel_major": "KMaj", "lv_kernel_minor": "KMin", "lv_dm_path": "DMPath",
+    "lv_attr": "Attr", "data_percent": "Data%", "snap_percent": "Snap%", "metadata_percent": "Meta%", "pv_size": "PSize", "pv_fmt": "Fmt", "lv_kernel_major": "KMaj", "lv_kernel_minor": "KMin", "lv_dm_path": "DMPath",
 }  # fmt: skip
 
 
@@ -141,13 +142,23 @@ def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
     yield Fact(ref, "lv of", group)
     size = size_of(row.get("LSize", ""))
     # The size of a snapshot is that of its store of changes, not of its device.
-    if size and not attributes.startswith(("s", "S")):
+    if size and attributes.startswith(("s", "S")):
+        yield Fact(ref, "lv/cow_size", size.removeprefix("~"))
+    elif size:
         is_exact = row["LSize"][-1:] in "bBsS" or size.startswith("~")
         yield Fact(ref, "size", size if is_exact else f"~{size}")
     if row.get("KMaj", "-1").isdecimal() and row.get("KMin", "").isdecimal():
         yield Fact(ref, "is", f"{row['KMaj']}:{row['KMin']}")
+    if not kind and attributes:
+        kind = SEGTYPES.get(attributes[0], "")
     if kind:
         yield Fact(ref, "lv/segtype", kind)
+    if len(attributes) > HEALTH:
+        yield Fact(ref, "lv/attr", attributes)
+    for columns, key in FULLNESS:
+        value = next((row[column] for column in columns if row.get(column)), "")
+        if _PERCENT.fullmatch(value):
+            yield Fact(ref, key, value.replace(",", "."))
     for column, key in (("#Str", "lv/stripes"), ("Stripe", "lv/stripe_size")):
         if value := size_of(row.get(column, "")).removeprefix("~"):
             yield Fact(ref, key, value)
@@ -159,10 +170,14 @@ def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
             below = match[1]
             if below.startswith("/dev/"):
                 yield Fact(ref, "on", of_path(below))
-            elif _LV.fullmatch(below) and below != "unknown":
+            elif _LV.fullmatch(below) and below.strip("[]") != "unknown":  # a missing PV
                 yield Fact(ref, "on", volume(group, below))
 
 
+# By the first letter of lv_attr.
+SEGTYPES = {"t": "thin-pool", "s": "snapshot", "S": "snapshot"}
+# How full an LV is, by the columns of lvs, the newest name first; snapshots and thin pools have both.
+FULLNESS = ((("Data%", "Snap%"), "lv/data_percent"), (("Meta%",), "lv/metadata_percent"))
 POOL = "-tpool"  # after the name of a thin pool
 STATE = 4  # the letter of lv_attr that tells whether an LV is active
 _FIELD = re.compile(
