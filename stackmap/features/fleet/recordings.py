@@ -8,6 +8,8 @@ what the recording rules compute from rates. A file that cannot be read is left 
 
 from __future__ import annotations
 
+import atexit
+import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -204,6 +206,8 @@ def read_recordings(asked: Recordings) -> Fleet:
         import duckdb
     except ImportError as error:
         raise InputError(NEEDED) from error
+    # __main__ freezes all objects at the end. DuckDB's would outlive Python: it then aborts, or reports leaks.
+    atexit.register(gc.unfreeze)
     with TemporaryDirectory(prefix="stackmap-") as spill:
         settings: dict[str, str | bool | int | float | list[str]] = {
             "preserve_insertion_order": False, "temp_directory": spill, "autoinstall_known_extensions": False,
