@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from stackmap import __version__, errors
 from stackmap.cli import COMMANDS, load, stackmap
+from stackmap.model.health import ERROR_COUNTS
 from stackmap.model.load import METRICS
 from stackmap.render.columns import ALIASES
 from tests.paths import ROOT
@@ -150,10 +151,10 @@ def keys_of(value):
     ids=lambda words: " ".join(words[:2]),
 )
 def test_keys_of_json_are_told(words):
-    """JSON names each key; what a device did is told by COLUMNS of stackmap(8)."""
+    """JSON names each key; stackmap(8) has those of what a device did, stackmap-kernel(7) those of errors."""
     result = CliRunner().invoke(stackmap, ["--from", str(SAMPLES / "vghdd"), *words, "-J"])
     text = section(page(words[0]), "JSON")
-    told = set(re.findall(r"\w+", text)) | {metric.key for metric in METRICS}
+    told = set(re.findall(r"\w+", text)) | {metric.key for metric in METRICS} | {*ERROR_COUNTS}
 
     assert keys_of(json.loads(result.stdout)) - told == set()
     assert json.loads(result.stdout)["schema"] in text

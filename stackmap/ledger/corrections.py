@@ -302,7 +302,7 @@ RULES = (
     ),
     Rule(
         "partition-not-printed",
-        "iostat -x prints no partitions: the only partition of a disk has the figures of the disk",
+        "the only partition of a disk has the figures of the disk: iostat -x prints no partitions",
         lambda topology, device: device.name in _only_partitions(topology),
         _unprinted,
     ),
