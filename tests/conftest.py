@@ -1,12 +1,20 @@
 """What all tests share."""
 
+import inspect
 import os
+from functools import partialmethod
 
+from click.testing import CliRunner, Result
 from hypothesis import settings
 
 # How long an example takes is the machine's business: budgets live in ./run bench.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+# click before 8.2 adds standard error to standard output, unless it is told not to: tests keep them apart.
+if "mix_stderr" in inspect.signature(CliRunner).parameters:
+    CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
+    Result.output = property(lambda result: result.stdout + result.stderr)
 
 
 def pytest_addoption(parser):
