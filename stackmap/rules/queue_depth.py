@@ -8,6 +8,7 @@ from math import sqrt
 
 from stackmap.ledger.amplification import StackFigures
 from stackmap.model.device import Device
+from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
 from stackmap.rules.disk import BULK, QUEUE_CAVEAT, expected_ms, medium, queued
@@ -138,7 +139,9 @@ def _queueing(
         "rate": (load.total.ios, "requests/s"),
         **(limit or {}),
     }
-    words = {"medium": medium(device).name, **queued(load)}
+    far = far_side(device)
+    side = {} if far is None else {"kind": far.what, "look": far.look}
+    words = {"medium": medium(device).name, **queued(load), **side}
     return observe(device.name, figures, words, weight=weight)
 
 
@@ -218,9 +221,9 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     Severity.WARNING,
     title="{device} is overloaded",
     sentence="{device} is overloaded: {queue} requests are in flight and await is {await}. One {size} request "
-    "needs at most {usual} on {medium}.",
+    "needs at most {usual} on {medium}.[ It is {kind}: the other side may be the slow one.]",
     caveat=QUEUE_CAVEAT,
-    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth, or spread the load "
+    advice="[Check {look}. ]Run `stackmap blame {device}` to find the source. Lower the queue depth, or spread the load "
     "over more or faster disks.",
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
     thresholds={

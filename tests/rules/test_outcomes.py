@@ -246,3 +246,16 @@ def test_a_recording_has_the_page_of_its_end(tmp_path):
     (over,) = found["evidence"]
     assert over["value"] == pytest.approx(0.3)
     assert found["title"] == "nvme0n1 is over the volume's IOPS"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_long_queue_names_the_other_side_too(kind):
+    """What a disk needs is no measure there: the first thing to do is to look at the other side."""
+    name, link, attributes = KINDS[kind]
+    host = machine(name, link, attributes)
+    host.parts = [{name: Did(writes=100, write_ms=160, queue=16.0, busy=1.0)}]
+    (finding,) = (each for each in explained(host) if each.rule.name == "evident-overload")
+    words = words_of(discover(host), finding.observed)
+
+    assert filled(finding.rule.advice, words).startswith(f"Check {FAR_SIDES[kind].look}.")
+    assert FAR_SIDES[kind].what in filled(finding.rule.sentence, words)
