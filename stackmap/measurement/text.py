@@ -16,6 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from stackmap import text as statistics
+from stackmap.discover.device_mapper import NOTHING_BELOW, some_of
 from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.discover.inferred import inferred, may_infer
 from stackmap.errors import InputError, StackmapError, UsageError
@@ -27,15 +28,15 @@ from stackmap.ledger.corrections import corrected
 from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection, Note, Source
+from stackmap.model.device import Kind
 from stackmap.model.load import Load, PrintedLoads
-from stackmap.model.topology import UNKNOWN_MACHINE, Machine, of_another
+from stackmap.model.topology import UNKNOWN_MACHINE, Machine, Topology, of_another
 from stackmap.sources.printed import Reader
 from stackmap.text.device_names import Names
 from stackmap.text.text_lines import Lines, run_of
 
 if TYPE_CHECKING:
     from stackmap.model.interval import Interval
-    from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
 
 CHUNK = 1 << 20
@@ -98,7 +99,10 @@ class TextSource(Source):
             if first is None or not _is_foreign(topology, first, live=live):
                 proven = first is None or _is_proven(topology, first)
                 self.doubt = UNPROVEN if live and not proven else ""
-                return topology
+                own = (
+                    isinstance(host := self._machine.host, CapturedHost) and host.path == self.name
+                )
+                return topology if first is None or not own else with_named(topology, first)
         topology = topology_from_names(
             first.loads if first else (), first.machine if first else UNKNOWN_MACHINE
         )
@@ -301,6 +305,23 @@ class Copies:
             self._noted = True
             self._note(f"the text has the report of {interval.stamp} twice: the first one is used")
         return is_copy
+
+
+def with_named(topology: Topology, first: Interval) -> Topology:
+    """Return *topology*, that of a ticket, and the devices that only its figures name: by their names."""
+    names = Names(topology)
+    names.resolved(first)
+    if not names.strangers:
+        return topology
+    others = topology_from_names(names.strangers, topology.machine)
+    open_ends = [each.title for each in others if each.kind is Kind.DM]
+    unknown = [NOTHING_BELOW.format(devices=some_of(open_ends))] if open_ends else []
+    return Topology(
+        [*topology, *others],
+        [*topology.edges, *others.edges],
+        machine=topology.machine,
+        unknown=[*topology.unknown, *unknown],
+    )
 
 
 def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:

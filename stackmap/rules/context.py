@@ -12,6 +12,11 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import UNKNOWN_LOAD, Load
 from stackmap.model.topology import Topology
 
+# What may be a disk without a device below; others only have none because the input does not show it.
+OWN_DISKS = frozenset(
+    {Kind.DISK, Kind.PARTITION, Kind.MULTIPATH, Kind.LOOP, Kind.ZRAM, Kind.BCACHE}
+)
+
 if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
     from stackmap.ledger.amplification import StackFigures
     from stackmap.ledger.device_state import StatusChange
@@ -110,7 +115,7 @@ class Context:
     def is_disk(self, device: Device) -> bool:
         """Whether *device* is known to be a disk or to stand for one; False where that is not known."""
         below = self.topology.below(device.name)
-        return bool(below) or device.kind not in (Kind.DM, Kind.ARRAY)
+        return bool(below) or device.kind in OWN_DISKS
 
     def _is_lowest(self, name: str) -> bool:
         """Whether nothing below *name* has counters, and all I/O of the disk there is its own."""

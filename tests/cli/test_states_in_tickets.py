@@ -93,3 +93,32 @@ def test_a_missing_pv_is_no_device(tmp_path):
     tree = json.loads(run(tmp_path, ["tree", "-J"], MISSING_PV).stdout)
 
     assert not [each["name"] for each in tree["devices"] if "unknown" in each["name"]]
+
+
+TABLE = """\
+Device            r/s     w/s     rkB/s     wkB/s  r_await  w_await  aqu-sz  %util
+rbd0             0.00  100.00      0.00   1600.00     0.00   152.00   15.20  98.00
+vda              7.00   11.00     28.00     44.00     0.50     0.90    0.01   1.00
+dm-3             5.00    3.00     20.00     12.00     0.50     0.90    0.01   1.00
+"""
+MOUNT = "/dev/rbd0 on /srv/data type ext4 (rw,relatime)\n"
+
+
+def test_a_device_that_only_the_figures_name_is_shown(tmp_path):
+    """mount tells of one device, iostat of three: no row is lost, and what lies below a mapped device is said to be unknown."""
+    result = run(tmp_path, ["iostat", "-J"], MOUNT + TABLE)
+    rows = {each["name"]: each for each in json.loads(result.stdout)["devices"]}
+
+    assert {name: row["reads"] for name, row in rows.items()} == {"rbd0": 0, "vda": 7, "dm-3": 5}
+    assert "devices below dm-3: not in the input" in result.stderr
+    assert "skipped" not in result.stderr
+
+
+def test_volumes_without_their_disks_are_no_disks(tmp_path):
+    """iostat -N: of three devices one is a disk."""
+    names = TABLE.replace("rbd0", "sda ").replace("vda ", "vg-a").replace("dm-3 ", "vg-b ")
+    told = run(tmp_path, ["explain", "-J"], names).stdout
+    shown = run(tmp_path, ["explain"], names).stdout
+
+    assert {each["device"] for each in json.loads(told)["findings"]} == {"sda"}
+    assert "disks)" not in shown
