@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.document.describe import what
-from stackmap.model.device import Use
+from stackmap.model.device import Device, Kind, Use
 from stackmap.sources import guests
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
 
@@ -256,6 +256,50 @@ def test_a_volume_of_a_pod():
 
     assert [point, "kubernetes shop/db-0 pvc-17"] == [u.name for u in uses(VOLUME | mounted | logs)]
     assert [point, f"kubernetes {uid} pvc-17"] == [u.name for u in uses(VOLUME | mounted)]
+
+
+UID = "0f4f3c0e-1c2b-4d6e-9a7b-5f1d2c3b4a59"
+CSI = "/kubelet/plugins/kubernetes.io/csi"
+
+
+@pytest.mark.parametrize(
+    ("points", "name"),
+    [
+        (
+            [f"/var/lib/k0s/kubelet/pods/{UID}/volumes/kubernetes.io~csi/pvc-17/mount"],
+            f"{UID} pvc-17",
+        ),
+        ([f"/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~local-volume/pv-a"], f"{UID} pv-a"),
+        ([f"/var/lib/kubelet/pods/{UID}/volume-subpaths/pv-a/postgres/0"], f"{UID} pv-a"),
+        ([f"/var/lib{CSI}/pv/pvc-17/globalmount"], "pvc-17"),
+        (["/var/lib/kubelet/plugins/kubernetes.io/aws-ebs/mounts/aws/eu-1a/vol-0a1b"], "vol-0a1b"),
+        (
+            [
+                f"/var/lib{CSI}/pv/pvc-17/globalmount",
+                f"/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~csi/pvc-17/mount",
+            ],
+            f"{UID} pvc-17",
+        ),
+    ],
+)
+def test_a_volume_of_kubernetes_is_named_by_its_paths(points, name):
+    """Wherever kubelet's folder is; a volume that is only staged has no pod. People see the name, JSON the paths too."""
+    lines = (f"1 0 254:0 / {point} rw - ext4 /dev/x rw\n" for point in points)
+    found = uses(VOLUME | {"/proc/self/mountinfo": "".join(lines)})
+
+    assert [use.name for use in found] == [*points, f"kubernetes {name}"]
+    assert [use.name for use in Device("dm-0", Kind.DISK, "", uses=found).users] == [
+        f"kubernetes {name}"
+    ]
+
+
+def test_other_mount_points_stay():
+    """A volume of a pod that an administrator mounted as well, and a mount point of a newer CSI driver, by a hash."""
+    hashed = f"/var/lib{CSI}/rbd.csi.ceph.com/3f2a9c/globalmount"
+    lines = (f"1 0 254:0 / {point} rw - ext4 /dev/x rw\n" for point in ("/mnt", hashed))
+    found = uses(VOLUME | {"/proc/self/mountinfo": "".join(lines)})
+
+    assert [use.name for use in Device("dm-0", Kind.DISK, "", uses=found).users] == ["/mnt", hashed]
 
 
 MOUNTS = """\

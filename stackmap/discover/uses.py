@@ -15,7 +15,7 @@ from posixpath import dirname
 from stackmap.discover.scan import Discovered, Scan
 from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.model.device import Device, Kind, Use
+from stackmap.model.device import KUBERNETES, Device, Kind, Use
 from stackmap.sources import cgroup, guests, mountinfo, sysfs
 from stackmap.sources.cgroup import Group, owner
 from stackmap.sources.sysfs import ROOT, attribute, link, list_names
@@ -96,8 +96,15 @@ def _osd_links(scan: Scan) -> Iterator[tuple[str, str]]:
 
 
 SHARE = 0.01  # of the requests that control groups sent to a device
-# A volume of a pod, by the UID of the pod; kubelet's logs have a folder NAMESPACE_POD_UID for each.
-POD_VOLUME = re.compile(r"/var/lib/kubelet/pods/([0-9a-f-]{36})/volumes/[^/]+/([^/]+)(?:/mount)?")
+# A volume of a pod, or a part of one, by the UID of the pod; kubelet's logs have a folder NAMESPACE_POD_UID for each.
+# Distributions have kubelet's folder in other places than /var/lib.
+POD_VOLUME = re.compile(
+    r"/.*/kubelet/pods/([0-9a-f-]{32,36})/(?:volumes/[^/]+/([^/]+)(?:/mount)?|volume-subpaths/([^/]+)/[^/]+/\d+)"
+)
+# A volume that kubelet mounts once for all pods: CSI's older form and the drivers in Kubernetes name it, newer ones only have a hash.
+STAGED = re.compile(
+    r"/.*/kubelet/plugins/kubernetes\.io/(?:csi/pv/([^/]+)/globalmount|(?!csi/)[^/]+/mounts/(?:.*/)?([^/]+))"
+)
 PODS = "/var/log/pods"
 BTRFS = "/sys/fs/btrfs"
 BCACHEFS = "/sys/fs/bcachefs"
@@ -170,13 +177,21 @@ def mounts(scan: Scan) -> DeviceUses:
     siblings = _siblings(scan, BTRFS, _btrfs_devices) if "btrfs" in kinds else {}
     if mountinfo.BCACHEFS in kinds:
         siblings |= _siblings(scan, BCACHEFS, _bcachefs_devices)
+    of_pods: set[str] = set()
+    staged: dict[str, str] = {}
     for mount in mounted:
         members = (siblings.get(each, (each,)) for each in _devices(scan, mount) if each)
-        pod = _pod(scan, mount.point)
+        pod, volume = _pod(scan, mount.point), STAGED.fullmatch(mount.point)
         for name in dict.fromkeys(chain.from_iterable(members)):
             yield name, Use("mount", mount.point, mountinfo.PATH)
             if pod:
+                of_pods.add(name)
                 yield name, Use("container", pod, PODS)
+            elif volume:
+                staged[name] = volume[1] or volume[2]
+    for name, staged_volume in staged.items():
+        if name not in of_pods:
+            yield name, Use("container", f"{KUBERNETES}{staged_volume}", mountinfo.PATH)
 
 
 def _pod(scan: Scan, point: str) -> str:
@@ -184,10 +199,10 @@ def _pod(scan: Scan, point: str) -> str:
     found = POD_VOLUME.fullmatch(point)
     if found is None:
         return ""
-    uid, volume = found.groups()
+    uid, volume, part = found.groups()
     names = (name.split("_") for name in list_names(scan.host, PODS) if name.endswith(f"_{uid}"))
     pod = next(("/".join(parts[:2]) for parts in names if len(parts) == 3), uid)
-    return f"kubernetes {pod} {volume}"
+    return f"{KUBERNETES}{pod} {volume or part}"
 
 
 def swapped(scan: Scan) -> DeviceUses:

@@ -33,14 +33,14 @@ from stackmap.document.wording import (
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
-from stackmap.model.device import Kind
+from stackmap.model.device import KUBERNETES, Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, ratio, total_of
 from stackmap.model.topology import Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
-FILE_SYSTEM = "file system on "  # before its mount points
+FILE_SYSTEM = "file system"  # before where it is mounted
 CGROUPS = "/sys/fs/cgroup/"  # the source of users that are known by the I/O that they once did
 LIMITS = (
     "bytes of all devices together. Writes count when a page becomes dirty, so the kernel may write them later. "
@@ -159,11 +159,10 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
             "devices above."
         )
     if not tops:
-        mounts = [
-            use.name for each in blamed for use in topology[each.device].uses if use.kind == "mount"
-        ]
-        if mounts:
-            return f"The file system on {listed(mounts)} sends {about}{parts} of {where}."
+        devices = [topology[each.device] for each in blamed]
+        if all(_file_systems([device]) for device in devices):
+            names = _file_systems(devices)
+            return f"The {FILE_SYSTEM} {listed(names)} sends {about}{parts} of {where}."
         return sentence(f"{about}{parts} of {where} do not come from any device above")
     name = source_name(topology, Loader(tops, through, metadata=False, parts={}))
     return f"{name} {'send' if len(tops) > 1 else 'sends'} {about}{parts} of {where}."
@@ -274,10 +273,18 @@ def _kind(loader: Loader) -> str:
 
 def source_on_disk(topology: Topology, blame: Blame, loader: Loader) -> str:
     """Return the name of a source; of what no device above sent, the file systems on the disk itself."""
-    mounts = [use.name for use in topology[blame.device].uses if use.kind == "mount"]
-    if loader.tops or blame.unseen or not mounts:
+    names = _file_systems([topology[blame.device]])
+    if loader.tops or blame.unseen or not names:
         return source_name(topology, loader, blame.unseen)
-    return f"{FILE_SYSTEM}{', '.join(mounts)}"
+    return f"{FILE_SYSTEM} {', '.join(names)}"
+
+
+def _file_systems(devices: Iterable[Device]) -> list[str]:
+    """Return where the file systems on *devices* are mounted, and which pods have them: "on /srv", "/a", "of kubernetes …"."""
+    uses = [use for device in devices for use in device.users]
+    mounts = [use.name for use in uses if use.kind == "mount"]
+    pods = [f"of {use.name}" for use in uses if use.name.startswith(KUBERNETES)]
+    return [*(f"on {name}" for name in mounts[:1]), *mounts[1:], *pods]
 
 
 def _await(report: BlameReport, loader: Loader) -> float | None:
@@ -367,14 +374,20 @@ def _owner(topology: Topology, loader: Loader) -> str:
     return f"{names}{through}"
 
 
-def users(topology: Topology, loader: Loader, groups: Sequence[CgroupLoad] = ()) -> list[str]:
-    """Return the users of the volumes of *loader*; of services and containers, where *groups* are known, active ones."""
+def users(
+    topology: Topology, loader: Loader, groups: Sequence[CgroupLoad] = (), *, every: bool = False
+) -> list[str]:
+    """
+    Return the users of the volumes of *loader*; of services and containers, where *groups* are known, active ones.
+
+    *every*: kubelet's mount points too, where pods are known.
+    """
     numbers = {topology[name].number for name in counting_devices(topology, loader.tops)}
     active = {each.owner for each in groups if each.number in numbers}
     return [
         use.name
         for top in loader.tops
-        for use in topology[top].uses
+        for use in (topology[top].uses if every else topology[top].users)
         if not groups or not use.source.startswith(CGROUPS) or (use.kind, use.name) in active
     ]
 

@@ -268,7 +268,7 @@ def states(devices: Sequence[Device]) -> str:
 
 def users(device: Device) -> str:
     """Return the users of *device*, two by name and the others counted; "" for none."""
-    names = [use.name for use in device.uses]
+    names = [use.name for use in device.users]
     return ", ".join(names[:2]) + (f" (+{len(names) - 2})" if len(names) > 2 else "")
 
 

@@ -183,7 +183,7 @@ def episodes_json(topology: Topology, times: Times) -> list[dict[str, object]]:
             "sources": [
                 {
                     "name": source_name(topology, loader),
-                    "uses": users(topology, loader),
+                    "uses": users(topology, loader, every=True),
                     "share": share,
                 }
                 for loader, share in each.sources

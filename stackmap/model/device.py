@@ -4,6 +4,7 @@ A block device: its names, kind, state, settings and users, and its own report a
 Status is that of device-mapper targets, md arrays and md's threads.
 """
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -117,6 +118,10 @@ UNUSED_PATH = ("disabled", "inaccessible")
 UNUSED = frozenset({Role.SPARE, Role.FAILED, Role.REPLACEMENT})
 
 
+KUBERNETES = "kubernetes "  # how the name of a user in Kubernetes begins
+_KUBELET = re.compile(r"/.*/kubelet/(?:pods|plugins)/.*")  # a mount point that kubelet made
+
+
 class Use(NamedTuple):
     """A user of a device: ``kind`` ("mount", "swap"), ``name`` ("/srv"), ``source`` (the file that says so)."""
 
@@ -227,6 +232,15 @@ class Device(NamedTuple):
     def status(self) -> TargetStatus:
         """Its state and counts when it was discovered."""
         return TargetStatus(self.identity, self.state, self.counts)
+
+    @property
+    def users(self) -> tuple[Use, ...]:
+        """Its users by the names that people know: pods instead of the mount points that kubelet made for them."""
+        if not any(use.name.startswith(KUBERNETES) for use in self.uses):
+            return self.uses
+        return tuple(
+            use for use in self.uses if use.kind != "mount" or not _KUBELET.fullmatch(use.name)
+        )
 
     @property
     def mounts(self) -> tuple[str, ...]:

@@ -226,7 +226,7 @@ def _loader(
         "tops": list(loader.tops),
         "through": loader.through or None,
         "metadata": loader.metadata,
-        "uses": users(topology, loader, groups),
+        "uses": users(topology, loader, groups, every=True),
         "request_share": blame.share(loader),
         "byte_share": blame.byte_share(loader),
         **{kind: _portion(part) for kind, part in loader.parts.items()},

@@ -115,7 +115,7 @@ def _blame(moment: Moment, _: State, row: Row) -> Cell:
         return ""
     loads = moment.blame(row.device)
     parts = [
-        (source_on_disk(moment.topology, loads, each).removeprefix(FILE_SYSTEM), share)
+        (source_on_disk(moment.topology, loads, each).removeprefix(f"{FILE_SYSTEM} on "), share)
         for each in loads.loaders
         if (share := loads.share(each))
     ]
