@@ -115,6 +115,7 @@ class Session:
         from stackmap.measurement.source import Measurement
 
         selection, text = options.selection, options.text
+        together = selection.which in (None, "average")
         part = self._part
         if text is not None:
             if text.seekable() or selection.resolved(recorded=True) == "average":
@@ -130,7 +131,7 @@ class Session:
             from stackmap.measurement.capture_part import CapturePart
             from stackmap.measurement.text import TextSource
 
-            held = resolution is not None and selection.which in (None, "average")
+            held = resolution is not None and together
             source = TextSource(text, machine, tell, CapturePart(**part), held=held)
         elif machine.note:
             tell(machine.note)

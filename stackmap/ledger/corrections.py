@@ -56,7 +56,19 @@ def corrected(
 
     *only*: the devices to correct; without it all devices of the topology.
     """
-    loads: Mapping[str, Load] = interval.loads
+    loads, done = corrected_loads(topology, interval, interval.loads, only)
+    if loads is interval.loads and not interval.corrections:
+        return interval
+    return replace(interval, loads=loads, corrections=tuple(sorted(done)))
+
+
+def corrected_loads(
+    topology: Topology,
+    interval: Interval,
+    loads: Mapping[str, Load],
+    only: Iterable[str] | None = None,
+) -> tuple[Mapping[str, Load], list[str]]:
+    """Return *loads*, some of those of *interval*, corrected, and what was; the mapping itself if nothing was."""
     if interval.clock is not None or interval.time is None:  # a text; counters have all partitions
         missing = (
             p for p, d in _only_partitions(topology).items() if p not in loads and d in loads
@@ -77,9 +89,7 @@ def corrected(
         if changed:
             loads = {**loads, **changed}
             done += (f"{rule.name}: {name}" for name in changed if rule.reported)
-    if loads is interval.loads and not interval.corrections:
-        return interval
-    return replace(interval, loads=loads, corrections=tuple(sorted(done)))
+    return loads, done
 
 
 @computed_once

@@ -46,9 +46,9 @@ MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
 # Rows of devices in a text: these, or so many bytes for each, as a row of `iostat -x` has 100; and where all are held.
 MAX_ROWS, BYTES_PER_ROW = 500_000, 20
-MAX_HELD, BYTES_PER_HELD = 200_000, 50
+MAX_HELD, BYTES_PER_HELD = 200_000, 40
 # What takes as long as so many rows: a report that is held, and a device of which a stranger's file tells.
-REPORT_ROWS, DEVICE_ROWS = 2, 4
+REPORT_ROWS, DEVICE_ROWS = 1, 8
 # Lines that are searched for outputs of tools: these, or so many bytes for each.
 MAX_LINES, BYTES_PER_LINE = 300_000, 25
 MAX_INFERRED = 60  # reports by which stacks are inferred

@@ -151,7 +151,7 @@ def cache_copies(context: Context, limits: Limits) -> Found:
 def cache_dirty(context: Context, limits: Limits) -> Found:
     """Yield caches that hold much data that their origin does not have."""
     for device in context.topology:
-        counts, block = context.status(device).counts, device.fact_number("block")
+        counts, block = context.counts(device), device.fact_number("block")
         dirty, total = counts.get("dirty"), counts.get("total")
         if device.target != "cache" or dirty is None or not total or block is None:
             continue
@@ -213,7 +213,7 @@ def _caches(context: Context) -> Iterator[CacheUse]:
 
 def _used(context: Context, device: Device) -> float | None:
     """Return the share of a cache's blocks that hold data; None if its status is not known."""
-    counts = context.status(device).counts
+    counts = context.counts(device)
     total = counts.get("total")
     used = plus(total, -counts["free"]) if "free" in counts else counts.get("used")
     return ratio(used, total)

@@ -232,6 +232,11 @@ class Context:
         change = self.changes.get(device.name)
         return device.status if change is None or not change.last.counts else change.last
 
+    def counts(self, device: Device) -> Mapping[str, int]:
+        """Return the newest counts of *device*."""
+        change = self.changes.get(device.name)
+        return device.counts if change is None or not change.last.counts else change.last.counts
+
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""
         return self.topology.used_by(name, role)

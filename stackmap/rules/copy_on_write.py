@@ -81,7 +81,7 @@ def _full(
 
     *block*: bytes, 0 if unknown: then nothing is judged.
     """
-    counts = context.status(device).counts
+    counts = context.counts(device)
     used, total = counts.get(f"{name}used"), counts.get(f"{name}total")
     if device.target != target or not block or used is None or not total:
         return

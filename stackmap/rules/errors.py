@@ -36,7 +36,7 @@ def _counted(
 
     def find(context: Context, _: Limits) -> Found:
         for device in context.topology:
-            count = context.status(device).counts.get(key, 0)
+            count = context.counts(device).get(key, 0)
             change = context.changes.get(device.name)
             grown = change.grown.get(key) if change is not None else None
             if count <= 0 or (only_new and not grown):

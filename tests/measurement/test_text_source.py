@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 
 import pytest
+from click.testing import CliRunner
 
+from stackmap.cli import stackmap
 from stackmap.errors import InputError, UsageError
 from stackmap.measurement import text as measured_text
 from stackmap.measurement.capture_part import CapturePart
@@ -15,6 +17,7 @@ from stackmap.measurement.text import ForeignText, TextSource, _only, told_machi
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
 from stackmap.model.topology import Machine
+from stackmap.sources.printed import capture_files
 
 HEADING = "Device            r/s     w/s     rkB/s     wkB/s\n"
 
@@ -109,7 +112,7 @@ def test_a_text_of_figures_alone_tells_of_no_machine():
 
 def test_of_a_text_only_so_many_rows_are_held_at_once(monkeypatch):
     """Rows of a few bytes each would take much; each row of a long text has enough bytes."""
-    monkeypatch.setattr(measured_text, "MAX_HELD", 9)  # a report of one row counts as three
+    monkeypatch.setattr(measured_text, "MAX_HELD", 6)  # a report of one row counts as two
     monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 1000)
 
     def loads(*, held, count):
@@ -118,7 +121,7 @@ def test_of_a_text_only_so_many_rows_are_held_at_once(monkeypatch):
 
     assert len(loads(held=True, count=3)) == 3
     assert len(loads(held=False, count=9)) == 9
-    with pytest.raises(InputError, match="more than 9 rows, reports and devices in so few bytes"):
+    with pytest.raises(InputError, match="more than 6 rows, reports and devices in so few bytes"):
         loads(held=True, count=9)
     monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 10)
     assert len(loads(held=True, count=9)) == 9
@@ -130,7 +133,7 @@ def test_of_a_text_only_so_many_rows_are_held_at_once(monkeypatch):
 
 def test_devices_that_the_text_tells_of_count_as_rows(monkeypatch):
     """What is read of 22,000 arrays leaves less time for reports."""
-    monkeypatch.setattr(measured_text, "MAX_HELD", 30)
+    monkeypatch.setattr(measured_text, "MAX_HELD", 20)
     monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 1000)
     arrays = "Personalities : [raid1]\nmd0 : active raid1 sda[0] sdb[1]\n      1024 blocks [2/2] [UU]\n\n"
 
@@ -141,7 +144,7 @@ def test_devices_that_the_text_tells_of_count_as_rows(monkeypatch):
         return [*source._measured(IntervalSelection(which="all"), "all")]
 
     assert len(loads("")) == 9
-    with pytest.raises(InputError, match="more than 30 rows, reports and devices"):
+    with pytest.raises(InputError, match="more than 20 rows, reports and devices"):
         loads(arrays)
 
 
@@ -156,3 +159,31 @@ def test_so_many_lines_are_searched_for_outputs_of_tools(monkeypatch):
     assert notes == ["-: only its first 6 lines are searched for outputs of lsblk and others"]
     _, host = told_machine(Pipe(b"a\n" * 3 + lsblk), notes.append)
     assert host is not None
+
+
+@pytest.mark.parametrize("words", [("explain",), ("report", "-o", "-")])
+def test_a_command_that_holds_all_reports_refuses_too_many(tmp_path, monkeypatch, words):
+    """The commands ask for that limit; a command that judges each report for itself has the other one."""
+    monkeypatch.setattr(measured_text, "MAX_HELD", 100)
+    monkeypatch.setattr(measured_text, "BYTES_PER_HELD", 1000)
+    text = tmp_path / "iostat.txt"
+    text.write_bytes(report("sda") * 60)
+
+    def run(*more):
+        return CliRunner().invoke(stackmap, [*words, "--input", str(text), *more])
+
+    assert "more than 100 rows, reports and devices in so few bytes" in str(run().exception)
+    assert run("--report", "last").exit_code == 0
+
+
+def test_disks_of_which_a_text_names_partitions_count_as_devices(monkeypatch):
+    """A partition of each of many disks is two devices."""
+    monkeypatch.setattr(capture_files, "MAX_DEVICES", 5)
+    arrays = "Personalities : [raid1]\nmd0 : active raid1 sda1[0] sdb1[1]{}\n      1024 blocks [2/2] [UU]\n\n"
+
+    def devices(*more):
+        return told_machine(Pipe(arrays.format(" ".join(["", *more])).encode()), print)[1]
+
+    assert devices() is not None
+    with pytest.raises(InputError, match="more than 5 devices"):
+        devices("sdc1[2]")

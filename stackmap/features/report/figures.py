@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
-from stackmap.ledger.corrections import corrected
+from stackmap.ledger.corrections import corrected, corrected_loads
 from stackmap.ledger.episodes import Episode, episodes
 from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.time_series import IntervalSeries, Key, Stretch, TimeSeries, start_of
@@ -204,7 +204,9 @@ class Collected:
         self.hours.add(interval, watched)
         self.sizes.add(interval, watched)
         if self.intervals is not None:
-            self.intervals.add(replace(interval, loads=watched, readings=()))
+            if watched is not interval.loads or interval.readings:
+                interval = replace(interval, loads=watched, readings=())
+            self.intervals.add(interval)
             if self.intervals.count * len(watched) > MAX_VALUES:
                 self.intervals = None
 
@@ -268,7 +270,7 @@ class Measuring:
         kept.add(interval, self._corrected_loads(interval))
 
     def _corrected_loads(self, interval: Interval) -> Mapping[str, Load]:
-        """Return the corrected loads of the watched devices."""
+        """Return the corrected loads of the watched devices; the interval's own if they are the same."""
         if interval.loads.keys() != self._seen_last:
             self._seen_last = interval.loads.keys()
             self._watched = self._to_watch(interval.loads)
@@ -277,8 +279,9 @@ class Measuring:
             self._needed = tuple(name for name in needed if name in interval.loads)
             self._seen.update(dict.fromkeys(interval.loads))
         loads = {name: interval.loads[name] for name in self._needed}
-        alone = replace(interval, loads=loads)
-        right = corrected(self.topology, alone, self._watched).loads
+        right, _ = corrected_loads(self.topology, interval, loads, self._watched)
+        if right is loads and len(self._watched) == len(interval.loads):
+            return interval.loads
         return {name: right[name] for name in self._watched}
 
     def _to_watch(self, loads: Mapping[str, Load]) -> tuple[str, ...]:

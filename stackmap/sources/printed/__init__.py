@@ -20,6 +20,7 @@ from stackmap.sources.printed.merge import MAX_FACTS, Machine, Merged
 # Of outputs in one text, without figures. 5,000 disks with a partition each fit; JSON has 3 KiB per device.
 MAX_ROWS = 1 << 20  # bytes
 MAX_JSON = 16 << 20  # bytes
+MAX_MEANINGLESS = 100  # lines that are remembered
 # That a row, a line of JSON and an output of JSON are charged at least.
 ROW_BYTES, LINE_BYTES, PART_BYTES = 48, 16, 512
 DAMAGE = (ValueError, RecursionError)  # RecursionError: JSON of too many levels
@@ -124,6 +125,7 @@ class Reader:
         self._depth = 0
         self._host = ""
         self._number = 0  # of the last line
+        self._meaningless: set[str] = set()  # lines outside of parts: a log repeats its headings
         self._room = {False: MAX_ROWS, True: MAX_JSON}  # by whether it is JSON
         self.hosts: dict[str, None] = {}
 
@@ -131,19 +133,22 @@ class Reader:
         """Take the next line."""
         self._number += 1
         in_part = self._json or (self._parts and self._parts[-1].lines)
-        if not in_part and line[2:3] == line[5:6] == ":":
+        if not in_part and (line in self._meaningless or line[2:3] == line[5:6] == ":"):
             return  # a row of sar, of which a year has 100,000
         if self._room[False] < 0 and not self._json and "{" not in line:
             return  # no room for rows, and no JSON
-        line = clean(line)
+        printed, line = line, clean(line)
         begun = self._json and self._format_of(line) is None and not PROMPT.match(line)
         if begun or _JSON.fullmatch(line):
             self._take_json(line)
         else:
             self._give_up_json()
-            self._take_row(line)
+            means = self._take_row(line)
+            if not (means or in_part) and len(self._meaningless) < MAX_MEANINGLESS:
+                self._meaningless.add(printed)
 
-    def _take_row(self, line: str) -> None:
+    def _take_row(self, line: str) -> bool:
+        """Take a line that is no JSON; return False if it means nothing outside of a part."""
         current = self._parts[-1] if self._parts and self._parts[-1].lines else None
         found = self._format_of(line)
         if found is not None:
@@ -161,6 +166,8 @@ class Reader:
         if found is None and (said := PROMPT.match(line) or _BANNER.match(line)) and said["host"]:
             self._host = said["host"].partition(".")[0]
             self.hosts[self._host] = None
+            return True
+        return found is not None
 
     def _keep(self, line: str) -> None:
         if self._has_room(line, is_json=False):

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from stackmap.errors import InputError
 from stackmap.host import Host
 from stackmap.host.capture_format import parse_json
 from stackmap.model.units import MIB, SECTOR
@@ -35,6 +36,8 @@ RANKING = (
 COMPLETE = frozenset(RANKING[:5])  # what these do not list is not there
 # Files outside queue/, device/, md/ and the like.
 ATTRIBUTES = {"ro", "removable", "start", "alignment_offset", "wwid", "diskseq"}
+# With the disks of which only partitions are named: 6 s in `explain`. As many rows of lsblk as are read fit.
+MAX_DEVICES = 22_000
 COMPARED = ("md/level", "md/raid_disks", "md/chunk_size", "lv/segtype")
 # Sizes differ by more than rounding: "1.8T" may be 5 % off, and a partition table or metadata takes some MiB.
 SIZE_TOLERANCE = 0.06
@@ -42,6 +45,12 @@ SIZE_SLACK = 2 * MIB
 _PARTITION = re.compile(
     r"(?:([shv]d[a-z]{1,4}|xvd[a-z]{1,3}|dasd[a-z]+)|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd)\d+|(?:cciss|ida)/c\d+d\d+)p)(\d{1,3})"
 )
+
+
+def refuse_many(count: int) -> None:
+    """Raise ``InputError`` if *count* devices are too many for one text."""
+    if count > MAX_DEVICES:
+        raise InputError(f"refused: more than {MAX_DEVICES} devices in one text")
 
 
 class CaptureFiles:
@@ -70,7 +79,10 @@ class CaptureFiles:
     def written(self) -> dict[str, str]:
         """Return the files by path; none if no text tells of a device."""
         there = sorted(self._there, key=self._names.__getitem__)
-        self._parents({self._names[device] for device in there})
+        known = {self._names[device] for device in there}
+        disks = {disk_of(name) for name in known} - known - {""}
+        refuse_many(len(known) + len(disks))
+        self._parents(disks)
         mounts: dict[str, None] = {}
         swaps: dict[str, None] = {}
         for device in there:
@@ -113,9 +125,9 @@ class CaptureFiles:
         }
         return {device for device in listed | used if not NUMBER.fullmatch(self._names[device])}
 
-    def _parents(self, known: set[str]) -> None:
-        """Write the disks that are known by the names of their partitions only."""
-        for disk in {disk_of(name) for name in known} - known - {""}:
+    def _parents(self, disks: set[str]) -> None:
+        """Write the *disks*, which are known by the names of their partitions only."""
+        for disk in disks:
             place = _place(disk)
             self._files[f"{place}/dev"] = device_lists.number_of(disk)
             self._files[f"{place}/{PRINTED}"] = ""

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from stackmap.errors import InputError
 from stackmap.sources import device_lists
-from stackmap.sources.printed.capture_files import CaptureFiles, Edges, Told, disk_of
+from stackmap.sources.printed.capture_files import CaptureFiles, Edges, Told, disk_of, refuse_many
 from stackmap.sources.printed.facts import BY_ID, MAPPER, NUMBER, Fact, disk_and_part, kind_of
 
 # Of one text: those of the largest hosts, in 6 s. lsblk -O has up to 30 facts about a device.
-MAX_DEVICES, MAX_FACTS = 25_000, 600_000
+MAX_FACTS = 600_000
 # Of two copies of these texts the later one is complete; others may each show a part.
 _COMPLETE = ("dmsetup table", "mdadm --detail", "/proc/mdstat")
 IDENTITIES = ("device/serial", "wwid")  # that names in by-id end with
@@ -84,8 +84,7 @@ class Machine:
             else:
                 facts[key][source] = value
         edges = self._latest(copies)
-        if len(told) > MAX_DEVICES:
-            raise InputError(f"refused: more than {MAX_DEVICES} devices in one text")
+        refuse_many(len(told))
         self._logical(told, edges)
         names = {device: self._name(device) for device in told}
         _move_to_data_partitions(told, names)
