@@ -19,7 +19,7 @@ from stackmap.document.blocks import Page
 from stackmap.errors import InputError
 from stackmap.model.load import on_one_line
 from stackmap.render.diagrams import render_svg
-from stackmap.render.html import Markup, data, joined, lines, tag
+from stackmap.render.html import Markup, data, joined, lines, tag, text
 from stackmap.render.html.plot import bars, label, places, plot, scale_of
 from stackmap.render.picture import MARKED, PLAIN, Arrow, Box, Picture, picture
 from stackmap.render.text import code_spans
@@ -137,12 +137,27 @@ def _row(cells: doc.Row, table: doc.Table) -> Markup:
     first, *rest = map(str, cells)
     return tag(
         "tr",
-        tag("th", first.strip(), scope="row", klass="sub" if first.startswith(" ") else None),
+        tag(
+            "th",
+            _foldable(first.strip()),
+            scope="row",
+            klass="sub" if first.startswith(" ") else None,
+        ),
         *(
-            tag("td", cell, klass=css_class(column))
+            tag("td", _foldable(cell) if column.is_text else cell, klass=css_class(column))
             for cell, column in zip(rest, table.columns[1:], strict=False)
         ),
     )
+
+
+# A long name is folded behind a separator, or where so many letters have none.
+LONG_NAME = re.compile(r"\S{17,}")
+FOLDS = re.compile(r"(?:&#?\w+;|[^&./_:@-]){1,16}[./_:@-]*|[./_:@-]+")
+
+
+def _foldable(words: str) -> Markup:
+    """Return *words* with the places where a browser may fold long names."""
+    return Markup(LONG_NAME.sub(lambda name: "<wbr>".join(FOLDS.findall(name[0])), text(words)))
 
 
 @draw.register(doc.Code)

@@ -12,9 +12,11 @@ import pytest
 from tests.features.fleet.stub import ask, serving, small_fleet
 from tests.features.report.test_report_command import CHROMIUM, VGHDD, run
 
+FULL_NAME = "storage-node-0017.rack-12.hall-b.frankfurt-2.example-bank.net:9100"
 PAPER = 718  # pixels between the margins of A4
 WIDTHS = (1300, 400, PAPER)
-# What it finds is text: elements beyond the page, parts of a section above the end of the one before, words over words.
+# What it finds is text: elements beyond the page, parts of a section above the end of the one before, words over
+# words, and short words of a table that are folded, except on a phone.
 MEASURE = """
 <script>
 for (const each of document.querySelectorAll("details")) each.open = true;
@@ -38,6 +40,13 @@ for (const drawing of document.querySelectorAll(".stack svg")) {
   const words = [...drawing.querySelectorAll("text")].map(t => [t, t.getBoundingClientRect()]);
   for (const [text, box] of words) for (const [other, near] of words)
     if (text !== other && box.left < near.right - 1 && near.left < box.right - 1 && box.top < near.bottom - 3 && near.top < box.bottom - 3) say("words over words", text);
+}
+for (const cell of room > 480 ? document.querySelectorAll("tbody th, td") : []) {
+  const lines = document.createRange();
+  for (const part of cell.childNodes) {
+    lines.selectNodeContents(part);
+    if (/^\\w{1,16}$/.test(part.textContent) && lines.getClientRects().length > 1) say("a word on two lines", cell);
+  }
 }
 parent.postMessage(JSON.stringify({room, sections: document.querySelectorAll("section").length, found}), "*");
 </script>"""
@@ -91,7 +100,7 @@ def test_a_report_is_whole(measured, width):
 def test_the_page_of_a_fleet_is_whole(measured, width, tmp_path):
     """Long names are folded; a phone has the columns that matter."""
     out = tmp_path / "fleet.html"
-    names = {"instance": "db-17.production.example.org", "name": "vg_backup/archive-long-name"}
+    names = {"instance": FULL_NAME, "name": "vg_backup/archive-long-name"}
 
     def answer(query):
         status, found = small_fleet(query)
@@ -101,9 +110,10 @@ def test_the_page_of_a_fleet_is_whole(measured, width, tmp_path):
 
     with serving(answer) as (url, _):
         ask(url, "--report", str(out))
-    assert all(name in out.read_text() for name in names.values())
+    page = out.read_text()
+    assert all(name in page.replace("<wbr>", "") for name in names.values())
 
-    assert measured(out.read_text(), width) == []
+    assert measured(page, width) == []
 
 
 def test_what_is_wrong_is_found(measured):
@@ -115,3 +125,11 @@ def test_what_is_wrong_is_found(measured):
 
     assert any(each.startswith("beyond the edge: P wide") for each in found)
     assert any(each.startswith("over the part before: P over") for each in found)
+
+
+def test_a_folded_word_is_found(measured):
+    """A column without room for a short word, where no part is wider than the page."""
+    narrow = "<style>td { width: 1px; max-width: 1px; word-break: break-all; }</style></main>"
+    page = run([*VGHDD, "report", "-o", "-", "vm-disk1"]).stdout.replace("</main>", narrow)
+
+    assert any(each.startswith("a word on two lines") for each in measured(page, 1300))

@@ -64,7 +64,7 @@ def page(name, kind="html"):
 class Read(HTMLParser):
     """A page as a parser sees it: whether its elements close, its tables, its addresses."""
 
-    VOID = frozenset({"meta", "link", "br", "hr"})
+    VOID = frozenset({"meta", "link", "br", "hr", "wbr"})
 
     def __init__(self, html):
         super().__init__()
