@@ -58,6 +58,11 @@ class BlockEvent(NamedTuple):
         letters = self.flags[1:] if self.flags[:1] == "F" else self.flags
         return {"R": "read", "W": "write", "D": "discard", "F": "flush"}.get(letters[:1], "other")
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether the kernel marks it as one that a program waits for (REQ_SYNC)."""
+        return "S" in self.flags
+
 
 # A thread's name has at most 15 bytes and may contain anything, so no name can imitate a whole line.
 _EVENT = re.compile(

@@ -4,8 +4,9 @@ When requests arrived at volumes, and what was pending then: events of the block
 Histograms have no order. To say how long requests take on another layout, their order is needed: whether the
 next one waits for the end of an earlier one, how many come together, where on the volume they are.
 
-A text of a line per event, oldest first: "Q NUMBER MICROSECONDS OPERATION SECTOR SECTORS THREAD", and "C NUMBER
-MICROSECONDS OPERATION END 0 0" when the request that ends at that sector is done.
+A text of a line per event, oldest first: "Q NUMBER MICROSECONDS OPERATION SECTOR SECTORS THREAD", with " B" behind
+it for a write that no program waits for, and "C NUMBER MICROSECONDS OPERATION END 0 0" when the request that ends
+at that sector is done.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ MOST = 200_000  # events; enough for a 99th percentile, and 10 MB of text
 BUFFER = 4096  # KiB per CPU: 40,000 events between two looks
 AT_ONCE = 32 << 20  # bytes of text per look
 STEPS = {Step.QUEUE: "Q", Step.BIO_DONE: "C"}
+FIELDS, BACKGROUND = 7, "B"  # words of a line; behind them, as above
 DATA = frozenset({"read", "write", "flush"})
 
 
@@ -36,7 +38,8 @@ class TracedRequest(NamedTuple):
     """
     A request of a volume: seconds since the first event, "read", "write" or "flush", bytes.
 
-    ``done``: when it ended, None if that was not seen. ``thread``: the one that submitted it.
+    ``done``: when it ended, None if that was not seen. ``thread``: the one that submitted it. ``background``: a
+    write that no program waits for, as the kernel's flags say.
     """
 
     time: float
@@ -45,6 +48,7 @@ class TracedRequest(NamedTuple):
     size: int
     thread: int
     done: float | None
+    background: bool = False
 
 
 def watched(topology: Topology, names: Collection[str]) -> tuple[list[str], str]:
@@ -119,7 +123,8 @@ def line_of(event: BlockEvent) -> str:
         return ""
     begin = f"{event.number} {event.time * 1e6:.0f} {event.operation}"
     if event.step is Step.QUEUE:
-        return f"Q {begin} {event.sector} {event.sectors} {event.pid}"
+        mark = f" {BACKGROUND}" if event.operation == "write" and not event.is_waited_for else ""
+        return f"Q {begin} {event.sector} {event.sectors} {event.pid}{mark}"
     if event.step is Step.BIO_DONE:
         return f"C {begin} {event.sector + event.sectors} 0 0"
     return ""
@@ -130,14 +135,24 @@ def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
     found: defaultdict[str, list[TracedRequest]] = defaultdict(list)
     flying: defaultdict[tuple[str, str, int], deque[int]] = defaultdict(deque)
     start: int | None = None
-    for kind, number, micros, operation, sector, sectors, thread in _fields(text):
+    for words in _lines(text):
+        kind, number, operation = words[0], words[1], words[3]
+        micros, sector, sectors, thread = map(integer, (words[2], *words[4:7]))
         start = micros if start is None else start
         time = (micros - start) / 1e6
         if kind == "Q":
             own = found[number]
             flying[number, operation, sector + sectors].append(len(own))
             own.append(
-                TracedRequest(time, operation, sector * SECTOR, sectors * SECTOR, thread, None)
+                TracedRequest(
+                    time,
+                    operation,
+                    sector * SECTOR,
+                    sectors * SECTOR,
+                    thread,
+                    None,
+                    background=len(words) > FIELDS,
+                )
             )
         elif waiting := flying.get((number, operation, sector)):
             own, place = found[number], waiting.popleft()
@@ -145,11 +160,11 @@ def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
     return {number: tuple(own) for number, own in found.items()}
 
 
-def _fields(text: str) -> Iterator[tuple[str, str, int, str, int, int, int]]:
+def _lines(text: str) -> Iterator[list[str]]:
+    """Yield the words of each line."""
     for line in text.splitlines():
         words = line.split(" ")
-        if len(words) != 7 or words[0] not in STEPS.values() or words[3] not in DATA:
+        whole = len(words) == FIELDS or words[FIELDS:] == [BACKGROUND]
+        if not whole or words[0] not in STEPS.values() or words[3] not in DATA:
             raise ParseError(f"trace: not an event: {line[:40]!r}")
-        kind, number, micros, operation, *rest = words
-        sector, sectors, thread = map(integer, rest)
-        yield kind, number, integer(micros), operation, sector, sectors, thread
+        yield words

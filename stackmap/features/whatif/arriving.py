@@ -9,8 +9,9 @@ volume that is idle in between has no loop of a constant depth. What they leave 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -33,7 +34,9 @@ ALWAYS_BUSY = 0.97
 COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
 AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
 SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
-FEW_GAPS, PER_GAP = 20, 3.0  # requests with such a gap; times the gap, of lab runs
+FEW_GAPS = 20  # requests with such a gap
+# To submit a request takes as long as FIXED pages more; md's thread takes PER_GAP times as long for a page (lab runs).
+FIXED, PER_GAP = 3, 4.5
 PAUSE, FEW_PAUSES, ALIKE = 0.1, 5, 0.2  # seconds without a request; pauses; share of the middle one
 IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are pauses
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -71,56 +74,65 @@ def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
     """Return the loads that *requests* may be, the likely one first."""
     kept = list(requests[:MOST])
     loads = []
-    share, links = _followed(kept)
+    share = _followed(kept)
     rate = len(kept) / max(1e-9, kept[-1].time - kept[0].time) if len(kept) > 1 else 0.0
     chance = min(0.5, rate * FOLLOWS)
     beyond = (share - chance) / (1 - chance)
     if beyond < MOST_FOLLOW:
         start = kept[0].time
         own = [
-            Arrival(r.time - start, r.operation, r.offset, r.size, thread=r.thread) for r in kept
+            Arrival(r.time - start, *r[1:4], thread=r.thread, background=r.background) for r in kept
         ]
         loads.append(Load("open", own, traced=True))
     if beyond > FEW_FOLLOW:
-        loads.insert(0, Load("closed", _linked(kept, links), depth=_in_flight(kept), traced=True))
+        loads.insert(0, Load("closed", _looped(kept), depth=_in_flight(kept), traced=True))
     return loads
 
 
-def _followed(requests: Sequence[TracedRequest]) -> tuple[float, list[int]]:
-    """Return the share of requests that began when another one ended, and that other one's place; -1 for none."""
-    ends = sorted(
-        (each.done, place) for place, each in enumerate(requests) if each.done is not None
-    )
-    times = [time for time, _ in ends]
-    taken: set[int] = set()
-    links = []
+class Ends:
+    """When requests ended: which end another one followed, each followed once."""
+
+    def __init__(self, requests: Iterable[TracedRequest]) -> None:
+        self.times = sorted(each.done for each in requests if each.done is not None)
+        self._followed = 0
+
+    def followed(self, time: float) -> int | None:
+        """Return how many ends there were with the first one within ``FOLLOWS`` before *time* that none follows yet."""
+        first = max(self._followed, bisect_left(self.times, time - FOLLOWS))
+        if first >= len(self.times) or self.times[first] > time:
+            return None
+        self._followed = first + 1
+        return self._followed
+
+    def before(self, time: float) -> int:
+        """Return how many ends there were at *time*."""
+        return bisect_right(self.times, time)
+
+
+def _followed(requests: Sequence[TracedRequest]) -> float:
+    """Return the share of requests that began when another one ended."""
+    ends = Ends(requests)
+    return sum(ends.followed(each.time) is not None for each in requests) / max(1, len(requests))
+
+
+def _looped(requests: Sequence[TracedRequest]) -> list[Arrival]:
+    """
+    Return the requests of loops: each comes after as many ends of its thread as it did, and as long after that.
+
+    A program that pauses waited for all that ended. What was in flight before the trace began is not in it: until
+    one of its own ends, a thread's come at their time.
+    """
+    by_thread: defaultdict[int, list[TracedRequest]] = defaultdict(list)
     for each in requests:
-        found = -1
-        at = bisect_right(times, each.time) - 1
-        while at >= 0 and times[at] >= each.time - FOLLOWS:
-            if at not in taken:
-                taken.add(at)
-                found = ends[at][1]
-                break
-            at -= 1
-        links.append(found)
-    return sum(link >= 0 for link in links) / max(1, len(links)), links
-
-
-def _linked(requests: Sequence[TracedRequest], links: Sequence[int]) -> list[Arrival]:
-    """Return the requests of loops: each follows an end by as long as it did; the first ones come at their time."""
-    ends = sorted(each.done for each in requests if each.done is not None)
-    start = requests[0].time
+        by_thread[each.thread].append(each)
+    ends = {thread: Ends(sent) for thread, sent in by_thread.items()}
     made = []
-    for each, link in zip(requests, links, strict=True):
-        done = requests[link].done if link >= 0 else None
-        if done is None:
-            at = bisect_right(ends, each.time) - 1
-            done = ends[at] if at >= 0 else None
-        wait = each.time - (start if done is None else done)
-        made.append(
-            Arrival(wait, each.operation, each.offset, each.size, done is not None, each.thread)
-        )
+    for each in requests:
+        own = ends[each.thread]
+        after = own.followed(each.time) or own.before(each.time)
+        last = own.times[after - 1] if after else requests[0].time
+        wait = each.time - last
+        made.append(Arrival(wait, *each[1:4], after, each.thread, each.background))
     return made
 
 
@@ -153,19 +165,23 @@ def most_in_flight(requests: Sequence[TracedRequest]) -> int:
     return depths[int(0.98 * (len(depths) - 1))] if depths else 0
 
 
-def pace_of(requests: Sequence[TracedRequest]) -> float:
+def pace_of(requests: Sequence[TracedRequest], copies: int = 1) -> float:
     """
     Return the seconds that md's thread takes for a page of a row, by how fast a thread submits *requests* here.
 
-    The CPU that is slow with one is slow with the other: what comes meanwhile is in one batch.
+    The CPU that is slow with one is slow with the other: what comes meanwhile is in one batch. A thread that writes
+    *copies* submits each of them.
     """
-    last: dict[int, float] = {}
+    last: dict[int, TracedRequest] = {}
     gaps = []
     for each in requests:
-        gap = each.time - last.get(each.thread, -inf)
-        if gap < AT_ONCE:
-            gaps.append(gap)
-        last[each.thread] = each.time
+        before = last.get(each.thread)
+        if before is not None and each.time - before.time < AT_ONCE:
+            pages = FIXED + before.size / PAGE
+            gaps.append(
+                (each.time - before.time) / pages / (copies if before.operation == WRITE else 1)
+            )
+        last[each.thread] = each
     if len(gaps) < FEW_GAPS:
         return PACE
     return min(SLOWEST, max(PACE, PER_GAP * sorted(gaps)[len(gaps) // 10]))
@@ -252,8 +268,12 @@ def grown(load: Load, factor: float) -> Load:
 
 
 def saturating(load: Load, depth: int) -> Load:
-    """Return the requests of *load* as a loop of *depth*."""
-    made = [
-        a._replace(delay=THINK, follows=place >= depth) for place, a in enumerate(load.arrivals)
-    ]
+    """Return the requests of *load* as a loop of *depth*, shared by its threads as the first requests are."""
+    depths = Counter(each.thread for each in load.arrivals[:depth])
+    sent: Counter[int] = Counter()
+    made = []
+    for each in load.arrivals:
+        sent[each.thread] += 1
+        after = max(0, sent[each.thread] - max(1, depths[each.thread]))
+        made.append(each._replace(delay=THINK, after=after))
     return load._replace(kind="closed", arrivals=made, depth=depth)

@@ -25,6 +25,8 @@ LARGEST = 1280 << 10  # bytes of a request where the disk's limit is not known (
 
 Then = Callable[[], None]
 Order = Literal["arrival", "turns", "reads"]
+# How throttling holds a write back: one that a program waits for, one that none does; None: it does not.
+Hold = Literal["waited", "background"] | None
 Edge = tuple[str, int, int, bool]  # operation, member, place, and whether a request may begin there
 
 
@@ -37,7 +39,8 @@ class Service(NamedTuple):
     of other volumes; where they are a ``crowd``, it keeps so many in flight. ``flush``: seconds that an empty
     flush takes. ``order`` of those that wait: as they arrived; reads and writes in turns, as QEMU's limit of
     IOPS; or batches by offset, of reads first, as mq-deadline. ``misses_target``: reads take longer than
-    wbt_lat_usec, so that throttling lets one write through at a time. ``room``: requests that the kernel gives
+    wbt_lat_usec, so that throttling lets one write through at a time. ``cached``: it has a volatile cache, and what
+    throttling holds back waits until it has no write left. ``room``: requests that the kernel gives
     it at once; others may merge while they wait for that, up to ``largest`` bytes.
     """
 
@@ -51,6 +54,7 @@ class Service(NamedTuple):
     crowd: int = 0
     order: Order = "arrival"
     misses_target: bool = False
+    cached: bool = False
     room: float = inf
     largest: int = LARGEST
 
@@ -119,40 +123,44 @@ class Disk:
         self._is_plugged = False
         self._writes = 0
         self._last_read = -1.0
-        self._waiting: deque[Then] = deque()
-        # blk-wbt.c, calc_wb_limits, and blk-rq-qos.c, rq_depth_calc_max_depth, while reads meet wbt_lat_usec:
-        # a disk with a queue of one request has room for two.
-        most = 3 * (service.depth or 0) // 4
-        self._limits = (2, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
+        self._waiting: deque[tuple[Hold, Then]] = deque()
+        # blk-wbt.c, get_limit and calc_wb_limits, and blk-rq-qos.c, rq_depth_calc_max_depth, while reads meet
+        # wbt_lat_usec: a disk with a queue of one request has room for two.
+        depth = service.depth or 0
+        most = 2 if depth == 1 else max(1, 3 * depth // 4)
         if service.misses_target:
-            self._limits = (1, 1)
+            most = 1
+        self._most = most
+        self._limits = (most, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
 
-    def accepts(self, extent: Extent) -> bool:
+    def accepts(self, extent: Extent, hold: Hold) -> bool:
         """Whether a write of md may be sent to *extent*: what merges takes no room of its own."""
-        return self._has_room() or self._held_beside(WRITE, extent) is not None
+        return self._has_room(hold) or self._held_beside(WRITE, extent) is not None
 
-    def _has_room(self) -> bool:
-        if not self.service.depth:
+    def _has_room(self, hold: Hold) -> bool:
+        if hold is None or not self.service.depth:
             return True
+        if hold == "waited":
+            return self._writes < self._most
         return self._writes < self._limits[self._run.now - self._last_read < RECENT]
 
-    def wait(self, then: Then) -> None:
+    def wait(self, hold: Hold, then: Then) -> None:
         """Call *then* when a write may be sent."""
-        self._waiting.append(then)
+        self._waiting.append((hold, then))
 
     def submit(
         self,
         operation: str,
         then: Then,
         *,
-        counted: bool = False,
+        hold: Hold = None,
         cause: str = OTHERS,
         extent: Extent | None = None,
     ) -> None:
         """
         Serve a request of *cause*; *extent*: where it is, if it may merge.
 
-        *counted*: it is a write of md, and takes room that ``accepts`` found.
+        *hold*: it is a write of md, and takes room that ``accepts`` found.
         """
         if operation == READ:
             self._last_read = self._run.now
@@ -163,9 +171,9 @@ class Disk:
                 return
         self.counts[cause] += 1
         self.pending += 1
-        self._writes += counted
+        self._writes += hold is not None
         self._number += 1
-        then = partial(self._written, then) if counted else then
+        then = partial(self._written, then) if hold else then
         if extent is not None:
             held = Held(operation, extent, [then])
             self._hold(self._number, held)
@@ -228,9 +236,15 @@ class Disk:
     def _written(self, then: Then) -> None:
         self._writes -= 1
         then()
-        while self._waiting and self._has_room():
+        # blk-wbt.c, wbt_rqw_done
+        limit, lower = self._limits
+        if self._writes >= (1 if self.service.cached else limit):
+            return
+        if self._writes and limit - self._writes < lower // 2:
+            return
+        while self._waiting and self._has_room(self._waiting[0][0]):
             before = self._writes
-            self._waiting.popleft()()
+            self._waiting.popleft()[1]()
             if self._writes == before:
                 break
 

@@ -90,7 +90,7 @@ class Fitting:
         self._longest = max(times, default=None)
         # Even without its requests, the trace shows how long disks take.
         self.requests = traced if represents(traced, window.parts) else ()
-        self._pace = pace_of(traced)
+        self._pace = pace_of(traced, self.present.copies)
         self.measured = self._measurement()
         self.rate = self._requests_per_second()
         self.reason = ""

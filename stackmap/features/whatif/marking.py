@@ -27,14 +27,17 @@ NEVER = -CLEAN_AFTER - 1  # the daemon's run before which a region was written t
 
 
 class Marking:
-    """The bits of a run: ``covers`` bytes of the volume each. ``is_busy``: pages are being written."""
+    """
+    The bits of a run: ``covers`` bytes of the volume each. ``is_busy``: pages are being written. ``blocks``: who
+    submits a write waits for superblocks.
+    """
 
     def __init__(
         self, run: Simulation, covers: float, write: Callable[[str, int, Then], None]
     ) -> None:
         """*write*: writes pages on all members: the cause, how many, and what follows."""
         self._run, self.covers, self._write = run, covers, write
-        self.is_busy = False
+        self.is_busy = self.blocks = False
         self._written: dict[int, int] = {}  # region → runs of the daemon before its last write
         self._waiting: list[tuple[range, bool, Then]] = []
         self._cleared: set[int] = set()  # pages with bits that the daemon cleared, not written yet
@@ -88,7 +91,7 @@ class Marking:
             return
         self._is_timed = False
         if not self._in_flight and not self.is_busy:
-            self._is_idle = True
+            self._is_idle = self.blocks = True
             self._mark_superblocks(nothing)
 
     def _mark_superblocks(self, then: Then) -> None:
@@ -129,7 +132,7 @@ class Marking:
 
     def _go_on(self) -> None:
         """Mark what came meanwhile; let it go on if there is nothing to mark."""
-        self.is_busy = False
+        self.is_busy = self.blocks = False
         late = self._waiting
         if any(is_clean for _, is_clean, _ in late):
             self._mark()

@@ -39,6 +39,7 @@ WINDOW = 0.1  # seconds in which throttling looks at reads (blk-wbt.c, RWB_WINDO
 NANO, MICRO, MILLI = 1e-9, 1e-6, 1e-3
 BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
 DEADLINE, NO_SCHEDULER = "[mq-deadline]", "[none]"
+WRITE_BACK = "write back"
 SATURATED = 0.9  # share of time busy: from here on, requests always wait
 FAVOURED = 2.0  # times the await of reads: in one queue, writes do not wait so much longer
 
@@ -133,6 +134,7 @@ def _service(
         flush=(load.flush.await_ms or 0.0) * MILLI,
         crowd=_crowd(load, others) if (load.busy or 0.0) >= SATURATED else 0,
         misses_target=_misses_target(disk, load, times[0]),
+        cached=disk.queue.write_cache == WRITE_BACK,
         room=_room(disk),
         largest=(disk.queue.max_sectors_kb or 0) * KIB or LARGEST,
     )

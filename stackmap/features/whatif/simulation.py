@@ -7,8 +7,8 @@ writes (raid1-10.c, raid10_unplug), so the program waits before its next request
 waits are what a sum of requests does not show:
 
 - the bitmap: a write to a clean region waits until the bitmap's page is on all members (md-bitmap.c, unplug);
-- writeback throttling: few writes of md may be at a disk at once, one if it reads too (block/blk-wbt.c,
-  ``get_limit``); direct writes that reach a disk without md are exempt (``wbt_should_throttle``).
+- writeback throttling: so many writes of md may be at a disk at once, fewer of those that no program waits for
+  (block/blk-wbt.c, ``get_limit``); direct writes that reach a disk without md are exempt (``wbt_should_throttle``).
 
 Times are seconds. All that is drawn comes from a seeded generator: the same input gives the same result.
 """
@@ -32,12 +32,14 @@ from stackmap.features.whatif.disks import (
     WRITE,
     Disk,
     Extent,
+    Hold,
     Service,
     Then,
 )
-from stackmap.features.whatif.geometry import Geometry, Part, Rows
+from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.marking import Marking
-from stackmap.features.whatif.outcome import CAUSED, Below, Outcome
+from stackmap.features.whatif.outcome import Below, Outcome
+from stackmap.features.whatif.rewriting import Rewriting
 from stackmap.features.whatif.threads import Countdown, Thread, nothing
 from stackmap.model.raid import PAGE
 
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from stackmap.model.raid import Layout
 
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
-HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
 SEED = 20
 
 
@@ -54,22 +55,24 @@ class Arrival(NamedTuple):
     """
     A request of the volume; ``offset`` and ``size`` in bytes.
 
-    ``thread``: which of the program's submits it. ``follows``: it comes ``delay`` seconds after the next end of a
-    request of its thread that no other one follows; else it comes at ``delay``.
+    ``thread``: which of the program's submits it. It comes ``delay`` seconds after so many ends of its thread's
+    requests as ``after`` says, or after the begin of the run. ``background``: a write that no program waits for.
     """
 
     delay: float
     operation: str
     offset: int
     size: int
-    follows: bool = False
+    after: int = 0
     thread: int = 0
+    background: bool = False
 
 
 class Stack(NamedTuple):
     """
     A layout of ``size`` bytes on disks: member *i* is on the disk ``places[i]``. ``covers``: bytes of the volume
-    per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes.
+    per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes, also what a
+    program waits for.
     ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per second
     before the first request. ``pace``: seconds that md's thread takes for a page of a row.
     """
@@ -91,7 +94,7 @@ class Simulation:
 
     def __init__(self, stack: Stack, seed: int = SEED) -> None:
         self._stack, layout = stack, stack.layout
-        self._geometry = Geometry(layout, stack.size, stack.missing)
+        self.geometry = Geometry(layout, stack.size, stack.missing)
         # md writes copies and parity.
         self._managed = layout.parity > 0 or layout.copies > 1
         self._draw = Random(seed)  # noqa: S311 - no secret
@@ -104,17 +107,14 @@ class Simulation:
         self._cache = (stack.front, Disk(self, stack.front.service)) if stack.front else None
         self._copying = 0
         self._threads: dict[int, Thread] = {}
-        self._md = Thread()
+        self.md = Thread()
         self._marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
-        self._rows: dict[Rows, tuple[set[int], list[Then]]] = {}
-        self._fresh: list[Rows] = []
-        self._has_batch = False
-        self._delayed: list[Rows] = []
-        self._reading = 0  # rows for which pages are read before they are written
+        self._rows = Rewriting(self, stack.pace)
         self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._open = 0
         self._following: dict[int, deque[Arrival]] = {}
+        self._ended: Counter[int] = Counter()  # requests by thread
         self._last = 0.0
         self._members_sent: Counter[str] = Counter()
         self._began: Counter[str] = Counter()
@@ -133,9 +133,9 @@ class Simulation:
         if self._marking:
             self._marking.start(writes, self._stack.writes)
         if self._stack.layout.parity:
-            self._geometry.remember([(each.offset, each.size) for each in writes], self.random)
+            self.geometry.remember([(each.offset, each.size) for each in writes], self.random)
         for each in arrivals:
-            if each.follows:
+            if each.after:
                 self._following.setdefault(each.thread, deque()).append(each)
             else:
                 self.at(each.delay, self._arrive, each)
@@ -177,13 +177,19 @@ class Simulation:
         operation = READ if self.random() * (reads + writes) < reads else WRITE
         disk.submit(operation, partial(self._crowd, disk))
 
+    def _follow(self, thread: int) -> None:
+        """Let those requests of *thread* come that waited for its last end."""
+        following = self._following.get(thread)
+        while following and following[0].after <= self._ended[thread]:
+            self.at(self.now + following[0].delay, self._arrive, following.popleft())
+
     def _arrive(self, request: Arrival) -> None:
-        if not self._managed or self._stack.layout.parity:
+        if not self._managed:
             self._begin(request, self.now)
             return
         thread = self._threads.setdefault(request.thread, Thread())
         thread.jobs.append(partial(self._begin, request, self.now, thread))
-        self._go_on(thread)
+        self.go_on(thread)
 
     def _begin(self, request: Arrival, arrived: float, thread: Thread | None = None) -> None:
         """Let a request reach the volume; *thread*: the one that writes its copies."""
@@ -198,8 +204,8 @@ class Simulation:
             self._seen[operation].append(self.now - began)
             self._open -= 1
             self._last = self.now
-            if following := self._following.get(request.thread):
-                self.at(self.now + following[0].delay, self._arrive, following.popleft())
+            self._ended[request.thread] += 1
+            self._follow(request.thread)
 
         if self._cache and operation != FLUSH:
             self._in_front(*self._cache, request, end, thread)
@@ -253,14 +259,16 @@ class Simulation:
             end()
 
         def marked() -> None:
-            if thread is not None:
+            if is_blocked and thread is not None:
                 thread.is_blocked = False
             self._update(request, ended, thread)
-            if thread is not None:
-                self._go_on(thread)
+            if is_blocked and thread is not None:
+                self.go_on(thread)
 
+        # Rows of parity wait for the bitmap, their submitter does not (md.c, md_write_start; md-bitmap.c, unplug).
+        is_blocked = marking.blocks or not self._stack.layout.parity
         if marking.waits(regions, marked):
-            if thread is not None:
+            if is_blocked and thread is not None:
                 thread.is_blocked = True
         else:
             self._update(request, ended, thread)
@@ -270,7 +278,7 @@ class Simulation:
 
         def marked() -> None:
             then()
-            self._go_on(self._md)
+            self.go_on(self.md)
 
         left = Countdown(len(self._members) * pages, marked)
         for disk in self._members:
@@ -279,94 +287,25 @@ class Simulation:
                 disk.submit(WRITE, left.one, cause=cause)
 
     def _read(self, request: Arrival, end: Then) -> None:
-        pieces = list(self._geometry.read(request.offset, request.size))
+        pieces = list(self.geometry.read(request.offset, request.size))
         left = Countdown(len(pieces), end)
         for is_choice, parts in pieces:
-            self._send((self._chosen(parts),) if is_choice else parts, READ, READ, left.one)
+            self.send((self._chosen(parts),) if is_choice else parts, READ, READ, left.one)
 
     def _update(self, request: Arrival, end: Then, thread: Thread | None) -> None:
         """Write the data; *thread*: the one that writes copies itself."""
+        hold: Hold = "background" if request.background else "waited" if self._stack.held else None
         if self._stack.layout.parity:
-            rows = list(self._geometry.rows(request.offset, request.size))
+            rows = list(self.geometry.rows(request.offset, request.size))
             left = Countdown(len(rows), end)
             for each, places in rows:
-                self._join(each, places, left.one)
+                self._rows.join(each, places, hold, left.one)
             return
-        parts = tuple(chain.from_iterable(self._geometry.write(request.offset, request.size)))
+        parts = tuple(chain.from_iterable(self.geometry.write(request.offset, request.size)))
         if thread is None:
-            self._send(parts, WRITE, WRITE, end)
+            self.send(parts, WRITE, WRITE, end)
         else:
-            self._write_on(thread, parts, Countdown(len(parts), end), 0)
-
-    def _join(self, rows: Rows, places: set[int], then: Then) -> None:
-        """Add a write to its rows: until these are written, later ones join, and less must be read."""
-        update = self._rows.get(rows)
-        if update is None:
-            self._rows[rows] = places, [then]
-            self._fresh.append(rows)
-            if not self._has_batch:
-                self._has_batch = True
-                self.at(self.now + HANDLING, self._take_batch)
-        else:
-            update[0].update(places)
-            update[1].append(then)
-
-    def _take_batch(self) -> None:
-        """Begin with all rows that came meanwhile: pages of several requests are under one plug (raid5.c, raid5d)."""
-        batch, self._fresh = self._fresh, []
-        pages = sum(rows.length for rows in batch) // PAGE
-        self.at(self.now + pages * self._stack.pace, self._handle_batch, batch)
-
-    def _handle_batch(self, batch: Sequence[Rows]) -> None:
-        self._md.jobs.extend(partial(self._handle, rows) for rows in batch)
-        self._go_on(self._md)
-        self._has_batch = bool(self._fresh)
-        if self._fresh:
-            self._take_batch()
-
-    def _do(self, job: Then) -> None:
-        self._md.jobs.append(job)
-        self._go_on(self._md)
-
-    def _handle(self, rows: Rows) -> None:
-        """Write *rows* at once if nothing must be read; else they wait until no others read (``IO_THRESHOLD``)."""
-        places, _ = self._rows[rows]
-        if not self._geometry.reads_for(rows, places):
-            self._rewrite(rows, read_before=False)
-            return
-        self._delayed.append(rows)
-        if not self._reading:
-            self.at(self.now + HANDLING, self._do, self._read_ahead)
-
-    def _read_ahead(self) -> None:
-        """Read for all rows that wait (raid5.c, raid5_activate_delayed)."""
-        if self._reading:
-            return
-        waiting, self._delayed = self._delayed, []
-        self._reading = len(waiting)
-        for rows in waiting:
-            parts = self._geometry.reads_for(rows, self._rows[rows][0])
-            job = partial(self._rewrite, rows, read_before=True)
-            self._send(parts, READ, CAUSED, partial(self._do, job))
-
-    def _rewrite(self, rows: Rows, *, read_before: bool) -> None:
-        places, ends = self._rows.pop(rows)
-        parts = self._geometry.writes_of(rows, places)
-        if self._stack.held and rows.length > PAGE:
-            parts = _first_page_first(parts)
-
-        def written() -> None:
-            for end in ends:
-                end()
-
-        def sent() -> None:
-            self._reading -= 1
-            if not self._reading and self._delayed:
-                self.at(self.now + HANDLING, self._do, self._read_ahead)
-
-        self._write_on(self._md, parts, Countdown(len(parts), written), 0)
-        if read_before:  # done when the thread is through with these writes
-            self._md.jobs.appendleft(sent)
+            self.write_on(thread, parts, hold, Countdown(len(parts), end))
 
     def _chosen(self, copies: tuple[Part, ...]) -> Part:
         """
@@ -388,7 +327,7 @@ class Simulation:
         return min(copies, key=rank)
 
     def _submit(
-        self, part: Part, operation: str, cause: str, then: Then, *, counted: bool = False
+        self, part: Part, operation: str, cause: str, then: Then, hold: Hold = None
     ) -> None:
         disk = self._members[part.member]
         end = part.offset + part.size
@@ -396,45 +335,43 @@ class Simulation:
         # md sends pages, which merge again: those of one request are one here.
         in_pages = self._stack.layout.parity and cause != READ
         self._members_sent[cause] += part.size // PAGE if in_pages else 1
-        disk.submit(operation, then, counted=counted, cause=cause, extent=_extent(part))
+        disk.submit(operation, then, hold=hold, cause=cause, extent=_extent(part))
 
-    def _send(self, parts: tuple[Part, ...], operation: str, cause: str, then: Then) -> None:
+    def send(self, parts: tuple[Part, ...], operation: str, cause: str, then: Then) -> None:
+        """Send *parts* to the members."""
         left = Countdown(len(parts), then)
         for part in parts:
             self._submit(part, operation, cause, left.one)
 
-    def _go_on(self, thread: Thread) -> None:
+    def go_on(self, thread: Thread) -> None:
         """Let *thread* do what it can, until a disk has no room, or while the bitmap is written."""
         is_marking = self._marking is not None and self._marking.is_busy
-        while thread.jobs and not (thread.is_blocked or (thread is self._md and is_marking)):
+        while thread.jobs and not (thread.is_blocked or (thread is self.md and is_marking)):
             thread.jobs.popleft()()
             is_marking = self._marking is not None and self._marking.is_busy
 
-    def _write_on(
-        self, thread: Thread, parts: tuple[Part, ...], left: Countdown, place: int
+    def accept(self, parts: tuple[Part, ...], hold: Hold) -> bool:
+        """Whether the disks have room for writes of md."""
+        return all(self._members[part.member].accepts(_extent(part), hold) for part in parts)
+
+    def write_on(
+        self, thread: Thread, parts: tuple[Part, ...], hold: Hold, left: Countdown, place: int = 0
     ) -> None:
         """Send *parts* from *place* on; block *thread* where a disk has no room."""
         for number in range(place, len(parts)):
             part = parts[number]
             disk = self._members[part.member]
-            if self._stack.held and not disk.accepts(_extent(part)):
+            if not disk.accepts(_extent(part), hold):
                 thread.is_blocked = True
 
                 def resume(number: int = number) -> None:
                     thread.is_blocked = False
-                    self._write_on(thread, parts, left, number)
-                    self._go_on(thread)
+                    self.write_on(thread, parts, hold, left, number)
+                    self.go_on(thread)
 
-                disk.wait(resume)
+                disk.wait(hold, resume)
                 return
-            self._submit(part, WRITE, WRITE, left.one, counted=self._stack.held)
-
-
-def _first_page_first(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return the first row of *parts*, then the others: where throttling stops md in between, they do not merge."""
-    first = (part._replace(size=PAGE) for part in parts)
-    others = (part._replace(offset=part.offset + PAGE, size=part.size - PAGE) for part in parts)
-    return (*first, *others)
+            self._submit(part, WRITE, WRITE, left.one, hold)
 
 
 def _extent(part: Part) -> Extent:

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from stackmap.features.trace.arrivals import TracedRequest
 from stackmap.features.trace.record import TraceRecord, parse
-from stackmap.features.whatif.arriving import AT_ONCE, PER_GAP, SLOWEST, pace_of, pauses_after_ends
+from stackmap.features.whatif.arriving import (
+    AT_ONCE,
+    FIXED,
+    PER_GAP,
+    SLOWEST,
+    pace_of,
+    pauses_after_ends,
+)
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
@@ -195,15 +202,16 @@ def test_a_stream_marks_each_region_once():
     assert below(arriving(requests, 0.05), "raid1", 2, covers=float(covers)).disks["bitmap"] == 20
 
 
-@given(st.floats(2e-6, AT_ONCE * 0.9), st.integers(21, 60))
-def test_the_pace_follows_how_fast_requests_are_sent(gap, count):
+@given(st.floats(2e-6, AT_ONCE * 0.9), st.integers(21, 60), st.integers(1, 64), st.integers(1, 3))
+def test_the_pace_follows_how_fast_requests_are_sent(gap, count, pages, copies):
     """Between a CPU of these years and an emulated one, and the usual one where a thread waits between its requests."""
 
     def traced(gap):
-        return [TracedRequest(n * gap, "write", 0, PAGE, 1, None) for n in range(count)]
+        return [TracedRequest(n * gap, "write", 0, pages * PAGE, 1, None) for n in range(count)]
 
-    assert pace_of(traced(gap)) == pytest.approx(min(SLOWEST, max(PACE, PER_GAP * gap)), rel=1e-3)
-    assert pace_of(traced(0.01)) == PACE
+    each = PER_GAP * gap / (FIXED + pages) / copies
+    assert pace_of(traced(gap), copies) == pytest.approx(min(SLOWEST, max(PACE, each)), rel=1e-3)
+    assert pace_of(traced(0.01), copies) == PACE
 
 
 RATE, WAIT = 40.0, 6.0  # writes per second; ms each of a disk's requests takes

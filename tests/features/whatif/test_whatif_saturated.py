@@ -106,7 +106,7 @@ def test_mq_deadline_serves_a_read_after_a_batch_of_writes():
 
 
 def loop(operation, depth, count):
-    return [Arrival(0.0, operation, 0, PAGE, number >= depth) for number in range(count)]
+    return [Arrival(0.0, operation, 0, PAGE, max(0, number - depth + 1)) for number in range(count)]
 
 
 @pytest.mark.parametrize(("order", "waits"), [("arrival", 1 + 12), ("turns", 2)])

@@ -8,15 +8,16 @@ from random import Random
 import pytest
 
 from stackmap.errors import ParseError
-from stackmap.features.trace.arrivals import TracedRequest, requests_of
+from stackmap.features.trace.arrivals import TracedRequest, line_of, requests_of
 from stackmap.features.whatif.additions import knee_rate
-from stackmap.features.whatif.arriving import most_in_flight, saturating, traced_loads
+from stackmap.features.whatif.arriving import _looped, most_in_flight, saturating, traced_loads
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.geometry import Geometry, cold_reads
 from stackmap.features.whatif.serving import _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
 from stackmap.model.load import ZERO, Flow, Load
 from stackmap.model.raid import PAGE, layout
+from stackmap.sources.trace_text import parse_events
 
 CHUNK, SIZE = 64 << 10, 96 << 20
 UNIFORM = evenly(0.005)  # 0 … 10 ms
@@ -41,7 +42,7 @@ def poisson(rate, count, operation="write", size=PAGE):
 def loop(depth, count, operation="write"):
     draw = Random(7)
     return [
-        Arrival(0.0, operation, draw.randrange(SIZE // PAGE) * PAGE, PAGE, n >= depth)
+        Arrival(0.0, operation, draw.randrange(SIZE // PAGE) * PAGE, PAGE, max(0, n - depth + 1))
         for n in range(count)
     ]
 
@@ -126,14 +127,18 @@ def test_writes_of_one_row_that_come_together_are_one():
     assert len(outcome.latencies["write"]) == 3
 
 
-def test_rows_that_must_read_wait_for_those_that_read():
-    """On other disks too: the second begins when the writes of the first are sent, 4 ms after it came."""
+@pytest.mark.parametrize(("background", "second"), [(False, 0.0103), (True, 0.0143)])
+def test_rows_that_no_program_waits_for_are_read_for_later(background, second):
+    """On other disks too: such a row begins when the writes of the first are sent, 4 ms after it came (IO_THRESHOLD)."""
     disk = Service((0.005,), (0.005,))
-    two = [Arrival(0.0, "write", 0, PAGE), Arrival(0.001, "write", SIZE // 2 + CHUNK, PAGE)]
+    two = [
+        Arrival(time, "write", offset, PAGE, background=background)
+        for time, offset in ((0.0, 0), (0.001, SIZE // 2 + CHUNK))
+    ]
 
     times = Simulation(stack("raid5", 12, disk)).run(two).latencies["write"]
 
-    assert times == pytest.approx([0.010, 0.0143], abs=5e-4)
+    assert times == pytest.approx([0.0103, second], abs=5e-4)
 
 
 def test_copies_of_direct_writes_are_not_held_where_they_are_direct_too():
@@ -167,6 +172,28 @@ def test_throttling_holds_the_program_back():
     assert mean(held.seen["write"]) < 0.6 * mean(held.latencies["write"])
     assert held.rate * mean(held.latencies["write"]) == pytest.approx(8, rel=0.02)  # Little
     assert free.seen == free.latencies
+
+
+@pytest.mark.parametrize(("cached", "sent"), [(False, 0.004), (True, 0.006)])
+def test_a_volatile_cache_is_empty_before_throttling_goes_on(cached, sent):
+    """Two writes of 4 ms have room, the third is sent at an end: of the first or, with a cache, of both (``wbt_rqw_done``)."""
+    disk = Service((0.004,), (0.004,), servers=2, depth=1, cached=cached)
+    three = [Arrival(time, "write", n << 20, PAGE) for n, time in enumerate((0.0, 0.002, 0.003))]
+
+    outcome = Simulation(stack("raid1", 2, disk)).run(three)
+
+    assert outcome.latencies["write"][2] == pytest.approx(sent + 0.004 - 0.003)
+
+
+@pytest.mark.parametrize(("background", "most"), [(False, 6), (True, 3)])
+def test_throttling_has_more_room_for_what_a_program_waits_for(background, most):
+    """A disk with a queue of 8: three quarters of it, and half of that for others (``get_limit``)."""
+    disk = Service((0.01,), (0.01,), servers=32, depth=8)
+    many = [Arrival(0.0, "write", n << 20, PAGE, background=background) for n in range(24)]
+
+    times = Simulation(stack("raid1", 2, disk)).run(many).latencies["write"]
+
+    assert sum(time < 0.011 for time in times) == most
 
 
 def test_direct_writes_without_md_are_not_throttled():
@@ -216,7 +243,41 @@ def test_what_follows_an_end_is_a_loop():
 
     assert [load.kind for load in after] == ["closed"]
     assert [load.kind for load in at_random] == ["open"]
-    assert [a.follows for a in after[0].arrivals] == [False, *[True] * 199]
+    assert [a.after for a in after[0].arrivals] == list(range(200))
+
+
+def in_flight(load, disks=4):
+    """How many requests a layout has at once on average."""
+    outcome = Simulation(stack("raid0", disks)).run(load.arrivals)
+    return sum(map(sum, outcome.latencies.values())) / outcome.seconds
+
+
+@pytest.mark.parametrize("first", [0, 100])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_loop_that_is_traced_from_its_middle_keeps_its_depth(first, batch):
+    """Requests of a loop of 8 end in batches; those in flight when the trace began are not in it."""
+    taken = 0.004 * 8 / batch
+    traced = [
+        TracedRequest(start, "write", PAGE * n, PAGE, 7, start + taken - 1e-5)
+        for n in range(800)
+        for start in [(n // batch) * 0.004 + (n % batch) * 1e-5]
+    ]
+    (load,) = traced_loads(traced[first:])
+
+    assert load.kind == "closed"
+    assert in_flight(load) == pytest.approx(8, rel=0.05)
+
+
+def test_what_comes_after_a_pause_waited_for_all():
+    """Eight writes, a pause of 0.2 s after the last end, eight writes: on disks that take longer, too."""
+    traced = [
+        TracedRequest(start + 1e-5 * n, "write", n << 20, PAGE, 7, start + 0.001 * (n + 1))
+        for start in (0.0, 0.208, 0.416)
+        for n in range(8)
+    ]
+    slow = Simulation(stack("linear", 1, Service((0.01,), (0.01,)))).run(_looped(traced))
+
+    assert slow.seconds == pytest.approx(3 * 8 * 0.01 + 2 * 0.2, rel=0.01)
 
 
 def test_a_loop_has_as_many_in_flight():
@@ -226,14 +287,30 @@ def test_a_loop_has_as_many_in_flight():
     assert saturating(traced_loads(overlapping)[0], 4).depth == 4
 
 
+@pytest.mark.parametrize(
+    ("flags", "background"),
+    [("WS", False), ("FWFS", False), ("W", True), ("WM", True), ("R", False)],
+)
+def test_the_kernels_flags_say_what_a_program_waits_for(flags, background):
+    """REQ_SYNC is S in the last letters (block/blk_fill_rwbs)."""
+    (event,) = parse_events(
+        [f"  fio-812 [001] ..... 97.204511: block_bio_queue: 253,8 {flags} 2048 + 8 [fio]"]
+    )
+
+    (request,) = requests_of(line_of(event))["253:8"]
+
+    assert request.background is background
+
+
 def test_arrivals_are_read_back():
     """An end belongs to the oldest request that ends there; one without an end has none."""
-    text = "Q 8:0 1000 write 8 8 42\nQ 8:0 1500 read 0 8 43\nC 8:0 4000 write 16 0 0"
+    text = "Q 8:0 1000 write 8 8 42\nQ 8:0 1500 read 0 8 43\nC 8:0 4000 write 16 0 0\nQ 8:0 4001 write 0 8 7 B"
 
     assert requests_of(text) == {
         "8:0": (
             TracedRequest(0.0, "write", 4096, 4096, 42, 0.003),
             TracedRequest(0.0005, "read", 0, 4096, 43, None),
+            TracedRequest(0.003001, "write", 0, 4096, 7, None, background=True),
         )
     }
 
