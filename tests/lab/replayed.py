@@ -16,6 +16,8 @@ import stackmap
 from stackmap.discover.find import find_all
 from stackmap.features.trace.arrivals import line_of
 from stackmap.features.trace.record import Trace, TraceRecord, parse
+from stackmap.features.whatif.disks import READ, WRITE
+from stackmap.features.whatif.fitting import LEAST, Figures, figures_of
 from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.timing import Wanted
 from stackmap.model.layout_request import parse as layout_of
@@ -79,6 +81,12 @@ class Run:
         projector = Projector(topology, intervals, self.device.name, trace)
         return projector.project(layout_of(layout), Wanted() if traced else None)
 
+    def latencies(self, operation: str) -> Figures | None:
+        """Milliseconds that its requests took, by statistic; None if there were too few."""
+        sent = self.trace.requests(self.device.number)
+        taken = [r.done - r.time for r in sent if r.operation == operation and r.done is not None]
+        return figures_of(taken) if len(taken) >= LEAST else None
+
     @cached_property
     def counted(self) -> tuple[float, float]:
         """What its disks completed per request of the volume, as the kernel counted it: requests and bytes."""
@@ -121,6 +129,36 @@ class Count:
     def width(self) -> float:
         """The range as a share of the likely value."""
         return (self.band.high - self.band.low) / self.band.likely
+
+
+@dataclass(frozen=True)
+class Time:
+    """A projected latency and the true one, in milliseconds; ``band``: None if the projection was refused."""
+
+    what: str
+    statistic: str
+    band: Band | None
+    true: float
+
+    def is_within(self, share: float) -> bool:
+        """Whether the likely value is so near to the truth."""
+        return self.band is not None and abs(self.band.likely / self.true - 1) <= share
+
+
+def times(recorded: Run, ran: Run, layout: str) -> list[Time]:
+    """Return the latencies that *recorded* projects with its trace of *layout*, which *ran* has."""
+    found = recorded.projected(layout, traced=True).time
+    name = f"{recorded.workload.name} → {ran.workload.name.partition('-')[0]}"
+    return [
+        Time(
+            f"{name}: {operation} {key}",
+            key,
+            None if found is None or found.reason else found.projected[operation][key],
+            value,
+        )
+        for operation in (READ, WRITE)
+        for key, value in (ran.latencies(operation) or {}).items()
+    ]
 
 
 def counts(recorded: Run, ran: Run, layout: str, *, traced: bool) -> list[Count]:

@@ -1,7 +1,7 @@
 """
-Requests and bytes that ``whatif`` projects with a trace: each load was run on every layout, and the disks counted.
+What ``whatif`` projects with a trace: each load was run on every layout, its latencies traced and its disks counted.
 
-Half of the loads were looked at only after the model was finished (``UNSEEN``).
+Half of the loads were looked at only after the model was finished (``UNSEEN``), ``LATER`` after it was mended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from tests.lab import judged, replayed
 
 pytestmark = pytest.mark.lab("all")
 
-KERNEL = "6.12"
 LAYOUTS = {
     "r5": "raid5:members=4,chunk=64k",
     "r10": "raid10:members=4,chunk=64k",
@@ -28,13 +27,15 @@ LAYOUTS = {
 GROUPS = ("r5", "r10", "r6", "r5w"), ("md5", "md10", "md11")
 SEEN = ["p4w", "p16mix", "c1mix", "c8w", "s4", "b64s", "f8", "hot", "mix"]
 UNSEEN = ["p64w", "c32mix", "s64q4", "b4r", "db", "buf", "bufr"]
+LATER = ["q3w", "mix12", "two", "think", "fs4", "prw"]  # on two layouts of each manager
+PAIRS = ("r5", "r10"), ("md5", "md10")
 NEAR, WIDTH = 0.10, 0.30
 
 
-@pytest.fixture(scope="module")
-def runs(lab):
+@pytest.fixture(scope="module", params=["6.12", "newest"])
+def runs(lab, request):
     """Return the runs by volume and load."""
-    folder = lab("replayed", kernel=KERNEL, disks=0, virtual="yes", mem=4096, timeout=3000)
+    folder = lab("replayed", kernel=request.param, disks=0, virtual="yes", mem=4096, timeout=3900)
     found = judged.measured(folder).values()
     return {tuple(each.name.split("-")): replayed.Run(each) for each in found if not each.status}
 
@@ -52,7 +53,32 @@ def counts(runs, loads, *, traced):
 
 
 def test_every_load_ran(runs):
-    assert set(runs) == {(volume, load) for volume in LAYOUTS for load in (*SEEN, *UNSEEN)}
+    later = {(volume, load) for pair in PAIRS for volume in pair for load in LATER}
+    assert set(runs) == later | {(v, load) for v in LAYOUTS for load in (*SEEN, *UNSEEN)}
+
+
+@pytest.mark.parametrize(
+    ("loads", "groups", "refused"),
+    [((*SEEN, *UNSEEN), GROUPS, 0.15), (LATER, PAIRS, 0.0)],
+    ids=["seen", "later"],
+)
+def test_latencies_are_near_and_in_their_band(runs, loads, groups, refused):
+    """Those that were not refused: mean and median within 20 %, p95 within 30 %."""
+    found = [
+        each
+        for group in groups
+        for now, then in permutations(group, 2)
+        for load in loads
+        for each in replayed.times(runs[now, load], runs[then, load], LAYOUTS[then])
+    ]
+    known = [each for each in found if each.band is not None]
+    assert len(known) >= (1 - refused) * len(found)
+    for statistic, share, least in (("mean", 0.2, 0.9), ("p50", 0.2, 0.9), ("p95", 0.3, 0.85)):
+        judged_ones = [each for each in known if each.statistic == statistic]
+        far = [each.what for each in judged_ones if not each.is_within(share)]
+        assert len(far) <= (1 - least) * len(judged_ones), far
+        bands = [(each.band.low <= each.true <= each.band.high) for each in judged_ones]
+        assert sum(bands) >= 0.88 * len(bands)
 
 
 @pytest.mark.parametrize("loads", [SEEN, UNSEEN], ids=["seen", "unseen"])

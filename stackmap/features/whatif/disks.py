@@ -183,7 +183,11 @@ class Disk:
             insort(queue, Queued(self._run.random(), self._number, operation, then))
         else:
             queue.append(Queued(self._number, self._number, operation, then))
-        if not self._is_plugged:
+        if self._is_plugged:
+            return
+        if extent is None:  # nothing merges with it
+            self._next()
+        else:
             self._is_plugged = True
             self._run.at(self._run.now, self._unplug)
 
@@ -300,5 +304,6 @@ class Disk:
         if operation == READ:
             self._last_read = self._run.now
         then()
-        self._give()
-        self._next()
+        if self.pending:
+            self._give()
+            self._next()

@@ -35,7 +35,7 @@ FULL = 64  # requests in flight that fill any layout
 ENOUGH = 1500  # requests of a run that shows the most a layout can serve
 ALIKE = 10
 # The model's own error with a trace and without, for mean and median, for p95, and for p99; of lab runs.
-TRACED_ERROR, COUNTED_ERROR = (0.18, 0.28, 0.38), (0.50, 0.60, 0.70)
+TRACED_ERROR, COUNTED_ERROR = (0.12, 0.22, 0.33), (0.50, 0.60, 0.70)
 RANK = {"mean": 0, "p50": 0, "p95": 1, "p99": 2}
 MIXED = Reason("no-directions", "the input does not separate reads and writes: use `iostat -dxy`")
 

@@ -140,6 +140,13 @@ loads() {
         --name=random --rw=randwrite --bs=4k --iodepth=16 --rate_iops=25 --rate_process=poisson \
         --offset=64m --size=24m
     record bufr --direct=0 --ioengine=psync --rw=randwrite --bs=4k --rate_iops=100 --fsync=100
+    case $volume in r5 | r10 | md5 | md10) ;; *) return ;; esac
+    record q3w --rw=randwrite --bs=8k --iodepth=3 --rate_iops=50
+    record mix12 --rw=randrw --rwmixread=50 --bs=4k --iodepth=12
+    record two --rw=randread --bs=4k --iodepth=2 --name=second --rw=randwrite --bs=32k --iodepth=2
+    record think --rw=randwrite --bs=16k --iodepth=4 --thinktime=50ms --thinktime_blocks=4
+    record fs4 --rw=randwrite --bs=4k --iodepth=1 --fsync=4
+    record prw --rate_process=poisson --iodepth=64 --rw=randrw --bs=8k --rate_iops=90,20
 }
 for volume in ${VOLUMES:-r5 r10 r6 r5w md5 md10 md11}; do
     case $volume in
