@@ -25,6 +25,7 @@ from stackmap.model.operand import (
     FilePath,
     KernelName,
     LvPath,
+    MapName,
     Number,
     Word,
 )
@@ -80,6 +81,8 @@ OPERANDS: Mapping[str, type[Word]] = {
     "device": DeviceTitle,
     "disk": DeviceTitle,
     "lv": LvPath,
+    "full": LvPath,
+    "paths": MapName,
     "kernel_name": KernelName,
     "wanted": Number,
     "capture": FilePath,

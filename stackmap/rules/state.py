@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 
@@ -19,8 +20,18 @@ READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
     "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
-    "out of data space", "needs check", "merge failed", "offline",
+    "out of data space", "needs check", "merge failed", "offline", "broken",
 )  # fmt: skip
+NO_SPACE = "out of data space"
+# States that are not what a device is, in the words of a sentence: "is marked for a check".
+SAID = {
+    "needs check": "marked for a check",
+    "overflow": "full and lost",
+    "merge failed": "not merged",
+}
+MISSING = (
+    "missing (target error)"  # LVM puts this target in the place of a PV that it does not find
+)
 
 PASSING = (*BROKEN, SUSPENDED, READ_ONLY)
 PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs
@@ -32,8 +43,9 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     title="{device} is {state}",
     sentence="{device} is {state}; {cause}.[ At the start of the measurement it was {was}.]",
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
-    advice="Repair it first[: see `mdadm --detail /dev/{array}`][: see `lvs -a -o +devices,lv_health_status {lv}`]. A degraded "
-    "RAID4/5/6 reads all other members in place of the missing one.",
+    advice="[Extend it first: `lvextend --size +SIZE -- {full}`][{repair} it first][: see `mdadm --detail /dev/{array}`]"
+    "[: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`].[ {parity} reads all other "
+    "members in place of the missing one.]",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
 )
 def broken(context: Context, _: Limits) -> Found:
@@ -43,8 +55,18 @@ def broken(context: Context, _: Limits) -> Found:
         above = [topology[edge.above] for edge in topology.above(device.name)]
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
-            words = {"state": state, "cause": _cause(topology, device, above)}
-            yield observe(device.name, words=words | _was(context, device) | tool_names(device))
+            words = {"state": SAID.get(state, state), "cause": _cause(topology, device, above)}
+            yield observe(device.name, words=words | _was(context, device) | _repair(device, above))
+
+
+def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
+    """Return the words of what to do first: extend a full pool, look at an array, an LV or the paths."""
+    if device.state == NO_SPACE:
+        return {"full": device.label.removesuffix("-tpool")}
+    arrays = [each.layout for each in (device, *above) if each.layout is not None]
+    parity = {"parity": "A degraded RAID4/5/6"} if any(each.parity for each in arrays) else {}
+    paths = {"paths": device.dm_name} if device.kind is Kind.MULTIPATH and device.dm_name else {}
+    return {"repair": "Repair"} | tool_names(device) | paths | parity
 
 
 def tool_names(device: Device) -> dict[str, str]:
@@ -63,6 +85,8 @@ def _was(context: Context, device: Device) -> dict[str, str]:
 def _broken_state(context: Context, device: Device) -> str:
     """Return the state of *device* if its data or redundancy is at risk, otherwise ""."""
     state = device.state or ""
+    if device.target == "error":
+        return MISSING
     if any(word in state for word in BROKEN):
         return state
     journaled = device.facts.get("consistency") == "journal"

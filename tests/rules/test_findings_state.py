@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from stackmap.document.rule_words import action
+from stackmap.document.rule_words import action, filled, words_of
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
@@ -44,7 +44,9 @@ def reported(topology):
     return explained
 
 
-@pytest.mark.parametrize("state", ["degraded", "degraded, check 5.0 %", "failed", "invalid"])
+@pytest.mark.parametrize(
+    "state", ["degraded", "degraded, check 5.0 %", "failed", "invalid", "broken"]
+)
 def test_a_broken_device_is_critical(state):
     """Its state is in the sentence, with the member that failed."""
     failed = array(state, [Role.DATA, Role.DATA, Role.FAILED], ["active", "active", "faulty"])
@@ -52,7 +54,11 @@ def test_a_broken_device_is_critical(state):
 
     assert (rule, device, severity) == ("SM301", "md0", Severity.CRITICAL)
     cause = "members that are not active: sdc (faulty)"
-    assert words == {"state": state, "cause": cause, "array": "md0"}
+    assert {key: words[key] for key in ("state", "cause", "array")} == {
+        "state": state,
+        "cause": cause,
+        "array": "md0",
+    }
 
 
 @pytest.mark.parametrize(
@@ -64,14 +70,55 @@ def test_a_broken_device_is_critical(state):
             ": see `lvs -a -o +devices,lv_health_status vg/lv`",
         ),
         (Device("dm-2", Kind.DM, "253:2", label="x"), ""),
+        (
+            Device("dm-3", Kind.MULTIPATH, "253:3", dm_name="mpatha"),
+            ": see `multipath -ll mpatha`",
+        ),
     ],
-    ids=["md", "LVM", "another target"],
+    ids=["md", "LVM", "another target", "multipath"],
 )
 def test_the_command_for_a_broken_device_is_that_of_its_tool(device, command):
     topology = Topology([device._replace(state="degraded")], [])
     found = findings(Context(topology, Interval({}), (), None, (), {}))
     (first,) = [each for each in found if each.rule.id == "SM301"]
     assert action(topology, first) == f"Repair it first{command}."
+
+
+@pytest.mark.parametrize(("level", "expected"), [("raid5", True), ("raid1", False)])
+def test_only_parity_reads_all_other_members(level, expected):
+    """A mirror, a pool or a path has no such cost."""
+    device = Device("md0", Kind.ARRAY, "9:0", layout=layout(level, 3, 65536), state="degraded")
+    (first,) = [each for each in findings(Context(Topology([device]))) if each.rule.id == "SM301"]
+    advice = filled(first.rule.advice, words_of(Topology([device]), first.observed))
+
+    assert ("reads all other members" in advice) == expected
+
+
+def test_a_full_pool_is_extended():
+    """There is nothing to repair."""
+    pool = Device(
+        "dm-4",
+        Kind.MEMBER,
+        "253:4",
+        label="vg/p-tpool",
+        target="thin-pool",
+        state="out of data space",
+    )
+    topology = Topology([pool])
+    (first,) = [each for each in findings(Context(topology)) if each.rule.id == "SM301"]
+
+    assert action(topology, first) == "Extend it first: `lvextend --size +SIZE -- vg/p`."
+
+
+def test_the_place_of_a_missing_pv_is_broken():
+    """LVM gives it a target that fails all requests."""
+    target = Device(
+        "dm-5", Kind.MEMBER, "253:5", label="vg/lv_rimage_1", target="error", state="active"
+    )
+    ((_, device, severity, words),) = reported(Topology([target]))
+
+    assert (device, severity) == ("dm-5", Severity.CRITICAL)
+    assert words["state"] == "missing (target error)"
 
 
 def changed(was, *states):

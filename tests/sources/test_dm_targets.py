@@ -178,6 +178,7 @@ STATUSES = {
     "raid raid1 2 Aa 30720/122880 recover 0 0 -": "recover 25.0 %",
     "raid raid1 2 AA 100/100": "active",
     "mirror 2 254:18 254:19 16/16 1 AA 3 disk 254:17 A": "active",
+    "mirror 2 254:18 254:19 16/16 1 AA 3 disk 254:17 D": "degraded",
     "mirror 2 254:18 254:19 4/16 1 AA 1 core": "resync 25.0 %",
     "mirror 2 254:18 254:19 16/16 1 AD 1 core": "degraded",
     "snapshot 16/32768 16": "active",

@@ -103,20 +103,20 @@ def mirror_layout(segment: Segment) -> Layout | None:
 
 
 def mirror_status(status: Segment) -> DmStatus:
-    """``legs DEV… insync/total 1 health …``: a letter other than A is an error of that leg."""
+    """``legs DEV… insync/total 1 health words log DEV health``: a letter other than A is an error of that leg or of the log."""
     legs = int(status.words[0])
     progress, _, health = status.words[legs + 1 : legs + 4]
     done, total = fraction(progress)
+    log = status.words[legs + 5 :]  # ("disk", DEV, letter), or ("core",)
+    on_disk = {log[1]: log[2]} if len(log) > 2 and log[0] != "core" else {}
+    legs_and_log = [*zip(status.words[1 : legs + 1], health, strict=False), *on_disk.items()]
     return DmStatus(
         raid_state(
-            failed=health.strip("A") != "",
+            failed=any(letter != "A" for _, letter in legs_and_log),
             action="resync" if done < total else "idle",
             progress=percent(done, total),
         ),
-        paths={
-            leg: "active" if letter == "A" else "failed"
-            for leg, letter in zip(status.words[1 : legs + 1], health, strict=False)
-        },
+        paths={device: "active" if letter == "A" else "failed" for device, letter in legs_and_log},
     )
 
 
