@@ -99,10 +99,11 @@ def test_the_readme_installs_with_pip(bookworm):
 
 
 @in_a_root
-def test_sos_collects_what_stackmap_reads(bookworm, deb):
-    """The plugin in Debian's sosreport: the stacks and a recording that can be read."""
-    shutil.copy(deb, bookworm.path / "tmp")
-    bookworm.run(
+def test_sos_collects_what_stackmap_reads(deb, tmp_path):
+    """The plugin in the sosreport of Debian 13 (Debian 12's is too old): the stacks and a recording that can be read."""
+    trixie = CleanRoot("trixie", tmp_path, Path(KEPT))
+    shutil.copy(deb, trixie.path / "tmp")
+    trixie.run(
         "apt-get",
         "install",
         "-y",
@@ -110,16 +111,17 @@ def test_sos_collects_what_stackmap_reads(bookworm, deb):
         "--no-install-recommends",
         f"/tmp/{deb.name}",
         "sosreport",
+        "xz-utils",
     )
-    plugins = bookworm.path / "usr/lib/python3/dist-packages/sos/report/plugins"
+    plugins = trixie.path / "usr/lib/python3/dist-packages/sos/report/plugins"
     shutil.copy(PACKAGING / "sos/stackmap.py", plugins)
     options = ["--batch", "--tmp-dir", "/tmp/sos", "-o", "stackmap", "-k", "stackmap.seconds=2"]
-    (bookworm.path / "tmp/sos").mkdir()
-    bookworm.run("sos", "report", *options)
-    bookworm.shell("cd /tmp/sos && tar -xf sosreport-*.tar.*[z2]")
+    (trixie.path / "tmp/sos").mkdir()
+    trixie.run("sos", "report", *options)
+    trixie.shell("cd /tmp/sos && tar -xf sosreport-*.tar.*[z2]")
     found = "/tmp/sos/sosreport-*/sos_commands/stackmap"
-    assert "DEVICE" in bookworm.shell(f"cat {found}/stackmap_tree")
-    assert "average of 2 intervals" in bookworm.shell(f"stackmap --from {found}/recording iostat")
+    assert "DEVICE" in trixie.shell(f"cat {found}/stackmap_tree")
+    assert "average of 2 intervals" in trixie.shell(f"stackmap --from {found}/recording iostat")
 
 
 @in_a_root
