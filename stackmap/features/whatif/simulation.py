@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20
+MUCH = 0.1  # of the requests: a loop that decides
 
 
 class Arrival(NamedTuple):
@@ -126,8 +127,14 @@ class Simulation:
         heappush(self._events, (time, self._count, call, arguments))
 
     def run(self, arrivals: Sequence[Arrival], skipped: int = 0) -> Outcome:
-        """Run *arrivals* to the end of the last; what the first *skipped* do below is not counted."""
+        """
+        Run *arrivals* to the end of the last, or of one of several loops: it would go on beside the others.
+
+        What the first *skipped* do below is not counted.
+        """
         self._open, self._skipped = len(arrivals), skipped
+        self._left = Counter(each.thread for each in arrivals)
+        self._loops = _loops(arrivals)
         self._before = self._below()
         writes = [each for each in arrivals if each.operation == WRITE]
         if self._marking:
@@ -203,6 +210,9 @@ class Simulation:
             self._latencies[operation].append(self.now - arrived)
             self._seen[operation].append(self.now - began)
             self._open -= 1
+            self._left[request.thread] -= 1
+            if request.thread in self._loops and not self._left[request.thread]:
+                self._open = 0
             self._last = self.now
             self._ended[request.thread] += 1
             self._follow(request.thread)
@@ -372,6 +382,16 @@ class Simulation:
                 disk.wait(hold, resume)
                 return
             self._submit(part, WRITE, WRITE, left.one, hold)
+
+
+def _loops(arrivals: Sequence[Arrival]) -> frozenset[int]:
+    """Return the threads that send ``MUCH`` of *arrivals* and loop to the last part of them; none if it is only one."""
+    counts = Counter(each.thread for each in arrivals if each.after)
+    late = {each.thread for each in arrivals[int((1 - MUCH) * len(arrivals)) :]}
+    found = frozenset(
+        each for each, count in counts.items() if count >= MUCH * len(arrivals) and each in late
+    )
+    return found if len(found) > 1 else frozenset()
 
 
 def _extent(part: Part) -> Extent:

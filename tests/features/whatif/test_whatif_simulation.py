@@ -268,6 +268,18 @@ def test_a_loop_that_is_traced_from_its_middle_keeps_its_depth(first, batch):
     assert in_flight(load) == pytest.approx(8, rel=0.05)
 
 
+def test_two_loops_end_with_the_faster():
+    """Reads of 1 ms on one disk, writes of 9 ms on another: 1000 and 111 per second, for as long as both run."""
+    disk = Service((0.001,), (0.009,))
+    both = [
+        Arrival(0.0, operation, offset, PAGE, n, thread)
+        for n in range(100)
+        for thread, (operation, offset) in enumerate((("read", 0), ("write", CHUNK)))
+    ]
+
+    assert Simulation(stack("raid0", 2, disk)).run(both).rate == pytest.approx(1111, rel=0.01)
+
+
 def test_what_comes_after_a_pause_waited_for_all():
     """Eight writes, a pause of 0.2 s after the last end, eight writes: on disks that take longer, too."""
     traced = [
