@@ -17,7 +17,7 @@ LINE_BYTES = 60  # the same for a line of an answer
 # What is made while an answer is read, at least: of a line, of a value of JSON, and of an object beside its values.
 READ_LINE_BYTES, VALUE_BYTES, OBJECT_BYTES = 240, 64, 64
 # Of a replay, lines of counters: these, and so many per byte of its log. Each takes 0.15 us.
-FREE_LINES, LINES_PER_BYTE = 15_000_000, 2
+FREE_LINES, LINES_PER_BYTE = 15_000_000, 3
 # What takes as long as so many lines: a question to the capture, with what is made of its answer; a load of an
 # interval, and what it takes more if its device was busy.
 QUESTION_LINES, LOAD_LINES, BUSY_LINES = 40, 15, 100

@@ -54,6 +54,7 @@ class LogReader:
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, log.FrameCount | None] = {}  # by segment
         self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
+        self._paid: set[int] = set()  # those whose bytes count for what is asked
         self._has_begun = False
 
     def span(self) -> tuple[float, float] | None:
@@ -226,7 +227,11 @@ class LogReader:
         size = int(self._budget.density * len(content))
         self._unpackable += log.MAX_RATIO * size
         self._frames_left += size // log.FRAME_BYTES
-        self._budget.replay_of(content)
+        if (
+            place not in self._paid
+        ):  # the same bytes may be read again for their marks, or for their times
+            self._paid.add(place)
+            self._budget.replay_of(content)
         for frame in frames:
             self._unpackable -= len(frame[1])
             self._frames_left -= 1

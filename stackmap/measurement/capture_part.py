@@ -22,7 +22,7 @@ TIMES = "2026-11-21T14:30[:10][Z], 14:30, @1763732400, -1h (before the end), +1h
 
 Span = tuple[float, float]  # the instants of the first and the last sample
 LONG = 3600  # samples; a recording of more is a long one
-MAX_FIGURES = 400_000  # devices times intervals: 400 intervals of 1,000 devices; where all are busy, 20 us each
+MAX_FIGURES = 130_000  # devices times intervals: 130 intervals of 1,000 devices; where all are busy, 50 us and 1.5 KB each
 
 
 class CapturePart(NamedTuple):
@@ -146,7 +146,7 @@ class Resolution(NamedTuple):
         >>> whole.step(86400.0, 1.0), whole.step(3600.0, 1.0), Resolution(1800, 720).step(3600.0, 1.0)
         (60.0, None, 2.0)
         >>> whole.step(86400.0, 1.0, devices=15000)
-        3324.0
+        10800.0
         """
         if not pace:
             return None

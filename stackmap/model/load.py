@@ -63,11 +63,16 @@ class Flow(NamedTuple):
             return NONE
         if self is ZERO or other is ZERO:
             return other if self is ZERO else self
-        return Flow(
-            None if self.ios is None or other.ios is None else self.ios + other.ios,
-            None if self.merges is None or other.merges is None else self.merges + other.merges,
-            None if self.bytes is None or other.bytes is None else self.bytes + other.bytes,
-            None if self.wait is None or other.wait is None else self.wait + other.wait,
+        # Rules ask for this sum of each load of hours: one tuple is unpacked, and one is made.
+        ios, merges, size, wait = self
+        other_ios, other_merges, other_size, other_wait = other
+        return _flow(
+            (
+                None if ios is None or other_ios is None else ios + other_ios,
+                None if merges is None or other_merges is None else merges + other_merges,
+                None if size is None or other_size is None else size + other_size,
+                None if wait is None or other_wait is None else wait + other_wait,
+            )
         )
 
     def or_else(self, other: Flow) -> Flow:

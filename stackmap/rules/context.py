@@ -74,13 +74,13 @@ class Context:
         One slow or one fast interval does not hide what the others show. Those with fewer than
         *requests* show nothing.
         """
-        parts = [
-            load
+        known = [
+            (ms, load)
             for part in self.series
             if (load := part.loads.get(name)) is not None
-            and (part.seconds is None or (load.total.ios or 0.0) * part.seconds >= requests)
+            and (ms := (total := load.total).await_ms) is not None
+            and (part.seconds is None or (total.ios or 0.0) * part.seconds >= requests)
         ]
-        known = [(ms, load) for load in parts if (ms := load.total.await_ms) is not None]
         if not known:
             return self.load(name)
         return sorted(known, key=lambda pair: pair[0])[(len(known) - 1) // 2][1]

@@ -200,14 +200,15 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
 
     Where busy is unknown it is 1.
     """
+    least_queue, least_rate = limits["least_queue"], limits["least_rate"]
     loads = [
-        (load.aqu, load.total.ios, load)
+        (load.aqu, rate, load)
         for part in context.series
         if (load := part.loads.get(name)) is not None
         and load.aqu is not None
-        and load.total.ios is not None
-        and load.aqu >= limits["least_queue"]
-        and load.total.ios >= limits["least_rate"]
+        and load.aqu >= least_queue
+        and (rate := load.total.ios) is not None
+        and rate >= least_rate
     ]
     if not loads:
         return []

@@ -154,8 +154,9 @@ def same_kind(one: Load, other: Load, limits: Limits) -> bool:
 
     sar has no read share: there the size decides alone.
     """
-    sizes = one.total.size, other.total.size
-    mixes = [ratio(load.read.ios, load.total.ios) for load in (one, other)]
+    total, other_total = one.total, other.total
+    sizes = total.size, other_total.size
+    mixes = [ratio(one.read.ios, total.ios), ratio(other.read.ios, other_total.ios)]
     if None in sizes or mixes.count(None) == 1:
         return False
     smaller, larger = sorted(size or 0.0 for size in sizes)

@@ -56,7 +56,6 @@ BLOCK = 1000  # rows of long texts in a row group: each has all texts again
 
 def make(place: Path, name: str) -> None:
     """Write the recordings of the attack *name* to *place*; others there stay."""
-    import pyarrow.parquet as pq
     from click.testing import CliRunner
 
     from stackmap.cli import stackmap
@@ -67,13 +66,20 @@ def make(place: Path, name: str) -> None:
     if name in LONG_TEXTS:
         table, letters, rows = LONG_TEXTS[name]
         (path,) = (place / table).glob("*/*/*.parquet")
-        _lengthen(path, pq.read_table(path, partitioning=None).slice(0, 1), letters, rows)
+        _lengthen(path, _first_row(path), letters, rows)
         return
     tables, padding = ATTACKS[name]
     for table, (rows, change) in tables.items():
         (path,) = (place / table).glob("*/*/*.parquet")
-        first = pq.read_table(path, partitioning=None).slice(0, 1)
-        _repeat(path, first, rows, change, padding)
+        _repeat(path, _first_row(path), rows, change, padding)
+
+
+def _first_row(path: Path) -> Any:
+    """Return the first row, without the padding of an attack that was made before."""
+    import pyarrow.parquet as pq
+
+    first = pq.read_table(path, partitioning=None).slice(0, 1)
+    return first.select([name for name in first.column_names if name != "unread"])
 
 
 def _repeat(path: Path, first: Any, rows: int, change: Change, padding: int) -> None:

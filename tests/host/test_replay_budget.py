@@ -49,6 +49,16 @@ def test_bytes_of_a_log_pay_for_its_lines(tmp_path, monkeypatch):
     assert len([host.read(PATH) for _ in host.ticks(1.0, None)]) == 10
 
 
+def test_bytes_of_a_log_that_is_read_again_pay_once(tmp_path, monkeypatch):
+    """An average reads a log for its marks, too: a log of 10 MB had the lines of 40 MB."""
+    paid = []
+    monkeypatch.setattr(budget.Budget, "replay_of", lambda _, content: paid.append(content))
+    host = written(tmp_path, COUNTED, *[[]] * 9)
+
+    assert len([*host.ticks(1.0, None)]) == len([*host.ticks(1.0, None)]) == 10
+    assert len(paid) == 1
+
+
 def test_of_a_log_that_is_compressed_as_a_part_of_an_archive_the_bytes_of_the_archive_pay(
     tmp_path, monkeypatch
 ):
