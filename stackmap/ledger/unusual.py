@@ -240,7 +240,7 @@ def _recurs(
     length = (run.last + 1 - run.first) * clock.pace
     logs, level = waits
     rates, load = loads
-    height = log(run.during)
+    height = _longest_half(logs[run.first : run.last + 1], run.last + 1 - run.first, level)
     for period in PERIODS:
         if length > period / 3 or clock.pace > period / 5:
             continue
@@ -285,7 +285,11 @@ def _heights(
         begin = bisect_left(clock.ends, clock.ends[run.first] + shift - tolerance)
         end = bisect_right(clock.ends, clock.ends[run.last] + shift + tolerance)
         if end - begin >= count:
-            values = sorted(x for x in logs[begin:end] if x is not None)
-            longest = values[-max(1, count // 2) :]
-            found.append(longest[0] if longest else level.middle)
+            found.append(_longest_half(logs[begin:end], count, level))
     return found
+
+
+def _longest_half(logs: Logs, count: int, level: Level) -> float:
+    """Return what the longest half of *count* intervals reach at least: of more intervals, the longest ones."""
+    longest = sorted(x for x in logs if x is not None)[-max(1, count // 2) :]
+    return longest[0] if longest else level.middle

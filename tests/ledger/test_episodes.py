@@ -155,6 +155,21 @@ def test_three_nights_are_enough_if_each_has_it(seed):
     assert sorted(each.first // 144 for each in found) == [1, 2]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_backup_whose_await_jumps_is_usual(seed):
+    """From some milliseconds to seconds and back, in each night at other instants: its mean is the longest of it."""
+    nights = [(day * 144 + 20, day * 144 + 31, 8.0) for day in range(3)]
+    jumps = [
+        (first + at, first + at, 60.0)
+        for day, (first, _, _) in enumerate(nights)
+        for at in (1 + day, 5, 10 - day)
+    ]
+
+    assert episodes(STACK, series(seed, 3 * 144, more=nights, slower=jumps)) == []
+    found = episodes(STACK, series(seed, 3 * 144, more=nights[1:2], slower=jumps[3:6]))
+    assert [each.first // 144 for each in found] == [1]
+
+
 def test_a_burst_across_a_gap_of_hours_is_two():
     """Nobody knows what happened in between."""
     found = episodes(STACK, series(1, slower=[(60, 99, 9.0)], absent=range(70, 90)))
