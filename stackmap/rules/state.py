@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import inf
 
-from stackmap.ledger.device_state import WORK, work_of
+from stackmap.ledger.device_state import WORK, missing_members, work_of
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
@@ -41,7 +41,7 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     "SM301",
     Severity.CRITICAL,
     title="{device} is {state}",
-    sentence="{device} is {state}; {cause}.[ At the start of the measurement it was {was}.]",
+    sentence="{device} is {state}; {cause}.[ It lacks {lacks}: one more failure loses data.][ At the start of the measurement it was {was}.]",
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
     advice="[Extend it first: `lvextend --size +SIZE -- {full}`][{repair} it first][: see `mdadm --detail /dev/{array}`]"
     "[: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`].[ {parity} reads all other "
@@ -56,7 +56,18 @@ def broken(context: Context, _: Limits) -> Found:
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
             words = {"state": SAID.get(state, state), "cause": _cause(topology, device, above)}
-            yield observe(device.name, words=words | _was(context, device) | _repair(device, above))
+            more = _lacks(topology, device) | _was(context, device) | _repair(device, above)
+            yield observe(device.name, words=words | more)
+
+
+def _lacks(topology: Topology, device: Device) -> dict[str, str]:
+    """Return how many members *device* lacks, if it has no redundancy left."""
+    layout, lost = device.layout, missing_members(topology, device)
+    if layout is None or not lost:
+        return {}
+    # Which copies of RAID10 are lost depends on which members are.
+    spare = layout.parity or (layout.copies - 1 if layout.copies == layout.members else inf)
+    return {"lacks": f"{lost} of its {layout.members} members"} if lost >= spare else {}
 
 
 def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:

@@ -160,6 +160,33 @@ def test_a_change_of_another_device_of_that_name():
     assert findings(measured_context(first, [Interval({}, seconds=1.0, events=(event,))])) == []
 
 
+@pytest.mark.parametrize(
+    ("level", "members", "lacks"),
+    [("raid5", 4, "1 of its 4 members"), ("raid6", 4, None), ("raid6", 5, "2 of its 5 members"), ("raid1", 4, None), ("raid1", 3, None), ("raid10", 4, None)],
+)  # fmt: skip
+def test_an_array_without_redundancy_is_told(level, members, lacks):
+    """Three of its members are there; copies are lost with the last one, or which of RAID10's is open."""
+    whole = array("degraded")
+    md = whole["md0"]._replace(layout=layout(level, members, 65536))
+    topology = Topology([*(whole[name] for name in DISKS), md], whole.edges)
+
+    ((_, device, _, words),) = reported(topology)
+
+    assert (device, words.get("lacks")) == ("md0", lacks)
+
+
+def test_a_mirror_with_one_copy_left_is_told():
+    roles, states = [Role.DATA, Role.DATA, Role.DATA], ["active", "faulty", "faulty"]
+    whole = array("degraded", roles, states)
+    md = whole["md0"]._replace(layout=layout("raid1", 3, 65536))
+
+    found = reported(Topology([*(whole[name] for name in DISKS), md], whole.edges))
+
+    assert {device: words.get("lacks") for _, device, _, words in found}[
+        "md0"
+    ] == "2 of its 3 members"
+
+
 def test_a_failed_member_that_a_spare_replaced():
     """The array has its redundancy; the failed disk is still a member, and reported itself."""
     roles, states = [Role.DATA, Role.DATA, Role.FAILED], ["active", "active", "faulty"]
