@@ -105,7 +105,7 @@ class JsonReader:
                 self._machine = self._machine._replace(**{HOST[piece["key"]]: piece["said"]})
             if piece["object"] and DEVICE.search(piece["object"]):
                 self._take_device(*_loaded(piece["object"]))
-                if self._rows[1:] and not gap.strip():
+                if len(self._rows) > 1 and not gap.strip():
                     self._report.note([NO_COMMA])
             elif piece["statistics"] is not None:
                 self._first = not piece["statistics"]  # -y causes a superfluous comma
