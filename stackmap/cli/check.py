@@ -27,7 +27,7 @@ from stackmap.document.describe import listed
 from stackmap.document.findings import check_document
 from stackmap.errors import NO_ANSWER, InputError
 from stackmap.model.health import Health
-from stackmap.model.volume_group import lv_health
+from stackmap.model.lv_health import lv_health
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity

@@ -18,10 +18,10 @@ from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
 from stackmap.model.health import PATH_FAILURES
+from stackmap.model.lv_health import lv_health
 from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
-from stackmap.model.volume_group import lv_health
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.dm_targets import ACTIVE, DAMAGE, PARSERS, Parser, parser, status_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +60,3 @@ class VolumeGroup:
     def pv_of(self, device: str) -> PhysicalVolume | None:
         """Return the PV on a device, by kernel name; None if there is none."""
         return next((pv for pv in self.pvs if pv.device == device), None)
-
-
-HEALTH = 8  # the place of the health in lv_attr, lvs(8)
-
-
-class LvHealth(NamedTuple):
-    """What a letter says of an LV, in ``words``; ``is_lost``: whether its data is lost or in danger; ``repair``: what to run."""
-
-    words: str
-    is_lost: bool
-    repair: str
-
-
-# Not listed: w (write-mostly) and R (reshape), which are healthy, and X (unknown).
-LV_HEALTH: Mapping[str, LvHealth] = {
-    "p": LvHealth("partial, a PV is missing", True, "attach the PV again, or run lvconvert --repair"),
-    "F": LvHealth("failed", True, "see the kernel log, then lvconvert --repair"),
-    "D": LvHealth("out of data space", True, "extend the pool with lvextend"),
-    "M": LvHealth("its metadata is read-only", True, "deactivate it, then run lvconvert --repair"),
-    "E": LvHealth("error of its write cache", True, "see the kernel log and replace the cache's disk"),
-    "r": LvHealth("refresh needed, a PV was missing for a time", False, "run lvchange --refresh"),
-    "m": LvHealth("mismatches, copies or parity differ", False, "run lvchange --syncaction check"),
-}  # fmt: skip
-
-
-def lv_health(attributes: str) -> LvHealth | None:
-    """
-    Return what LVM itself says is wrong with an LV, by its lv_attr; None if nothing.
-
-    >>> lv_health("rwi-aor-p-").words, lv_health("rwi-aor---"), lv_health("")
-    ('partial, a PV is missing', None, None)
-    """
-    return LV_HEALTH.get(attributes[HEALTH : HEALTH + 1])

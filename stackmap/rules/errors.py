@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 
 from stackmap.model.device import Device
+from stackmap.model.lv_health import lv_health
 from stackmap.model.raid import RAID_LEVELS
-from stackmap.model.volume_group import lv_health
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, check, observe
 

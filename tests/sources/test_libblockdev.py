@@ -12,7 +12,7 @@ from stackmap.cli import stackmap
 from stackmap.discover import discover
 from stackmap.errors import SourceDenied
 from stackmap.host.capture import CapturedHost
-from stackmap.model.volume_group import LV_HEALTH, lv_health
+from stackmap.model.lv_health import LV_HEALTH, lv_health
 from stackmap.sources import libblockdev, lvm_report
 from tests.machine import DrawnHost, mapped
 from tests.paths import ROOT

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from stackmap.model.volume_group import HEALTH
+from stackmap.model.lv_health import HEALTH
 from stackmap.sources.lvm_report import escaped
 from stackmap.sources.printed.columns import cells, objects, size_of, tree_of, words_of
 from stackmap.sources.printed.facts import NUMBER, Fact, of_path, volume
