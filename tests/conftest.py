@@ -11,7 +11,7 @@ from hypothesis import settings
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
-# click before 8.2 adds standard error to standard output, unless it is told not to: tests keep them apart.
+# Before 8.2, the runner of click writes standard error to standard output by default. The tests read each alone.
 if "mix_stderr" in inspect.signature(CliRunner).parameters:
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
     Result.output = property(lambda result: result.stdout + result.stderr)

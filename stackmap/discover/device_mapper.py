@@ -120,13 +120,12 @@ def _told_status(scan: Scan, block: Block) -> DmStatus:
 
 def _told_layout(scan: Scan, block: Block, images: int) -> Layout | None:
     """Return the layout in LVM's report of a volume with *images* below; None without one, or if it spreads no data."""
-    place = f"{block.path}/lv"
-    segtype = sysfs.attribute(scan.host, f"{place}/segtype")
+    segtype = _told(scan, block, "segtype")
     level, _, variant = segtype.partition("_")
-    stripes = sysfs.parse_int(sysfs.attribute(scan.host, f"{place}/stripes")) or images
+    stripes = sysfs.parse_int(_told(scan, block, "stripes")) or images
     if stripes < 2 or not segtype.startswith(("raid", "striped", "mirror")):
         return None
-    chunk = sysfs.parse_int(sysfs.attribute(scan.host, f"{place}/stripe_size"))
+    chunk = sysfs.parse_int(_told(scan, block, "stripe_size"))
     return layout(level, stripes, chunk or None, variant=variant)
 
 

@@ -19,7 +19,7 @@ READ_LINE_BYTES, VALUE_BYTES, OBJECT_BYTES = 240, 64, 64
 # Of a replay, lines of counters: these, and so many per byte of its log. Each takes 0.15 us.
 FREE_LINES, LINES_PER_BYTE = 15_000_000, 3
 # What takes as long as so many lines: a question to the capture, with what is made of its answer; a load of an
-# interval, and what it takes more if its device was busy.
+# interval, and the additional lines if its device was busy.
 QUESTION_LINES, LOAD_LINES, BUSY_LINES = 40, 15, 100
 LOOK_LINES = 20  # a file of a sample that is not there
 NAME_LINES = 8  # a name in a folder
@@ -36,9 +36,8 @@ class Budget:
         self._steps = steps
         self._advice = advice
         self._lines = FREE_LINES
-        self.density = (
-            1.0  # bytes of the input per byte of its content; less in a compressed archive
-        )
+        # Bytes of the input per byte of its content; less in a compressed archive.
+        self.density = 1.0
 
     def charge(self, size: int) -> None:
         """Take *size* bytes; give them back if it is negative."""

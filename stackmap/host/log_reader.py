@@ -227,9 +227,8 @@ class LogReader:
         size = int(self._budget.density * len(content))
         self._unpackable += log.MAX_RATIO * size
         self._frames_left += size // log.FRAME_BYTES
-        if (
-            place not in self._paid
-        ):  # the same bytes may be read again for their marks, or for their times
+        # The same bytes may be read again for their marks, or for their times.
+        if place not in self._paid:
             self._paid.add(place)
             self._budget.replay_of(content)
         for frame in frames:

@@ -229,13 +229,17 @@ class Context:
 
     def status(self, device: Device) -> TargetStatus:
         """Return the newest status of *device*."""
-        change = self.changes.get(device.name)
-        return device.status if change is None or not change.last.counts else change.last
+        return self._read_again(device) or device.status
 
     def counts(self, device: Device) -> Mapping[str, int]:
         """Return the newest counts of *device*."""
+        newest = self._read_again(device)
+        return device.counts if newest is None else newest.counts
+
+    def _read_again(self, device: Device) -> TargetStatus | None:
+        """Return the status of *device* at the end of the measurement; None if there is none with counts."""
         change = self.changes.get(device.name)
-        return device.counts if change is None or not change.last.counts else change.last.counts
+        return None if change is None or not change.last.counts else change.last
 
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""

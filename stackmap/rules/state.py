@@ -29,9 +29,8 @@ SAID = {
     "overflow": "full and lost",
     "merge failed": "not merged",
 }
-MISSING = (
-    "missing (target error)"  # LVM puts this target in the place of a PV that it does not find
-)
+# LVM puts this target in the place of a PV that it does not find.
+MISSING = "missing (target error)"
 
 PASSING = (*BROKEN, SUSPENDED, READ_ONLY)
 PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs

@@ -105,7 +105,7 @@ MOUNT = "/dev/rbd0 on /srv/data type ext4 (rw,relatime)\n"
 
 
 def test_a_device_that_only_the_figures_name_is_shown(tmp_path):
-    """mount tells of one device, iostat of three: no row is lost, and what lies below a mapped device is said to be unknown."""
+    """mount names one device, iostat three: all have rows, and a note says that the disks below the mapped one are unknown."""
     result = run(tmp_path, ["iostat", "-J"], MOUNT + TABLE)
     rows = {each["name"]: each for each in json.loads(result.stdout)["devices"]}
 

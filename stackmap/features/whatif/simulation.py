@@ -133,7 +133,6 @@ class Simulation:
         What the first *skipped* do below is not counted.
         """
         self._open, self._skipped = len(arrivals), skipped
-        self._left = Counter(each.thread for each in arrivals)
         self._loops = _loops(arrivals)
         self._before = self._below()
         writes = [each for each in arrivals if each.operation == WRITE]
@@ -210,11 +209,10 @@ class Simulation:
             self._latencies[operation].append(self.now - arrived)
             self._seen[operation].append(self.now - began)
             self._open -= 1
-            self._left[request.thread] -= 1
-            if request.thread in self._loops and not self._left[request.thread]:
-                self._open = 0
             self._last = self.now
             self._ended[request.thread] += 1
+            if self._ended[request.thread] == self._loops.get(request.thread):
+                self._open = 0
             self._follow(request.thread)
 
         if self._cache and operation != FLUSH:
@@ -268,18 +266,19 @@ class Simulation:
             marking.ended(regions)
             end()
 
-        def marked() -> None:
-            if is_blocked and thread is not None:
-                thread.is_blocked = False
-            self._update(request, ended, thread)
-            if is_blocked and thread is not None:
-                self.go_on(thread)
-
         # Rows of parity wait for the bitmap, their submitter does not (md.c, md_write_start; md-bitmap.c, unplug).
-        is_blocked = marking.blocks or not self._stack.layout.parity
+        blocked = thread if marking.blocks or not self._stack.layout.parity else None
+
+        def marked() -> None:
+            if blocked is not None:
+                blocked.is_blocked = False
+            self._update(request, ended, thread)
+            if blocked is not None:
+                self.go_on(blocked)
+
         if marking.waits(regions, marked):
-            if is_blocked and thread is not None:
-                thread.is_blocked = True
+            if blocked is not None:
+                blocked.is_blocked = True
         else:
             self._update(request, ended, thread)
 
@@ -384,14 +383,17 @@ class Simulation:
             self._submit(part, WRITE, WRITE, left.one, hold)
 
 
-def _loops(arrivals: Sequence[Arrival]) -> frozenset[int]:
-    """Return the threads that send ``MUCH`` of *arrivals* and loop to the last part of them; none if it is only one."""
-    counts = Counter(each.thread for each in arrivals if each.after)
+def _loops(arrivals: Sequence[Arrival]) -> dict[int, int]:
+    """
+    Return the requests of each thread that sends ``MUCH`` of *arrivals* and loops to the last part of them.
+
+    Empty where only one does.
+    """
+    sent = Counter(each.thread for each in arrivals)
+    looped = Counter(each.thread for each in arrivals if each.after)
     late = {each.thread for each in arrivals[int((1 - MUCH) * len(arrivals)) :]}
-    found = frozenset(
-        each for each, count in counts.items() if count >= MUCH * len(arrivals) and each in late
-    )
-    return found if len(found) > 1 else frozenset()
+    found = {each: sent[each] for each in late if looped[each] >= MUCH * len(arrivals)}
+    return found if len(found) > 1 else {}
 
 
 def _extent(part: Part) -> Extent:
