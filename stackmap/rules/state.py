@@ -60,13 +60,13 @@ def broken(context: Context, _: Limits) -> Found:
 
 
 def _lacks(topology: Topology, device: Device) -> dict[str, str]:
-    """Return how many members *device* lacks, if it has no redundancy left."""
+    """Return how many members *device* lacks, if that is all of its redundancy: beyond that, data is lost already."""
     layout, lost = device.layout, missing_members(topology, device)
     if layout is None or not lost:
         return {}
     # Which copies of RAID10 are lost depends on which members are.
     spare = layout.parity or (layout.copies - 1 if layout.copies == layout.members else inf)
-    return {"lacks": f"{lost} of its {layout.members} members"} if lost >= spare else {}
+    return {"lacks": f"{lost} of its {layout.members} members"} if lost == spare else {}
 
 
 def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:

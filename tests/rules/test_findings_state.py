@@ -162,7 +162,7 @@ def test_a_change_of_another_device_of_that_name():
 
 @pytest.mark.parametrize(
     ("level", "members", "lacks"),
-    [("raid5", 4, "1 of its 4 members"), ("raid6", 4, None), ("raid6", 5, "2 of its 5 members"), ("raid1", 4, None), ("raid1", 3, None), ("raid10", 4, None)],
+    [("raid5", 4, "1 of its 4 members"), ("raid5", 5, None), ("raid6", 4, None), ("raid6", 5, "2 of its 5 members"), ("raid1", 4, None), ("raid1", 3, None), ("raid10", 4, None)],
 )  # fmt: skip
 def test_an_array_without_redundancy_is_told(level, members, lacks):
     """Three of its members are there; copies are lost with the last one, or which of RAID10's is open."""
