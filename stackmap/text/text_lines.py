@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
-from stackmap.sources.printed.columns import TAGS
+from stackmap.sources.printed.columns import LOGGED_TIME, TAGS
 from stackmap.text.columns import is_number
 from stackmap.text.printed_time import CLOCK
 
@@ -31,6 +31,14 @@ BYTE_ORDER_MARKS = codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _MARKDOWN_ROW = re.compile(r"^\|[^\n]*\|[ \t\r]*$", re.MULTILINE)
 MANY_BLANKS = b"\n" * 64
+# What a log or a chat puts before each line: "Nov 14 03:00:11 kvm7 iostat[2211]: ", "[14:02] <tom> ".
+_LOGGED = re.compile(
+    rf"^({LOGGED_TIME} )\S{{1,64}} [\w./@-]{{1,64}}\[\d{{1,10}}\]: ?(?=(.{{0,3}}))", re.MULTILINE
+)
+_NO_TIME = re.compile(
+    r"\s*$|\d\d[:時时시]"
+)  # an empty line, and a row of sar, which has a time of its own
+_CHAT = re.compile(r"^\[?\d\d?:\d\d(?::\d\d)?\]? ?<[ @+]?[\w|`^-]{1,32}> ?", re.MULTILINE)
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
 
 
@@ -172,6 +180,10 @@ def _text(raw: bytes) -> str:
         # Line by line, so that the result does not depend on how many came together.
         text = "\n".join(map(_line, raw.split(b"\n")))
     text = text.replace("\uff1a", ":")  # the full-width colon that Chinese input methods write
+    if "]: " in text or "]:\n" in text:
+        text = _LOGGED.sub(lambda log: "" if _NO_TIME.match(log[2]) else log[1], text)
+    if "> " in text:
+        text = _CHAT.sub("", text)
     if text.startswith("|") or "\n|" in text:
         text = _MARKDOWN_ROW.sub(lambda row: row[0].replace("|", " "), text)
     if "&" in text or "<" in text:

@@ -24,6 +24,9 @@ PROMPT = re.compile(
 )
 # Lines of a tree after a wrong decoding: as Windows-1252, and with each byte lost.
 MOJIBAKE = {"â”œ": "├", "â”€": "─", "â””": "└", "â”‚": "│", "\ufffd\ufffd\ufffd": "─"}
+# Before each line of a log: "Nov 14 03:00:11", "2024-11-14T03:00:11+0100".
+LOGGED_TIME = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,10}(?:Z|[+-]\d\d:?\d\d)?)"
+_LOGGED = re.compile(rf"{LOGGED_TIME} ")
 MAX_WORDS = 100  # of a row that is read
 UNITS = "BKMGTPE"
 _SIZE = re.compile(r"<?(\d{1,20})([.,]\d{1,4})?\s?([bBsSkKmMgGtTpPeE]?)(?:i?[bB])?")
@@ -49,6 +52,8 @@ def clean(line: str) -> str:
     if "â”" in line or "\ufffd" in line:
         for wrong, drawn in MOJIBAKE.items():
             line = line.replace(wrong, drawn)
+    if logged := _LOGGED.match(line):
+        line = line[logged.end() :]
     line = line.replace("\xa0", " ").expandtabs().rstrip()
     return "" if FENCE.match(line) else line
 

@@ -1,0 +1,63 @@
+"""Texts as logs and chats keep them: each line after a time, a host and a program, or a time and a name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stackmap.text import intervals
+from tests.test_ticket_commands import run
+from tests.test_tickets import MD_EDGES, MD_LVM
+
+TABLE = """\
+Linux 6.1.0-26-amd64 (kvm7)         11/14/24        _x86_64_        (64 CPU)
+
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           3.11    0.00    1.02    8.77    0.00   87.10
+
+Device             tps    kB_read/s    kB_wrtn/s    kB_dscd/s    kB_read    kB_wrtn    kB_dscd
+md127          1520.10     12160.80     48643.20         0.00     121608     486432          0
+nvme0n1         812.20      3040.40     24321.60         0.00      30404     243216          0
+
+Device             tps    kB_read/s    kB_wrtn/s    kB_dscd/s    kB_read    kB_wrtn    kB_dscd
+md127          1620.10     12960.80     51843.20         0.00     129608     518432          0
+nvme0n1         852.20      3240.40     25921.60         0.00      32404     259216          0
+"""
+PREFIXES = {
+    "syslog": "Nov 14 03:00:11 kvm7 iostat[2211]: ",
+    "early in a month": "Nov  4 03:00:11 kvm7 iostat[2211]: ",
+    "journalctl -o short-iso": "2024-11-14T03:00:11+0100 kvm7 iostat[2211]: ",
+    "rsyslog": "2024-11-14T03:00:11.123456+01:00 kvm7 collector.sh[7]: ",
+    "IRC": "[14:02] <tom> ",
+    "IRC with seconds": "14:02:31 <@tom> ",
+}
+
+
+def read(text):
+    return [each for each in intervals([text.encode()], "text") if each.loads]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+def test_what_precedes_each_line_changes_no_figure(prefix):
+    logged = "".join(f"{prefix}{line}".rstrip() + "\n" for line in TABLE.splitlines())
+    assert [{**each.loads} for each in read(logged)] == [{**each.loads} for each in read(TABLE)]
+
+
+def test_the_time_of_a_log_is_that_of_the_report():
+    logged = "".join(f"{PREFIXES['syslog']}{line}\n" for line in TABLE.splitlines())
+    assert {each.stamp for each in read(logged)} == {"Nov 14 03:00:11"}
+
+
+def test_a_row_of_sar_keeps_its_own_time():
+    rows = "03:00:01 DEV tps rkB/s wkB/s areq-sz aqu-sz await %util\n03:10:01 sda 10.00 70.00 50.00 12.00 0.10 1.00 1.00\n"
+    logged = "".join(f"{PREFIXES['syslog']}{line}\n" for line in rows.splitlines())
+    assert [each.stamp for each in read(logged)] == ["03:10:01"]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+def test_what_precedes_each_line_changes_no_edge(prefix, tmp_path):
+    logged = "".join(f"{prefix}{line}\n" for line in MD_LVM.splitlines())
+    told = json.loads(run(tmp_path, logged, "tree", "-J", "--input").stdout)
+    found = {(each["name"], below["name"]) for each in told["devices"] for below in each["below"]}
+    assert found == MD_EDGES
