@@ -104,13 +104,15 @@ def metadata_writes(context: Context, limits: Limits) -> Found:
     joins_peers=True,
 )
 def flush_bound(context: Context, limits: Limits) -> Found:
-    """Yield disks that spend much of their time on flushes."""
+    """Yield disks that spend much of their time on flushes, and whose writes do not wait for longer."""
     for device in context.disks:
         flush, write = context.load(device.name).flush, context.load(device.name).write
         wait = flush.await_ms
         if wait is None or not flush.ios or not context.enough(flush.ios, limits["requests"]):
             continue
-        share = flush.ios * wait / 1000
+        if (write.await_ms or 0.0) > wait:  # a write waits for a flush or two: these wait for more
+            continue
+        share = flush.ios * wait / 1000  # over 1 where several wait at once
         if share >= limits["share"] and wait >= limits["await"]:
             # What a healthy disk needs to write its cache is the cost of the load. The block layer
             # sends one flush at a time (block/blk-flush.c), so a flush may wait for one before it.
@@ -118,7 +120,7 @@ def flush_bound(context: Context, limits: Limits) -> Found:
             figures = {
                 "flushes": (flush.ios, "requests/s"),
                 "took": (wait, "ms"),
-                "share": (share, "share"),
+                "share": (min(share, 1.0), "share"),
                 "writes": (write.ios, "requests/s"),
             }
             severity = Severity.INFO if wait <= usual else None

@@ -178,7 +178,7 @@ def flush_bound(
     """A disk that flushes for a *share* of the time."""
     ms = milliseconds.get("await", ms)
     rate = 1000 * share / ms if requests is None else requests / SECONDS
-    return _one(Did(writes=light_rate, write_ms=5, flushes=rate, flush_ms=ms, queue=light_queue))
+    return _one(Did(writes=light_rate, write_ms=1, flushes=rate, flush_ms=ms, queue=light_queue))
 
 
 @case(
