@@ -25,8 +25,9 @@ from stackmap.model.units import SECTOR
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.dm_targets import ACTIVE, DAMAGE, PARSERS, Parser, parser, status_of
+from stackmap.sources.dm_targets.passthrough import path_status
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
-from stackmap.sources.sysfs import Block
+from stackmap.sources.sysfs import PATH_STATE, Block
 
 MAX_TITLES = 10  # in a sentence
 STRANGE = "table of {devices}: unknown form; inferred from names and sizes instead"
@@ -59,6 +60,8 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
     images = sum(_ending(other) in ("rimage", "mimage") for other in below)
     told = _told_layout(scan, block, images) if scan.partial else None
     status = _told_status(scan, block) if scan.partial else DmStatus()
+    if inferred.target == "multipath":
+        status = _told_paths(scan, mapped)
     if status.counts and not inferred.target:
         target = _told(scan, block, "segtype")
         inferred = inferred._replace(target=target, kind=DM_TARGETS[target].kind)
@@ -84,9 +87,20 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
     )
     doubts = (shape.uncertainty, NOTHING_BELOW if scan.partial and not names else "")
     uncertainties = tuple(filter(None, doubts))
-    return Discovered(
-        device, tuple(inferred_edges(scan, mapped, target)), uncertainties=uncertainties
+    edges = tuple(inferred_edges(scan, mapped, target))
+    return Discovered(device, edges, _states(edges, status, scan.names), uncertainties)
+
+
+def _told_paths(scan: Scan, mapped: MappedDevice) -> DmStatus:
+    """Return the states of the paths that ``multipath -ll`` printed; nothing on other machines than those of texts."""
+    paths = (
+        [scan.blocks[name] for name in sysfs.slaves(scan.host, mapped.block)]
+        if scan.partial
+        else []
     )
+    told = {path.number: sysfs.attribute(scan.host, f"{path.path}/{PATH_STATE}") for path in paths}
+    states = {number: state for number, state in told.items() if state}
+    return path_status(states) if states else DmStatus()
 
 
 def _told(scan: Scan, block: Block, name: str) -> str:
@@ -315,7 +329,7 @@ def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:
 def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
     """Return the content of the status lines; of several, the first that is not active."""
     if scan.statuses is None:
-        return DmStatus()
+        return _told_paths(scan, mapped)
     lines = scan.statuses.get(mapped.name, ())
     if lines and scan.statuses is scan.tables:  # not read: no target here has more in its status
         return ACTIVE

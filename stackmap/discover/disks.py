@@ -57,7 +57,9 @@ def _disk(scan: Scan, block: Block) -> Discovered:
         far_side=_far_side(scan, block, who.model) if scan.geometry else "",
     )
     edges = _paths(scan, block)
-    return Discovered(_with_paths(scan, device, edges) if edges else device, edges)
+    if edges:
+        return Discovered(_with_paths(scan, device, edges), edges)
+    return Discovered(device, _backing(scan, block))
 
 
 def _with_paths(scan: Scan, head: Device, edges: tuple[Edge, ...]) -> Device:
@@ -98,6 +100,12 @@ def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
     """Return the edges from an NVMe multipath head (nvme0n1) to its paths (nvme0c1n1)."""
     paths = scan.nvme_paths.get(block.name, ())
     return tuple(Edge(block.name, name, Role.PATH) for name in paths)
+
+
+def _backing(scan: Scan, block: Block) -> tuple[Edge, ...]:
+    """Return the edge from DRBD's device to the disk that holds its data here; of several, one may hold its metadata."""
+    below = sysfs.slaves(scan.host, block)
+    return (Edge(block.name, below[0], Role.DATA),) if len(below) == 1 else ()
 
 
 def _loop(scan: Scan, block: Block) -> Discovered:

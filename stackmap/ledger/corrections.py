@@ -103,11 +103,18 @@ def _concerned(topology: Topology) -> Mapping[Rule, frozenset[str]]:
 
 @computed_once
 def _only_partitions(topology: Topology) -> Mapping[str, str]:
-    """Return the disk of each partition that is the only user of its disk; kept with the topology."""
+    """
+    Return the disk of each partition that is the only user of its disk; kept with the topology.
+
+    A text may name some partitions only: where there is a second one, there is a first one.
+    """
     found = {}
     for device in topology:
         below = [edge.below for edge in topology.below(device.name)]
-        if device.kind is Kind.PARTITION and len(below) == 1 == len(topology.above(below[0])):
+        if device.kind is not Kind.PARTITION or len(below) != 1:
+            continue
+        is_first = device.name.removeprefix(below[0]).lstrip("p") == "1"
+        if is_first and len(topology.above(below[0])) == 1:
             found[device.name] = below[0]
     return found
 

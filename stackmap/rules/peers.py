@@ -55,6 +55,7 @@ def outlier(values: Mapping[str, float | None]) -> Outlier | None:
     return Outlier(name, value, median(known.values()), known)
 
 
+SINCE_BOOT = "These are averages since boot: measure whether it is still slow."
 SIMILAR, FEWER = "a similar request rate", "no more requests"
 SAME_SIZE = 2.0  # times: requests that differ more in size are not compared
 FOREIGN = 0.25  # share of a disk's load from outside the array that may slow it down
@@ -101,6 +102,7 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
         "avoided": (3.0, "times", "a copy that gets fewer requests: {} the await and service time"),
     },
     superseded_by=("SM201", "SM206"),
+    compares_peers=True,
     labels={
         "others": "median of its peers",
         "slow": "slow intervals",
@@ -341,7 +343,7 @@ class Suspect:
             "load": SIMILAR if self._gets_same_load else FEWER,
             "peers": ", ".join(topology[name].title for name in slowest.peers),
             "what": "mean" if self.direction == "total" else self.direction,
-            "doubt": doubt,
+            "doubt": doubt or SINCE_BOOT * self.context.interval.since_boot,
         }
         far = far_side(topology[disks[0]])
         waits = [self.context.load(name).total.await_ms for name in disks]

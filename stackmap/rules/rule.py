@@ -150,7 +150,7 @@ class Rule:
     whether requests wait because of it, so that it comes before a risk of the same severity.
     ``thresholds`` by name. ``labels``: names of evidence in tables. ``source``: where the rule comes from.
     ``superseded_by``: ids of rules that explain the same device better. ``joins_peers``: one finding is enough
-    for all peers of an array.
+    for all peers of an array. ``compares_peers``: it holds for averages since boot too, which peers share.
     """
 
     id: str
@@ -169,6 +169,7 @@ class Rule:
     is_state: bool = False
     superseded_by: tuple[str, ...] = ()
     joins_peers: bool = False
+    compares_peers: bool = False
     outcome: Outcome = Outcome.LAYOUT
     slows: bool = True
     find: Callable[[Context, Limits], Found] = lambda _, __: iter(())

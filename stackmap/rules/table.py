@@ -118,9 +118,17 @@ class Judging:
 
     def __init__(self, context: Context, part: Container[str] | None = None) -> None:
         # A text's totals since boot are no rates, and its averages since boot no present load.
-        no_load = context.interval.since_boot and context.interval.seconds is None
+        interval = context.interval
+        no_load = interval.since_boot and interval.seconds is None
         rules = (
-            r for r in RULES if r.needs_load and (r.is_state or not (no_load and r.thresholds))
+            rule
+            for rule in RULES
+            if rule.needs_load
+            and (
+                not (no_load and rule.thresholds)
+                or rule.is_state
+                or (rule.compares_peers and not interval.totals)
+            )
         )
         self._context, self._part = context, part
         self._heaviest: dict[Rule, dict[str, Observation]] = {rule: {} for rule in rules}

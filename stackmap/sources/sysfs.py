@@ -22,6 +22,7 @@ Listing = TypeVar("Listing", bound=Sized)
 ROOT = "/sys/block"
 NVME_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)")  # nvme0c1n1, a path of nvme0n1
 PRINTED = "printed"  # in the directory of a device that is known from printed texts
+PATH_STATE = "multipath/state"  # there: of a path, as multipath -ll printed it
 
 DM_ENTRIES = frozenset({"dm", "slaves", "queue"})
 

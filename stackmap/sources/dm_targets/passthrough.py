@@ -184,11 +184,16 @@ def multipath_status(status: Segment) -> DmStatus:
         for number, alive, *_ in paths
     }
     failures = {number: int(count) for _, paths in groups for number, _, count, *_ in paths}
+    return path_status(states)._replace(failures=failures)
+
+
+def path_status(states: dict[str, str]) -> DmStatus:
+    """Return the status of a multipath device by the *states* of its paths, by number."""
     working = [state for state in states.values() if state != "failed"]
     facts = {"paths": f"{len(working)} of {len(states)}"}
     whole = len(working) == len(states)
     state = "failed" if not working else "active" if whole else "degraded"
-    return DmStatus(state, paths=states, facts=facts, failures=failures)
+    return DmStatus(state, paths=states, facts=facts)
 
 
 def _groups(

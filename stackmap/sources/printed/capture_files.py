@@ -43,7 +43,7 @@ COMPARED = ("md/level", "md/raid_disks", "md/chunk_size", "lv/segtype")
 SIZE_TOLERANCE = 0.06
 SIZE_SLACK = 2 * MIB
 _PARTITION = re.compile(
-    r"(?:([shv]d[a-z]{1,4}|xvd[a-z]{1,3}|dasd[a-z]+)|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd)\d+|(?:cciss|ida)/c\d+d\d+)p)(\d{1,3})"
+    r"(?:([shv]d[a-z]{1,4}|xvd[a-z]{1,3}|dasd[a-z]+)|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd|zd|bcache|drbd|pmem|sata|sas)\d+|(?:cciss|ida)/c\d+d\d+)p)(\d{1,3})"
 )
 
 

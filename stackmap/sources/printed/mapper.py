@@ -9,6 +9,7 @@ from stackmap.sources import dm_targets
 from stackmap.sources.dm_targets.segment import Segment
 from stackmap.sources.printed.columns import size_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper
+from stackmap.sources.sysfs import PATH_STATE
 
 TABLE_LINE = re.compile(r"(\S.{0,250}?): (\d{1,19}) (\d{1,19}) ([a-z][a-z0-9-]+)((?: .*)?)")
 TARGETS = "|".join(dm_targets.PARSERS)
@@ -154,19 +155,28 @@ def _below(word: str) -> str:
 
 MAP = re.compile(r"(?:\w+: )?(\S+) (?:\(([\w.:-]{4,80})\) )?(dm-\d+) ([^\s,][^,]{0,40},.{0,40})")
 _PATH = re.compile(r"[\s|`+_\\-]*(\d+(?::\d+){2,3}|#:#:#:#)\s+([a-z]\w+)\s+(\d+:\d+)\s+(.*)")
+_GROUP = re.compile(
+    r"[\s|`+_\\-]*(?:policy=.*\bstatus=|\S+ \d+ \[prio=.*\]\[)(active|enabled|disabled)\]?"
+)
+_GROUP_STATES = {"enabled": "standby"}
 _MAP_SIZE = re.compile(r"\s*\[?size=([\d.]+[KMGTP])")
 
 
 def read_maps(lines: list[str]) -> Iterator[Fact]:
-    """Yield the maps and the paths of ``multipath -ll``."""
-    ref = ""
+    """Yield the maps and the paths of ``multipath -ll``, in any version: "[failed][faulty]", "failed faulty running"."""
+    ref = group = ""
     for line in lines:
         if match := MAP.fullmatch(line.strip()):
-            ref = match[3]
+            ref, group = match[3], ""
             yield Fact(ref, "is", mapper(match[1]))
             yield Fact(ref, "dm/uuid", f"mpath-{match[2] or match[1]}")
         elif ref and (match := _PATH.fullmatch(line)):
             yield Fact(match[2], "is", match[3])
             yield Fact(ref, "on", match[2])
+            failed = re.match(r"\[?failed\b", match[4])
+            if state := "failed" if failed else _GROUP_STATES.get(group, group):
+                yield Fact(match[2], PATH_STATE, state)
+        elif ref and (match := _GROUP.match(line)):
+            group = match[1]
         elif ref and (match := _MAP_SIZE.match(line)):
             yield Fact(ref, "size", "~" + size_of(match[1]).removeprefix("~"))

@@ -1,0 +1,127 @@
+"""What is wrong in a ticket: failed paths, a slow member, and figures of devices that only some texts name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.test_ticket_commands import run
+from tests.test_tickets import edges, read
+
+PATHS = {
+    "multipath-tools 0.8": """\
+mpathb (360060e8007c6b2000030c6b200000a11) dm-3 HITACHI ,OPEN-V
+size=2.0T features='0' hwhandler='1 alua' wp=rw
+|-+- policy='service-time 0' prio=50 status=active
+| |- 1:0:0:2 sdc 8:32  active ready running
+| `- 2:0:0:2 sde 8:64  failed faulty running
+`-+- policy='service-time 0' prio=10 status=enabled
+  `- 3:0:0:2 sdg 8:96  active ready running
+""",
+    "multipath-tools 0.4": """\
+mpathb (360060e8007c6b2000030c6b200000a11) dm-3 HITACHI,OPEN-V
+[size=2.0T][features=0][hwhandler=0]
+\\_ round-robin 0 [prio=2][active]
+ \\_ 1:0:0:2 sdc 8:32  [active][ready]
+ \\_ 2:0:0:2 sde 8:64  [failed][faulty]
+\\_ round-robin 0 [prio=1][enabled]
+ \\_ 3:0:0:2 sdg 8:96  [active][ready]
+""",
+}
+TABLE = "mpathb: 0 4294967296 multipath 0 0 2 1 service-time 0 2 2 8:32 1 1 8:64 1 1 service-time 0 1 2 8:96 1 1\n"
+
+
+@pytest.mark.parametrize("before", ["", TABLE], ids=["alone", "with its table"])
+@pytest.mark.parametrize("version", PATHS)
+def test_a_failed_path_is_known_from_multipath(version, before):
+    topology, _ = read(before + PATHS[version])
+    states = {name: topology[name].state for name in ("dm-3", "sdc", "sde", "sdg")}
+    assert states == {"dm-3": "degraded", "sdc": "active", "sde": "failed", "sdg": "standby"}
+    assert topology["dm-3"].facts["paths"] == "2 of 3"
+
+
+def test_drbd_lies_on_its_disk():
+    topology, _ = read(
+        "NAME         MAJ:MIN RM  SIZE RO TYPE MOUNTPOINT\n"
+        "sdb            8:16   0  932G  0 disk\n"
+        "└─drbd0      147:0    0  932G  0 disk\n"
+        "  └─vgr-mail 253:0    0  800G  0 lvm  /var/vmail\n"
+    )
+    assert edges(topology) == {("drbd0", "sdb"), ("dm-0", "drbd0")}
+
+
+MDSTAT = """\
+Personalities : [raid6] [raid5] [raid4]
+md2 : active raid5 sata1p5[0] sata4p5[3] sata3p5[2] sata2p5[1]
+      23422115328 blocks super 1.2 level 5, 64k chunk, algorithm 2 [4/4] [UUUU]
+
+unused devices: <none>
+"""
+SINCE_BOOT = """\
+Linux 4.4.302+ (nas)    11/14/2024      _x86_64_        (4 CPU)
+
+Device            r/s     w/s     rMB/s     wMB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util
+sata1           12.33   44.10      0.10      0.31     0.10     3.20   0.80   6.77   18.20   33.10   1.68     8.21     7.22   6.10  34.42
+sata2           12.21   44.20      0.10      0.31     0.10     3.20   0.81   6.75  148.20  403.10  19.62     8.19     7.21  17.50  98.72
+sata3           12.41   44.00      0.10      0.31     0.10     3.20   0.80   6.78   17.90   32.80   1.66     8.22     7.21   6.08  34.30
+sata4           12.29   44.20      0.10      0.31     0.10     3.20   0.80   6.75   18.40   33.50   1.71     8.20     7.22   6.12  34.58
+"""
+
+
+def test_partitions_of_a_nas():
+    assert ("sata2p5", "sata2") in edges(read(MDSTAT)[0])
+
+
+def test_peers_are_compared_since_boot(tmp_path):
+    """All members have the same time behind them; no other finding is made of averages since boot."""
+    done = run(tmp_path, MDSTAT + SINCE_BOOT, "explain", "-J", "--input")
+    told = json.loads(done.stdout)
+    (slow,) = (each for each in told["findings"] if each["severity"] == "warning")
+    assert (slow["id"], slow["device"]) == ("SM202", "sata2")
+    said = " ".join(run(tmp_path, MDSTAT + SINCE_BOOT, "explain", "--input").stdout.split())
+    assert "These are averages since boot" in said
+    assert "Could not judge: the load" in said
+
+
+def test_of_totals_no_rate_is_told(tmp_path):
+    rows = "".join(
+        f"   8 {16 * n} sd{letter} {9000 + n} 0 72000 {ms} 4000 0 32000 {ms} 0 {ms} {2 * ms} 0 0 0 0\n"
+        for n, (letter, ms) in enumerate(zip("abc", (40_000, 41_000, 900_000), strict=True))
+    )
+    array = "md0 : active raid5 sda[0] sdb[1] sdc[2]\n      2048 blocks level 5, 64k chunk, algorithm 2 [3/3] [UUU]\n"
+    told = json.loads(run(tmp_path, array + rows, "explain", "-J", "--input").stdout)
+    assert not [each for each in told["findings"] if each["severity"] == "warning"]
+
+
+def test_a_second_partition_is_not_the_only_one(tmp_path):
+    """pvs names sda2 alone, but there is an sda1, too: the figures of sda are not those of sda2."""
+    text = "  PV         VG   Fmt  Attr PSize  PFree\n  /dev/{}  cs   lvm2 a--  99.00g    0 \n"
+    figures = "\nDevice  r/s  rkB/s  r_await  w/s  wkB/s  w_await  aqu-sz  %util\nsda  7.00  70.00  1.00  5.00  50.00  1.00  0.10  1.00\n"
+    rates = {}
+    for name in ("sda1", "sda2"):
+        done = run(tmp_path, text.format(name) + figures, "iostat", "-J", "--input")
+        devices = {each["name"]: each for each in json.loads(done.stdout)["devices"]}
+        rates[name] = devices.get(name, {}).get("reads")
+    assert rates == {"sda1": 7, "sda2": None}
+
+
+FLUSHES = """\
+Device            r/s     rkB/s r_await     w/s     wkB/s w_await     f/s f_await  aqu-sz  %util
+sda             45.00    360.00   40.00   60.00    960.00  {:6.2f}   60.00   {:5.2f}   {:5.2f}  99.60
+"""
+
+
+def test_flushes_are_not_the_reason_where_writes_wait_for_longer(tmp_path):
+    """A write waits for a flush or two. Flushes that wait as long as all else are no cause."""
+    ids = {}
+    for write, flush in ((120.0, 60.0), (30.0, 60.0)):
+        queue = (45 * 40 + 60 * write + 60 * flush) / 1000
+        done = run(tmp_path, FLUSHES.format(write, flush, queue), "explain", "-J", "--input")
+        ids[write] = {each["id"] for each in json.loads(done.stdout)["findings"]}
+        (found,) = [f for f in json.loads(done.stdout)["findings"] if f["id"] == "SM502"] or [None]
+        if found:
+            share = next(f for f in found["evidence"] if f["name"] == "share")
+            assert share["value"] == 1, "3.6 flushes in flight are all of the time, not 360 %"
+    assert "SM502" not in ids[120]
+    assert "SM502" in ids[30]
