@@ -126,9 +126,17 @@ def _of_cells(cells: str, seconds: float | None) -> Load:
         Flow(ios, bytes=_bytes(ios, found.get(f"KiB/{letter}"), found.get(f"MB{letter}/s")))
         for ios, letter in zip(map(rates.get, ("read", "write", "discrd")), "rwd", strict=True)
     )
-    busy, queue = found.get("busy"), found.get("avq")
-    aqu = None if busy is None or queue is None else queue * busy / 100
-    return Load(read, write, discard, aqu=aqu, busy=None if busy is None else busy / 100)
+    busy = found["busy"] / 100 if "busy" in found else None
+    return _queued(Load(read, write, discard, busy=busy), found.get("avq"))
+
+
+def _queued(load: Load, queue: float | None) -> Load:
+    """Return *load* with its queue depth and await: *queue* is the mean depth while a request is in flight."""
+    if queue is None or load.busy is None:
+        return load
+    aqu = queue * load.busy
+    whole = None if load.discard.ios else Flow(wait=aqu * 1000)  # discards wait in it, too
+    return load._replace(aqu=aqu, whole=whole)
 
 
 def _bytes(ios: float | None, mean: float | None, rate: float | None) -> float | None:
@@ -146,14 +154,13 @@ def _of_counts(words: list[str], seconds: float) -> Load:
     discard = NONE
     if len(more) > 1 and more[0] >= 0:  # -1: the kernel has none
         discard = Flow(more[0] / seconds, bytes=more[1] * SECTOR / seconds)
-    share = busy / 1000 / seconds
-    return Load(
+    load = Load(
         Flow(reads / seconds, bytes=read * SECTOR / seconds),
         Flow(writes / seconds, bytes=written * SECTOR / seconds),
         discard,
-        aqu=more[3] * share if len(more) > 3 else None,
-        busy=share,
+        busy=busy / 1000 / seconds,
     )
+    return _queued(load, more[3] if len(more) > 3 else None)
 
 
 # dstat: two columns per device, at most seven characters of its name

@@ -72,8 +72,15 @@ ATOP_LOADS = [
     {
         "vg-data": Load(Flow(10.0), Flow(20.0), busy=0.4),
         "md0": Load(Flow(3.0), Flow(590.0), busy=0.0),
+        # Its queue of 4 while it is busy is 2 on average: 2 s of waits per second.
         # 15 KiB per read is 15 to 16, and tells more than 0.05 to 0.15 MiB/s; 21.0 MiB/s tells more than 31 to 32 KiB per write.
-        "sda": Load(Flow(7.0, bytes=7 * 15.5 * KIB), Flow(50.0, bytes=21 * MIB), aqu=2.0, busy=0.5),
+        "sda": Load(
+            Flow(7.0, bytes=7 * 15.5 * KIB),
+            Flow(50.0, bytes=21 * MIB),
+            whole=Flow(wait=2000.0),
+            aqu=2.0,
+            busy=0.5,
+        ),
     },
     {"sda": Load(Flow(10.0), Flow(2.0), busy=0.1)},
 ]
@@ -186,8 +193,9 @@ SAID: dict[str, tuple[str, list[dict[str, Load]]]] = {
     "atop -P": (
         PARSEABLE,
         [
-            {"sda": Load(Flow(1.0, bytes=1024.0), Flow(0.5, bytes=4096.0), aqu=0.005, busy=0.01)},
+            {"sda": Load(Flow(1.0, bytes=1024.0), Flow(0.5, bytes=4096.0), whole=Flow(wait=5.0), aqu=0.005, busy=0.01)},
             {
+                # The queue has discards, too: the await of reads and writes is unknown.
                 "sda": Load(Flow(10, bytes=200 * 512), Flow(20, bytes=640 * 512), Flow(5, bytes=80 * 512), aqu=1.5, busy=0.5),
                 "vg-data": Load(Flow(1, bytes=1024), Flow(3, bytes=2048), busy=0.1),
                 "md0": Load(Flow(1, bytes=1024), Flow(3, bytes=2048), Flow(0, bytes=0), busy=0),
