@@ -82,6 +82,7 @@ OPERANDS: Mapping[str, type[Word]] = {
     "disk": DeviceTitle,
     "lv": LvPath,
     "full": LvPath,
+    "lost": LvPath,
     "paths": MapName,
     "kernel_name": KernelName,
     "wanted": Number,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # a tree has no interval, and starts without dataclasses
     from stackmap.model.interval import Interval
 
 FAILED = ("failed", "faulty", "missing")
+REBUILDING = ("recover", "recovery")
 
 # The I/O below, by the kernel's name of the work (md's sync_action, dm-raid's status).
 WORK = {
@@ -105,6 +106,14 @@ def with_newest_states(topology: Topology, events: Iterable[str]) -> Topology:
         return topology
     devices = [newest.get(name, device) for name, device in topology.devices.items()]
     return Topology(devices, topology.edges, machine=topology.machine, unknown=topology.unknown)
+
+
+def members_behind(topology: Topology, array: Device) -> int:
+    """Return how many members a rebuilding *array* lacks until that ends; 0 where it does not rebuild one."""
+    if array.layout is None or work_of(array) not in REBUILDING:
+        return 0
+    below = (topology[edge.below] for edge in topology.below(array.name) if carries_data(edge))
+    return array.layout.members - sum(member.state in (None, "active") for member in below)
 
 
 def missing_members(topology: Topology, array: Device) -> int:

@@ -198,9 +198,7 @@ class StackRows:
         rows = (
             {cause: rest}
             if cause
-            else _split(
-                rest, self._extra(edge.above, direction), *self._weights(edge.above, direction)
-            )
+            else _split(rest, self._extra(edge, direction), *self._weights(edge.above, direction))
         )
         if flushes is not None:
             rows[Cause.FLUSH] = flushes + rows.get(Cause.FLUSH, NOTHING)
@@ -243,13 +241,15 @@ class StackRows:
             sent[Cause.DATA] = max(0.0, own - (every or 0.0) + (sent.get(Cause.DATA) or 0.0))
         return moved, _shares(sent)
 
-    def _extra(self, name: str, direction: str) -> Extra:
-        """Return the traffic below *name* that its layout does not need."""
+    def _extra(self, edge: Edge, direction: str) -> Extra:
+        """Return the traffic down *edge* that the layout above does not need."""
+        name = edge.above
         device, own = self._topology[name], self._shares[name]
         layout = device.layout
         if device.target == THIN:
-            (pool,) = self._data_below(name)
-            return self._chunks(pool, self._shares[pool], own, direction)
+            if edge.role is Role.ORIGIN:  # an external one, read for data alone
+                return Extra()
+            return self._chunks(edge.below, self._shares[edge.below], own, direction)
         more = self._beyond(name, direction, "bytes")
         if not more:
             return Extra()

@@ -125,10 +125,15 @@ def layout(
     )
 
 
-def raid_state(*, failed: bool, action: str, progress: str) -> str:
-    """Return the state in words: a failed member first, then the running action."""
+NOT_IN_SYNC = "not in sync"  # of an array that does not mend it
+
+
+def raid_state(*, failed: bool, action: str, progress: str, behind: bool = False) -> str:
+    """Return the state in words: a failed member first, then the running action; *behind*: a member is out of sync."""
     # "recover" already says that a member is not in sync.
     words = ["degraded"] if failed and action != "recover" else []
     if action not in ("idle", "frozen"):
         words.append(f"{action} {progress}".strip())
+    elif behind:
+        words.append(NOT_IN_SYNC)
     return ", ".join(words) or "active"

@@ -6,10 +6,18 @@ from collections.abc import Sequence
 from functools import partial
 from math import inf
 
-from stackmap.ledger.device_state import WORK, missing_members, work_of
+from stackmap.ledger.device_state import (
+    WORK,
+    is_degraded,
+    members_behind,
+    missing_members,
+    work_of,
+)
+from stackmap.ledger.layers import carries_data
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
+from stackmap.model.raid import NOT_IN_SYNC
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
 from stackmap.rules.hung import SUSPENDED
@@ -20,15 +28,17 @@ READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
     "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
-    "out of data space", "needs check", "merge failed", "offline", "broken",
+    "out of data space", "needs check", "merge failed", "offline", "broken", NOT_IN_SYNC,
 )  # fmt: skip
 NO_SPACE = "out of data space"
 # States that are not what a device is, in the words of a sentence: "is marked for a check".
 SAID = {
     "needs check": "marked for a check",
     "overflow": "full and lost",
+    "invalid": "invalid and lost",
     "merge failed": "not merged",
 }
+LOST = ("invalid", "overflow")  # nothing brings the content of such a snapshot back
 # LVM puts this target in the place of a PV that it does not find.
 MISSING = "missing (target error)"
 
@@ -42,8 +52,8 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     title="{device} is {state}",
     sentence="{device} is {state}; {cause}.[ It lacks {lacks}: one more failure loses data.][ At the start of the measurement it was {was}.]",
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
-    advice="[Extend it first: `lvextend --size +SIZE -- {full}`][{repair} it first][: see `mdadm --detail /dev/{array}`]"
-    "[: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`].[ {parity} reads all other "
+    advice="[Extend it first: `lvextend --size +SIZE -- {full}`][Remove it: `lvremove -- {lost}`][{repair} it first]"
+    "[: see `mdadm --detail /dev/{array}`][: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`].[ {parity} reads all other "
     "members in place of the missing one.]",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
 )
@@ -55,13 +65,14 @@ def broken(context: Context, _: Limits) -> Found:
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
             words = {"state": SAID.get(state, state), "cause": _cause(topology, device, above)}
-            more = _lacks(topology, device) | _was(context, device) | _repair(device, above)
+            lost = missing_members(topology, device)
+            more = _lacks(device, lost) | _was(context, device) | _repair(device, above)
             yield observe(device.name, words=words | more)
 
 
-def _lacks(topology: Topology, device: Device) -> dict[str, str]:
-    """Return how many members *device* lacks, if that is all of its redundancy: beyond that, data is lost already."""
-    layout, lost = device.layout, missing_members(topology, device)
+def _lacks(device: Device, lost: int) -> dict[str, str]:
+    """Return how many members *device* has *lost*, if that is all of its redundancy: beyond that, data is lost already."""
+    layout = device.layout
     if layout is None or not lost:
         return {}
     # Which copies of RAID10 are lost depends on which members are.
@@ -70,11 +81,16 @@ def _lacks(topology: Topology, device: Device) -> dict[str, str]:
 
 
 def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
-    """Return the words of what to do first: extend a full pool, look at an array, an LV or the paths."""
+    """Return the words of what to do first: extend a full pool, remove a lost snapshot, look at an array, an LV or the paths."""
     if device.state == NO_SPACE:
         return {"full": device.label.removesuffix("-tpool")}
-    arrays = [each.layout for each in (device, *above) if each.layout is not None]
-    parity = {"parity": "A degraded RAID4/5/6"} if any(each.parity for each in arrays) else {}
+    if device.kind is Kind.SNAPSHOT and device.state in LOST:
+        return {"lost": device.label}
+    works = any(
+        each.layout and each.layout.parity and "broken" not in (each.state or "")
+        for each in (device, *above)
+    )
+    parity = {"parity": "A degraded RAID4/5/6"} if works else {}
     paths = {"paths": device.dm_name} if device.kind is Kind.MULTIPATH and device.dm_name else {}
     return {"repair": "Repair"} | tool_names(device) | paths | parity
 
@@ -117,18 +133,19 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     owners = ", ".join(upper.title for upper in above if upper.layout is not None)
     if owners:
         return f"it is a member of {owners}"
-    return (
-        "a member is missing"
-        if "degraded" in (device.state or "")
-        else "no device below it has failed"
-    )
+    count = device.layout.members - len([*filter(carries_data, edges)]) if device.layout else 0
+    if count > 1:
+        return f"{count} members are missing"
+    missing = count == 1 or is_degraded(device)
+    return "a member is missing" if missing else "no device below it has failed"
 
 
 @_rule(
     "SM302",
     Severity.WARNING,
     title="{device} does background work ({state})",
-    sentence="{device} does background work ({state}): {does}. Figures below it include this work.[ At the start "
+    sentence="{device} does background work ({state}): {does}. Figures below it include this work.[ Until it ends, "
+    "{device} lacks {lacks}: one more failure loses data.][ At the start "
     "of the measurement it was {was}.]",
     caveat="The counters do not separate it from the load.",
     advice="Measure again after it[, or slow it down: `lvchange --maxrecoveryrate 10M {lv}`][, or slow it down to "
@@ -148,7 +165,8 @@ def background_work(context: Context, _: Limits) -> Found:
         elif work:
             words = {"state": device.state or "", "does": WORK[work]}
             names = tool_names(device) if device.layout is not None else {}
-            yield observe(device.name, words=words | _was(context, device) | names)
+            lacks = _lacks(device, members_behind(context.topology, device))
+            yield observe(device.name, words=words | lacks | _was(context, device) | names)
 
 
 @Rule(

@@ -146,6 +146,23 @@ def test_a_first_write_zeroes_its_chunk():
     assert not cost.estimated
 
 
+def test_an_external_origin_is_read_for_data():
+    """23 pages are read from sdc, where the thin volume has no chunk yet; 13 chunks are zeroed in the pool."""
+    whole = pool("one")
+    tree = Topology(
+        whole.devices.values(),
+        [*whole.edges, Edge("one", "sdc", Role.ORIGIN)],
+        machine=whole.machine,
+    )
+    data = moved(write=did(32, (19 * PAGE + 13 * CHUNK) / 32))
+    loads = pool_loads(data, IDLE, one=moved(did(23, PAGE), did(19, PAGE)))
+    cost = disk_cost(Ledger(tree, loads | {"sdc": moved(did(23, PAGE))}), "one")
+
+    assert cost.causes == pytest.approx(
+        {Cause.DATA: 1, Cause.ZEROING: 13 * 16 / (19 + 23)}, abs=1e-9
+    )
+
+
 def test_a_shared_chunk_is_copied():
     """5 of 13 chunks written were read first: copied, the others zeroed."""
     data = moved(did(5, CHUNK), did(32, (19 * PAGE + 13 * CHUNK) / 32))

@@ -45,7 +45,7 @@ def reported(topology):
 
 
 @pytest.mark.parametrize(
-    "state", ["degraded", "degraded, check 5.0 %", "failed", "invalid", "broken"]
+    "state", ["degraded", "degraded, check 5.0 %", "failed", "not in sync", "broken"]
 )
 def test_a_broken_device_is_critical(state):
     """Its state is in the sentence, with the member that failed."""
@@ -84,10 +84,13 @@ def test_the_command_for_a_broken_device_is_that_of_its_tool(device, command):
     assert action(topology, first) == f"Repair it first{command}."
 
 
-@pytest.mark.parametrize(("level", "expected"), [("raid5", True), ("raid1", False)])
-def test_only_parity_reads_all_other_members(level, expected):
-    """A mirror, a pool or a path has no such cost."""
-    device = Device("md0", Kind.ARRAY, "9:0", layout=layout(level, 3, 65536), state="degraded")
+@pytest.mark.parametrize(
+    ("level", "state", "expected"),
+    [("raid5", "degraded", True), ("raid1", "degraded", False), ("raid5", "broken", False)],
+)
+def test_only_parity_reads_all_other_members(level, state, expected):
+    """A mirror, a pool or a path has no such cost, and a broken array reads nothing."""
+    device = Device("md0", Kind.ARRAY, "9:0", layout=layout(level, 3, 65536), state=state)
     (first,) = [each for each in findings(Context(Topology([device]))) if each.rule.id == "SM301"]
     advice = filled(first.rule.advice, words_of(Topology([device]), first.observed))
 
@@ -173,6 +176,43 @@ def test_an_array_without_redundancy_is_told(level, members, lacks):
     ((_, device, _, words),) = reported(topology)
 
     assert (device, words.get("lacks")) == ("md0", lacks)
+
+
+@pytest.mark.parametrize(
+    ("state", "member", "lacks"),
+    [("recover 3.0 %", "recovering", "1 of its 3 members"), ("recover 3.0 %", "active", None), ("resync 3.0 %", "recovering", None)],
+)  # fmt: skip
+def test_a_rebuild_has_no_redundancy_yet(state, member, lacks):
+    """All members are there, and one has no data yet; a replacement is made from one that has."""
+    topology = array(state, states=("active", "active", member))
+    (first,) = [each for each in findings(Context(topology)) if each.rule.id == "SM302"]
+
+    assert words_of(topology, first.observed).get("lacks") == lacks
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "cause"),
+    [("raid5", 3, "no device below it has failed"), ("raid5", 4, "a member is missing"), ("raid6", 6, "3 members are missing")],
+)  # fmt: skip
+def test_missing_members_are_counted(level, members, cause):
+    """Three members are there."""
+    whole = array("broken")
+    md = whole["md0"]._replace(layout=layout(level, members, 65536))
+    ((_, _, _, words),) = reported(Topology([*(whole[name] for name in DISKS), md], whole.edges))
+
+    assert words["cause"] == cause
+
+
+@pytest.mark.parametrize(
+    ("state", "advice"),
+    [("invalid", "Remove it: `lvremove -- vg/s`."), ("overflow", "Remove it: `lvremove -- vg/s`."), ("merge failed", "Repair it first: see `lvs -a -o +devices,lv_health_status vg/s`.")],
+)  # fmt: skip
+def test_a_lost_snapshot_is_removed(state, advice):
+    """Nothing repairs it."""
+    topology = Topology([Device("dm-4", Kind.SNAPSHOT, "253:4", label="vg/s", state=state)])
+    (first,) = [each for each in findings(Context(topology)) if each.rule.id == "SM301"]
+
+    assert action(topology, first) == advice
 
 
 def test_a_mirror_with_one_copy_left_is_told():

@@ -177,6 +177,8 @@ STATUSES = {
     "raid raid5_ls 4 AADA 122880/122880 idle 0 0 -": "degraded",
     "raid raid1 2 Aa 30720/122880 recover 0 0 -": "recover 25.0 %",
     "raid raid1 2 AA 100/100": "active",
+    "raid raid1 2 Aa 0/100 frozen 0 0 -": "not in sync",
+    "raid raid5_ls 4 aaDa 0/100 idle 0 0 -": "degraded, not in sync",
     "mirror 2 254:18 254:19 16/16 1 AA 3 disk 254:17 A": "active",
     "mirror 2 254:18 254:19 16/16 1 AA 3 disk 254:17 D": "degraded",
     "mirror 2 254:18 254:19 4/16 1 AA 1 core": "resync 25.0 %",

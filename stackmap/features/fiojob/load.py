@@ -149,8 +149,10 @@ class LoadMeasurement:
         span = seconds or float(len(self._seconds))
         access = self._access_patterns(corrected(self.topology, whole))
         streams = [s for d in DIRECTIONS if (s := self._stream(d, span, access[d])) is not None]
-        if not streams and not whole.loads[self.name].total.ios:
-            raise InputError(f"{title} was idle: there is no load to reproduce")
+        total = whole.loads[self.name].total
+        if not streams and (not total.ios or total.bytes == 0):
+            what = "moved no data" if total.ios else "was idle"
+            raise InputError(f"{title} {what}: there is no load to reproduce")
         if not streams:
             raise InputError(f"{title}: {NO_DIRECTIONS}")
         context = self._context

@@ -152,7 +152,9 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     sets = bit_sets(measured, context, marks)
     # Larger requests of a mix fill rows, too, where fewer are in flight than would make a run.
     together = large is None or run <= written.size * measured.max_depth
-    runs = written.bytes / run if run_evidence and journal is None and together else None
+    # Bytes without a request completed in part.
+    several = run_evidence and journal is None and together and written.requests
+    runs = written.bytes / run if several else None
     evidence = Evidence(written, runs, by_rows, journal, large, sets)
     hypotheses, told = evidence.hypotheses(context)
     return Pattern(run, burst_rate, large, rows, journal, hypotheses, (*run_evidence, *told))

@@ -79,7 +79,9 @@ def raid_status(status: Segment) -> DmStatus:
     failed = "D" in health or "-" in health
     mismatches = rest[1] if len(rest) > 1 else ""
     return DmStatus(
-        raid_state(failed=failed, action=action, progress=percent(done, total)),
+        raid_state(
+            failed=failed, action=action, progress=percent(done, total), behind="a" in health
+        ),
         members=tuple(HEALTH_STATES.get(letter, "missing") for letter in health),
         facts={"mismatches": mismatches} if mismatches not in ("", "0") else {},
         counts={"mismatched_sectors": int(mismatches)} if mismatches else {},

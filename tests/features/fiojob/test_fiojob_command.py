@@ -23,13 +23,14 @@ from stackmap.cli import main, stackmap
 from stackmap.errors import NO_DIRECTIONS, InputError, TargetRefused
 from stackmap.features.fiojob import target
 from stackmap.features.fiojob.job import fiojob_text, job_of
-from stackmap.features.fiojob.load import AccessPattern, JobLoad, Stream
+from stackmap.features.fiojob.load import AccessPattern, JobLoad, LoadMeasurement, Stream
 from stackmap.features.fiojob.sizes import Sizes, SizeSource
 from stackmap.features.fiojob.target import in_use, is_source
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Use
+from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
-from tests.drawn import raid_volume, topology
+from tests.drawn import did, moved, raid_volume, topology
 from tests.features.compare.test_compare_command import _Main
 from tests.paths import ROOT
 
@@ -492,6 +493,16 @@ def test_the_source_is_no_target():
     assert is_source(LVS, "vm", "vm")
     assert is_source(LVS, "vm", "sda")
     assert not is_source(LVS, "vm", "other")
+
+
+@pytest.mark.parametrize(("writes", "said"), [(0.0, "vm was idle"), (31.0, "vm moved no data")])
+def test_a_load_without_data_has_no_job(writes, said):
+    """Empty flushes are counted as writes; the input has directions."""
+    taking = LoadMeasurement(LVS, "vm")
+    taking.add(Interval({"vm": moved(None, did(writes, 0.0))}, 1000.0, 1.0))
+
+    with pytest.raises(InputError, match=f"^{said}: there is no load to reproduce$"):
+        taking.result()
 
 
 def test_a_text_without_directions_has_no_job():

@@ -46,6 +46,14 @@ def test_rows_with_several_pages_are_runs_only_if_enough_writes_are_in_flight(de
     assert pattern.likely.random == pytest.approx(places, rel=0.05)
 
 
+def test_bytes_without_a_completed_write_have_a_pattern():
+    """A disk counts bytes of a request before the request completes."""
+    volume = volume_context(topology(raid_volume("r", "raid5", 1)), "r")
+    partly = three_sizes(8.0)._replace(write=Stream(0.0, 731355.0))
+
+    assert pattern_of(partly, volume).likely.random == 0.0
+
+
 VGHDD = ["--from", str(ROOT / "sample_topologies" / "vghdd")]
 
 
