@@ -14,6 +14,15 @@ def edges(topology):
     return {(edge.above, edge.below, edge.role) for edge in topology.edges}
 
 
+def test_drbd_with_metadata_on_another_disk():
+    """Its metadata is on a disk that is too small for the data."""
+    files = block("sda", "8:0", 4096) | block("sdb", "8:16", 64) | block("drbd0", "147:0", 4000)
+    files |= {"/sys/block/drbd0/slaves/sda": "", "/sys/block/drbd0/slaves/sdb": ""}
+    edges = discover(DrawnHost(files)).below("drbd0")
+
+    assert {edge.below: edge.role for edge in edges} == {"sda": Role.DATA, "sdb": Role.METADATA}
+
+
 def test_a_disk_and_its_partition():
     """A partition is above its disk, at its start."""
     part = {

@@ -103,9 +103,18 @@ def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
 
 
 def _backing(scan: Scan, block: Block) -> tuple[Edge, ...]:
-    """Return the edge from DRBD's device to the disk that holds its data here; of several, one may hold its metadata."""
-    below = sysfs.slaves(scan.host, block)
-    return (Edge(block.name, below[0], Role.DATA),) if len(below) == 1 else ()
+    """Return the edges from DRBD's device to the disk that has its data here, and to a smaller one with its metadata."""
+    below = [] if "device" in block.entries else sysfs.slaves(scan.host, block)
+    if len(below) < 2:
+        return tuple(Edge(block.name, name, Role.DATA) for name in below)
+    sizes = {
+        name: sysfs.size(scan.host, scan.blocks[name]) or 0 for name in below if name in scan.blocks
+    }
+    least = sysfs.size(scan.host, block) or 0
+    return tuple(
+        Edge(block.name, name, Role.DATA if size >= least else Role.METADATA)
+        for name, size in sizes.items()
+    )
 
 
 def _loop(scan: Scan, block: Block) -> Discovered:

@@ -84,6 +84,7 @@ OPERANDS: Mapping[str, type[Word]] = {
     "full": LvPath,
     "lost": LvPath,
     "paths": MapName,
+    "namespace": KernelName,
     "kernel_name": KernelName,
     "wanted": Number,
     "capture": FilePath,

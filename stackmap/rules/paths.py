@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from stackmap.model.device import USABLE_PATH, Device, Role
+from stackmap.model.device import USABLE_PATH, Device, Kind, Role
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, observe
 
@@ -96,13 +96,23 @@ def slow_path(context: Context, limits: Limits) -> Found:
             )
 
 
+def path_tool(device: Device) -> dict[str, str]:
+    """Return the name of *device* for multipath or for nvme; nothing for a device without paths."""
+    if device.kind is Kind.MULTIPATH and device.dm_name:
+        return {"paths": device.dm_name}
+    return (
+        {"namespace": device.name} if device.kind is Kind.DISK and "paths" in device.facts else {}
+    )
+
+
 @Rule(
     "SM208",
     Severity.WARNING,
     title="{device} uses a path of second choice",
     sentence="{share} of the requests to {device} take {path}, which is {state}, while {better} is active.",
-    caveat="Right after a failed path came back, the old path is used until multipathd switches.",
-    advice="Run `multipath -ll`; set `failback immediate` in multipath.conf, or check the ANA and ALUA groups.",
+    caveat="Right after a failed path came back, the old path may still be used.",
+    advice="[Run `multipath -ll {paths}`; set `failback immediate` in multipath.conf, or check the ALUA groups]"
+    "[Run `nvme list-subsys /dev/{namespace}` and check the ANA groups].",
     source="multipath.conf(5), failback; NVM Express base specification, asymmetric namespace access",
     thresholds={"share": (0.1, "share", "{} of the requests"), "requests": (50, "count")},
 )
@@ -113,6 +123,7 @@ def detour(context: Context, limits: Limits) -> Found:
         for path in disk.paths:
             if better and path.state != ACTIVE and disk.share(path.name) >= limits["share"]:
                 words = {"path": path.title, "state": path.state or "", "better": better}
+                words |= path_tool(disk.head)
                 figures: dict[str, Figure] = {"share": (disk.share(path.name), "share", path.name)}
                 yield observe(disk.head.name, figures, words, weight=disk.share(path.name))
 

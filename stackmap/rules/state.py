@@ -14,13 +14,14 @@ from stackmap.ledger.device_state import (
     work_of,
 )
 from stackmap.ledger.layers import carries_data
-from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
+from stackmap.model.device import NEVER_SYNCED, UNUSED_PATH, USABLE_PATH, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.raid import NOT_IN_SYNC
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
 from stackmap.rules.hung import SUSPENDED
+from stackmap.rules.paths import path_tool
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 _rule = partial(Rule, outcome=Outcome.STATE, is_state=True)
@@ -43,6 +44,8 @@ LOST = ("invalid", "overflow")  # nothing brings the content of such a snapshot 
 MISSING = "missing (target error)"
 
 PASSING = (*BROKEN, SUSPENDED, READ_ONLY)
+UNBROKEN_MEMBER = (None, "active", "journal")
+UNBROKEN_PATH = (None, *USABLE_PATH, *UNUSED_PATH)
 PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs
 
 
@@ -53,8 +56,8 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     sentence="{device} is {state}; {cause}.[ It lacks {lacks}: one more failure loses data.][ At the start of the measurement it was {was}.]",
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
     advice="[Extend it first: `lvextend --size +SIZE -- {full}`][Remove it: `lvremove -- {lost}`][{repair} it first]"
-    "[: see `mdadm --detail /dev/{array}`][: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`].[ {parity} reads all other "
-    "members in place of the missing one.]",
+    "[: see `mdadm --detail /dev/{array}`][: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`]"
+    "[: see `nvme list-subsys /dev/{namespace}`].[ {parity} reads all other members in place of the missing one.]",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
 )
 def broken(context: Context, _: Limits) -> Found:
@@ -91,8 +94,7 @@ def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
         for each in (device, *above)
     )
     parity = {"parity": "A degraded RAID4/5/6"} if works else {}
-    paths = {"paths": device.dm_name} if device.kind is Kind.MULTIPATH and device.dm_name else {}
-    return {"repair": "Repair"} | tool_names(device) | paths | parity
+    return {"repair": "Repair"} | tool_names(device) | path_tool(device) | parity
 
 
 def tool_names(device: Device) -> dict[str, str]:
@@ -124,9 +126,11 @@ def _broken_state(context: Context, device: Device) -> str:
 def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     """Return the members that are not active, or the array that *device* is a member of, in words."""
     edges = topology.below(device.name)
-    below = (topology[edge.below] for edge in edges if edge.role is not Role.SPARE)
+    below = [(e, topology[e.below]) for e in edges if e.role is not Role.SPARE]
     inactive = [
-        f"{d.title} ({d.state})" for d in below if d.state not in (None, "active", "journal")
+        f"{d.title} ({d.state})"
+        for e, d in below
+        if d.state not in (UNBROKEN_PATH if e.role is Role.PATH else UNBROKEN_MEMBER)
     ]
     if inactive:
         return "members that are not active: " + ", ".join(inactive)

@@ -74,8 +74,12 @@ def test_a_broken_device_is_critical(state):
             Device("dm-3", Kind.MULTIPATH, "253:3", dm_name="mpatha"),
             ": see `multipath -ll mpatha`",
         ),
+        (
+            Device("nvme0n1", Kind.DISK, "259:0", facts={"paths": "1 of 2"}),
+            ": see `nvme list-subsys /dev/nvme0n1`",
+        ),
     ],
-    ids=["md", "LVM", "another target", "multipath"],
+    ids=["md", "LVM", "another target", "multipath", "NVMe"],
 )
 def test_the_command_for_a_broken_device_is_that_of_its_tool(device, command):
     topology = Topology([device._replace(state="degraded")], [])
@@ -201,6 +205,17 @@ def test_missing_members_are_counted(level, members, cause):
     ((_, _, _, words),) = reported(Topology([*(whole[name] for name in DISKS), md], whole.edges))
 
     assert words["cause"] == cause
+
+
+def test_paths_that_wait_have_not_failed():
+    """The storage offers three paths for another time; only the lost one is the cause."""
+    states = {"nvme0c0n1": "non-optimized", "nvme0c1n1": "inaccessible", "nvme0c2n1": "dead"}
+    head = Device("nvme0n1", Kind.DISK, "259:0", state="degraded")
+    paths = [Device(name, Kind.DISK, "", state=state) for name, state in states.items()]
+    topology = Topology([head, *paths], [Edge("nvme0n1", name, Role.PATH) for name in states])
+    ((_, _, _, words),) = reported(topology)
+
+    assert words["cause"] == "members that are not active: nvme0c2n1 (dead)"
 
 
 @pytest.mark.parametrize(
