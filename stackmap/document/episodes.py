@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 from stackmap.document import blocks as doc
 from stackmap.document.blame import source_name, users
-from stackmap.document.rule_words import filled, shown, title, words_of
+from stackmap.document.rule_words import filled, shown, title, what_to_do_first, words_of
 from stackmap.document.wording import REQUESTS, listed, percent, plural, rate, short, size
 from stackmap.ledger.episodes import Change, Episode, Pair
 from stackmap.ledger.time_series import Clock, IntervalSeries
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.load import total_of
 from stackmap.model.topology import Topology
-from stackmap.rules.decision import JudgedEpisode, Times
+from stackmap.rules.decision import Judged, JudgedEpisode, Times
 from stackmap.rules.rule import Severity
 
 SHOWN = 5  # episodes
@@ -22,6 +22,12 @@ NAMED = 6  # devices of one
 FOUND = 3  # findings of one
 DAY = 86400
 YEAR = 365 * DAY  # printed times without a date count from 1970
+# What to do about an episode that no rule explains.
+LOOK = {
+    **dict.fromkeys(Change, "Find what sent other requests"),
+    Change.LOAD: "Find what sent more",
+    Change.SLOWER: "See the kernel log",
+}
 NO_BASELINE = "no baseline: finding incidents takes {least} intervals, here are {count}"
 
 
@@ -102,6 +108,16 @@ def _card(
         f"episode-{number}",
         "episode",
     )
+
+
+def first_line(judged: Judged) -> str:
+    """Return the first line of ``explain``: what to do first. Of an episode without a cause it tells what is known: that is no all-clear."""
+    topology, decision, times = judged.context.topology, judged.decide(), judged.times
+    if decision.causes or not (times and times.found):
+        return what_to_do_first(topology, decision, judged.open_questions)
+    worst = times.found[0].episode
+    begin, end = when(times.series, times.series.clock(), worst.span)
+    return f"{LOOK[worst.changed]} from {begin} to {end}: {how_slow(topology, worst)}. {_change(worst)}"
 
 
 def slower(topology: Topology, series: IntervalSeries, clock: Clock, episode: Episode) -> str:

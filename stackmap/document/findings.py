@@ -14,7 +14,6 @@ from stackmap.document.rule_words import (
     FIRST,
     figure,
     filled,
-    first_line,
     has_to_wait,
     heading,
     label,
@@ -62,7 +61,7 @@ def explain_document(
     Problems of the setup come last, critical ones first. *doubt*: why the figures may be those of another
     machine. *which*: the interval, if it is one of several. *why*: also why questions are open.
     """
-    from stackmap.document.episodes import episode_blocks, no_baseline
+    from stackmap.document.episodes import episode_blocks, first_line, no_baseline
     from stackmap.ledger.averages import MIXED
 
     context, found, open_questions, setup, times = judged

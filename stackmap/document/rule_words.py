@@ -33,7 +33,7 @@ from stackmap.model.topology import Topology
 from stackmap.rules.rule import LIMIT_WORDS, Finding, Observation, Outcome, Rule
 
 if TYPE_CHECKING:
-    from stackmap.rules.decision import Decision, Judged
+    from stackmap.rules.decision import Decision
     from stackmap.rules.unjudged import Unjudged
 
 UNITS: dict[str, Callable[[float], str]] = {
@@ -167,9 +167,6 @@ NO_LAYOUT = (
     "Nothing in these figures. For the layout, add to the text what "
     "`lsblk -J -O; cat /proc/mdstat; dmsetup table` prints on that host."
 )
-UNEXPLAINED = (
-    "No finding explains the episodes of slow I/O. Compare their load with the usual one, below."
-)
 SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`])")
 
 
@@ -183,14 +180,6 @@ def action(topology: Topology, finding: Finding) -> str:
     """Return the first sentence of the advice of *finding*."""
     advice = filled(finding.rule.advice, words_of(topology, finding.observed))
     return sentence(SENTENCE_END.split(advice, maxsplit=1)[0])
-
-
-def first_line(judged: Judged) -> str:
-    """Return the first line of ``explain``; an episode without a cause is no all-clear."""
-    topology, decision = judged.context.topology, judged.decide()
-    if not decision.causes and judged.times and judged.times.found:
-        return UNEXPLAINED
-    return what_to_do_first(topology, decision, judged.open_questions)
 
 
 def what_to_do_first(

@@ -13,8 +13,8 @@ from math import isnan, log
 from statistics import median
 from typing import NamedTuple
 
-from stackmap.ledger.time_series import Columns, IntervalSeries, Span
-from stackmap.ledger.unusual import Figures, Run, risen, unusual
+from stackmap.ledger.time_series import Clock, Columns, IntervalSeries, Span
+from stackmap.ledger.unusual import REQUESTS, Figures, Run, risen, unusual
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.topology import NO_TOPOLOGY, Topology
 
@@ -190,7 +190,7 @@ def _episode(
     told = (
         change
         for name in dict.fromkeys((worst.device, *lowest))
-        if (change := _change(series.devices[name], first, last)) is not Change.SLOWER
+        if (change := _change(series.devices[name], first, last, clock)) is not Change.SLOWER
     )
     rates, sizes = _pairs(series.devices[worst.device], first, last)
     return Episode(
@@ -254,17 +254,25 @@ def _median(values: Iterable[float]) -> float | None:
 # What changed first
 
 
-def _change(columns: Columns, first: int, last: int) -> Change:
-    """Return which figure left its usual range when the span began, the farthest of several."""
+def _change(columns: Columns, first: int, last: int, clock: Clock) -> Change:
+    """Return which figure left its usual range when the span began, the farthest of several; few requests have no mix or size."""
     first, last = max(0, first - columns.first), last - columns.first
     lead = min(last, first + max(1, (last + 1 - first) // LEAD))
-    requests, moved = _sum(columns, "ios"), _bytes(columns)
+    rates = _sum(columns, "ios")
+    least = REQUESTS / clock.pace if clock.pace else 0.0
+    requests, moved = (
+        [
+            value if rate >= least else float("nan")
+            for value, rate in zip(values, rates, strict=True)
+        ]
+        for values in (rates, _bytes(columns))
+    )
     writes = [*columns.figure("write", "ios")]
     written = _ratios(writes, requests)
     if not writes:  # a text of sums may tell the bytes of each direction
         written = _ratios([*columns.figure("write", "bytes")], moved)
     far = {
-        Change.LOAD: _distance(_logs(requests), first, last, lead, CHANGED, falls=False),
+        Change.LOAD: _distance(_logs(rates), first, last, lead, CHANGED, falls=False),
         Change.SIZE: _distance(_logs(_ratios(moved, requests)), first, last, lead, CHANGED),
         Change.DIRECTION: _distance(written, first, last, lead, TURNED),
     }

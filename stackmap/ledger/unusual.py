@@ -9,8 +9,8 @@ ends: a daily swing begins slowly. What recurs at the same time of the hour, day
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, takewhile
 from math import exp, log
 from statistics import median
 from typing import NamedTuple
@@ -80,22 +80,14 @@ class Run(NamedTuple):
 def unusual(figures: Figures, clock: Clock) -> list[Run]:
     """Return the runs of unusual intervals of one device, in their order; none that recur."""
     awaits = _known_awaits(figures, clock.pace)
-    stuck = joined(
-        [
-            i
-            for i, (rate, queue) in enumerate(zip(figures.rates, figures.queues, strict=True))
-            if rate == 0 and (queue or 0.0) >= 1.0
-        ],
-        clock,
-    )
     runs = [
         Run(a, b, None, None, sum(figures.queues[i] or 0.0 for i in range(a, b + 1)), stuck=True)
-        for a, b in stuck
+        for a, b in _stuck(figures, awaits, clock)
     ]
     logs = [None if ms is None else log(ms) for ms in awaits]
     level = quiet_level(logs)
     if level is None:
-        return sorted([*runs, *_evident(figures, awaits, clock)])
+        return _with_aftermath([*runs, *_evident(figures, awaits, clock)])
     spans = find_spans(logs, level, FACTOR, clock)
     again = level_without(logs, spans)
     if spans and again is not None:
@@ -125,9 +117,46 @@ def unusual(figures: Figures, clock: Clock) -> list[Run]:
         and not _is_habit(run, found, len(logs))
     ]
     load = level_without(rates, [run[:2] for run in runs])
-    return sorted(
+    return _with_aftermath(
         run for run in runs if run.stuck or not _recurs(run, (logs, level), (rates, load), clock)
     )
+
+
+def _stuck(figures: Figures, awaits: Logs, clock: Clock) -> list[Span]:
+    """Return the spans in which requests are in flight and none completes, with the intervals beside in which few do."""
+    waiting = [
+        (queue or 0.0) >= 1.0 and ms is None
+        for queue, ms in zip(figures.queues, awaits, strict=True)
+    ]
+    none = [i for i, rate in enumerate(figures.rates) if rate == 0 and waiting[i]]
+    found: list[Span] = []
+    for span in joined(none, clock):
+        first, last = span
+        before = takewhile(waiting.__getitem__, range(first - 1, -1, -1))
+        after = takewhile(waiting.__getitem__, range(last + 1, len(waiting)))
+        wider = first - sum(1 for _ in before), last + sum(1 for _ in after)
+        found += [wider] if not found or wider[0] > found[-1][1] else []
+    return found
+
+
+def _with_aftermath(runs: Iterable[Run]) -> list[Run]:
+    """Return *runs* in their order, one for a device that is stuck and what waited until then, or before and after it."""
+    found: list[Run] = []
+    for run in sorted(runs):
+        before = found[-1] if found else None
+        if before and before.last + 1 == run.first and before.stuck != run.stuck:
+            timed = run if before.stuck else before
+            found[-1] = Run(
+                before.first,
+                run.last,
+                timed.usual,
+                timed.during,
+                before.excess + run.excess,
+                stuck=True,
+            )
+        else:
+            found.append(run)
+    return found
 
 
 def risen(figures: Figures, span: Span, clock: Clock) -> bool:

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from stackmap.document.blame import BlameReport, source_name, users
-from stackmap.document.episodes import episodes_json
+from stackmap.document.episodes import episodes_json, first_line
 from stackmap.document.rule_words import (
     filled,
-    first_line,
     has_to_wait,
     heading,
     what_to_do_first,

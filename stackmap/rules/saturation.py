@@ -58,7 +58,7 @@ def overloaded(context: Context, limits: Limits) -> Found:
         device = context.topology[name]
         pair = quiet_and_loaded(context, name)
         words = SERIES if context.baseline is None else BASELINE
-        observed = None if pair is None else _slower(device, *pair, limits, words)
+        observed = None if pair is None else slower(device, *pair, limits, words)
         if observed is not None:
             queueing[name] = observed
     for name, observed in queueing.items():
@@ -137,7 +137,7 @@ def queue_doubt(context: Context, name: str) -> str:
     """Return a doubt if the queue makes the requests of *name* wait; "" if its await hardly grows with it."""
     device, limits = context.topology[name], overloaded.limits
     pair = quiet_and_loaded(context, name)
-    if pair is None or _slower(device, *pair, limits, SERIES) is None:
+    if pair is None or slower(device, *pair, limits, SERIES) is None:
         return ""
     return "This is only a remark, because requests wait far less while the queue is short."
 
@@ -166,9 +166,10 @@ def same_kind(one: Load, other: Load, limits: Limits) -> bool:
     )
 
 
-def _slower(
+def slower(
     device: Device, before: Load, now: Load, limits: Limits, words: Mapping[str, str]
 ) -> Observation | None:
+    """Return how much longer the await of *device* is than *before*, with a longer queue; None if it is not by *limits*."""
     base, current = before.total.await_ms, now.total.await_ms
     if not base or current is None or now.aqu is None or before.aqu is None:
         return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from stackmap.model.device import Device
 from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
-from stackmap.rules.disk import FLASH, expected_ms, medium, ms_per_request
+from stackmap.rules.disk import FLASH, expected_ms, medium, ms_per_request, service_ms
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, Threshold
-from stackmap.rules.saturation import overloaded
+from stackmap.rules.saturation import BASELINE, overloaded, quiet_and_loaded, slower
 
 SENTENCE = (
     "{device} serves the same load more slowly: await is {await} at {rate}, against {before} at {before_rate} "
@@ -19,6 +21,8 @@ THRESHOLDS: dict[str, Threshold] = {
     "rose": (1.1, "times", "requests and bytes {} the baseline's"),
     "size_ratio": (2.0, "times"),
     "mix_difference": (0.2, "share"),
+    "service": (2.0, "times", "with a short queue: service time {} the baseline's"),
+    "requests": (50, "count"),
 }
 LABELS = {"before": "await before", "before_queue": "queue before", "before_rate": "rate before"}
 
@@ -38,7 +42,7 @@ LABELS = {"before": "await before", "before_queue": "queue before", "before_rate
     joins_peers=True,
 )
 def slowed_disk(context: Context, limits: Limits) -> Found:
-    """Yield disks that are overloaded by a load that they served quickly in the baseline."""
+    """Yield disks that serve a load slowly, or are overloaded by it, that they served quickly in the baseline."""
     yield from _slowed(context, limits, remote=False)
 
 
@@ -57,7 +61,7 @@ def slowed_disk(context: Context, limits: Limits) -> Found:
     joins_peers=True,
 )
 def slowed_remote(context: Context, limits: Limits) -> Found:
-    """Yield remote and virtual disks that are overloaded by a load that they served quickly in the baseline."""
+    """Yield remote and virtual disks that serve a load slowly, or are overloaded by it, that they served quickly in the baseline."""
     yield from _slowed(context, limits, remote=True)
 
 
@@ -65,7 +69,8 @@ def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
     if context.baseline is None:
         return
     disks = {device.name for device in context.disks if context.is_disk(device)}
-    for observed in overloaded.find(context, overloaded.limits):
+    queueing = {each.device: each for each in overloaded.find(context, overloaded.limits)}
+    for observed in (*queueing.values(), *_served_slowly(context, limits, queueing)):
         device = context.topology[observed.device]
         before, now = context.baseline.loads.get(device.name), context.load(device.name)
         far = far_side(device)
@@ -76,6 +81,23 @@ def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
             continue
         words = {} if far is None else {"kind": far.what, "look": far.look}
         yield observed._replace(words={**observed.words, **words})
+
+
+def _served_slowly(context: Context, limits: Limits, queueing: Container[str]) -> Found:
+    """Yield other disks than *queueing* ones with a far longer await, and service time, than in the baseline: none has to queue for that."""
+    for device in context.disks:
+        pair = quiet_and_loaded(context, device.name)
+        if pair is None or device.name in queueing:
+            continue
+        before, now = pair
+        times = ratio(service_ms(now), service_ms(before))
+        if times is None or times < limits["service"]:
+            continue
+        if context.enough(now.total.ios, limits["requests"]):
+            any_queue = {**overloaded.limits, "high_queue": 0.0, "busy": 0.0}
+            observed = slower(device, before, now, any_queue, BASELINE)
+            if observed is not None:
+                yield observed
 
 
 def _is_same_load(before: Load, now: Load, limits: Limits) -> bool:

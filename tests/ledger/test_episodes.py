@@ -194,6 +194,28 @@ def test_a_device_that_completes_nothing_is_in_an_episode():
     assert (found.first, found.last, found.stuck, found.awaits.during) == (30, 39, True, None)
 
 
+@pytest.mark.parametrize(
+    "few", [0.0, 0.005]
+)  # requests/s when it begins to hang: the last one of before
+def test_a_device_that_hangs_and_then_catches_up_is_one_episode(few):
+    """The load was the same: what waited is served afterwards, all at once. One request has no mix of reads and writes."""
+    parts = list(night(7))
+    begin = 60
+    for place, rate, ms, queue in ((0, few, 9.0, 15e3), (1, 0.0, 0.0, 45e3), (2, 106.0, 9e5, 60e3)):
+        part = parts[begin + place]
+        stuck = Load(Flow(rate, 0.0, rate * 8192, rate * ms), Flow(0, 0, 0, 0), aqu=queue)
+        if place == 2:
+            stuck = Load(Flow(0, 0, 0, 0), Flow(rate, 0.0, rate * 8192, rate * ms), aqu=queue)
+        loads = {**part.loads, "web": stuck, "sda": stuck}
+        parts[begin + place] = replace(part, loads=loads)
+
+    (found,) = episodes(STACK, IntervalSeries(parts))
+
+    assert (found.first, found.last, found.stuck) == (begin, begin + 2, True)
+    assert found.changed is Change.SLOWER
+    assert found.awaits.during == pytest.approx(9e5, rel=0.01)
+
+
 def test_an_idle_device_has_none():
     """An interval without requests has no await, and 0 is none."""
     result = IntervalSeries()

@@ -121,12 +121,26 @@ def overloaded(slower=6.0, low_queue=0.5, high_queue=8.0, requests=None, size_ra
     )
 
 
-SLOWED = {"rose": most(1.1), "size_ratio": most(2.0), "mix_difference": most(0.2)}
+SLOWED = {"rose": most(1.1), "size_ratio": most(2.0), "mix_difference": most(0.2), "service": least(2.0),
+          "requests": least(50, service=3.0)}  # fmt: skip
 
 
 @case("slowed-disk", {"needed": 14.0}, **SLOWED)
-def slowed(name="sda", rose=1.0, size_ratio=1.0, mix_difference=0.0, needed=20.0):
-    """A disk of unknown kind, with the load of the baseline and eight requests in flight."""
+def slowed(
+    name="sda",
+    rose=1.0,
+    size_ratio=1.0,
+    mix_difference=0.0,
+    needed=20.0,
+    service=None,
+    requests=None,
+):
+    """A disk of unknown kind, with the load of the baseline and eight requests in flight; with *service*, hardly any."""
+    if service is not None:
+        rate = 20.0 if requests is None else requests / SECONDS
+        before = Did(writes=rate, write_ms=10, queue=rate / 100, busy=rate / 100)
+        now = Did(writes=rate, write_ms=35, queue=rate * 0.035, busy=service * rate / 100)
+        return Scripted(disk(name), parts=[{name: now}], before={name: before})
     rate, size = 1000 / needed, 8192 / size_ratio
     reads, writes = rate * rose * mix_difference, rate * rose * (1 - mix_difference)
     now = Did(reads=reads, read_size=size, read_ms=8 * needed, writes=writes, write_size=size, write_ms=8 * needed,

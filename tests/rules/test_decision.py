@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.document.episodes import first_line
 from stackmap.document.rule_words import (
     before_converting,
-    first_line,
     has_to_wait,
     what_to_do_first,
 )
@@ -104,11 +103,20 @@ def test_the_keys_say_what_the_sentence_says():
     assert all(each["load"] for each in answer["findings"])
 
 
-def test_an_episode_without_a_cause_is_no_all_clear():
-    """What no rule explains needs a look, not nothing."""
-    nothing = Judged(Context(PARTS), [], [])
-    episode = SimpleNamespace(findings=[])
+def test_an_episode_without_a_cause_is_no_all_clear(tmp_path):
+    """What no rule explains needs a look, not nothing: the first line tells when, how slow, and what changed."""
+    assert first_line(Judged(Context(PARTS), [], [])).startswith("Nothing.")
+    row = "Device r/s w/s rkB/s wkB/s await aqu-sz %util\nsdb {0} 0.00 {1} 0.00 {2} {3} {4}\n"
+    times = [f"2024-11-13 10:{minute:02}:00\n" for minute in range(60)]
+    quiet, loaded = row.format(12, 96, 9, 0.1, 10), row.format(94, 752, 29, 2.7, 70)
+    text = "\n".join(time + (loaded if 20 <= n < 30 else quiet) for n, time in enumerate(times))
+    path = tmp_path / "night.txt"
+    path.write_text(text)
 
-    assert first_line(nothing).startswith("Nothing.")
-    judged = nothing._replace(times=SimpleNamespace(found=[episode]))
-    assert first_line(judged).startswith("No finding explains the episodes of slow I/O.")
+    words = ["explain", "--json", "--input", str(path)]
+    answer = json.loads(CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout)
+
+    assert answer["decision"]["first"] == (
+        "Find what sent more from 10:19 to 10:29: sdb await 9.0 → 29.0 ms (3.22×). "
+        "More load, 7.83 times the reads (12.00 → 94.00 per second)."
+    )
