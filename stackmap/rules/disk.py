@@ -184,7 +184,7 @@ def _measure(load: Load, needed: float) -> str:
         "queue": (4.0, "requests", "queue depth below {}"),
         "requests": (50, "count"),
     },
-    superseded_by=("SM201", "SM202", "SM401"),
+    superseded_by=("SM201", "SM202", "SM212", "SM401"),
     joins_peers=True,
 )
 def slow_transfer(context: Context, limits: Limits) -> Found:

@@ -101,6 +101,7 @@ def metadata_writes(context: Context, limits: Limits) -> Found:
         "requests": (50, "count"),
         **LIGHT,
     },
+    superseded_by=("SM212",),
     joins_peers=True,
 )
 def flush_bound(context: Context, limits: Limits) -> Found:

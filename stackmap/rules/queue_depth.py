@@ -42,7 +42,7 @@ _rule = partial(Rule, outcome=Outcome.OVERLOADED, joins_peers=True)
     "requests in flight raise throughput.",
     source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",
     thresholds={"busy": (0.9, "share")},
-    superseded_by=("SM201", "SM202", "SM204", "SM401", "SM803"),
+    superseded_by=("SM201", "SM202", "SM204", "SM212", "SM401", "SM803"),
 )
 def busy_is_not_full(context: Context, limits: Limits) -> Found:
     """Yield devices that are busy nearly all the time, with an await that one request may need alone."""
@@ -77,7 +77,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
     "find the source.",
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
     thresholds={"queue": (4.0, "requests"), "requests": (50, "count")},
-    superseded_by=("SM201", "SM202", "SM401", "SM406"),
+    superseded_by=("SM201", "SM202", "SM212", "SM401", "SM406"),
 )
 def long_queue(context: Context, limits: Limits) -> Found:
     """Yield disks where requests wait longer in the queue than one request needs."""
@@ -239,7 +239,7 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
         "size": (BULK, "bytes", "requests smaller than {}"),
         "requests": (50, "count"),
     },
-    superseded_by=("SM201", "SM202", "SM205", "SM206", "SM211", "SM401", "SM702", "SM703"),
+    superseded_by=("SM201", "SM202", "SM205", "SM206", "SM211", "SM212", "SM401", "SM702", "SM703"),
 )
 def evident_overload(context: Context, limits: Limits) -> Found:
     """

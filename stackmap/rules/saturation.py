@@ -45,7 +45,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
         "busy": (0.6, "share"),
         "least_busy": (0.05, "share", "queue depth while busy from {}"),
     },
-    superseded_by=("SM201", "SM205", "SM211"),
+    superseded_by=("SM201", "SM205", "SM211", "SM212"),
     joins_peers=True,
     labels={"before": "await before", "before_queue": "queue before", "before_rate": "rate before"},
 )

@@ -1,17 +1,21 @@
-"""Does a disk serve the same load more slowly than before? Then more load is not the reason."""
+"""Does a disk serve a load more slowly than before, or than disks like it serve as much? Then the load is not the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Container
+from math import inf
+from statistics import median
 
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Role
 from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
 from stackmap.rules.disk import FLASH, expected_ms, medium, ms_per_request, service_ms
-from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, Threshold
+from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, Threshold, observe
 from stackmap.rules.saturation import BASELINE, overloaded, quiet_and_loaded, slower
 
+MAX_SLOWEST = 10  # disks of a kind that are compared with the others
+MAX_NAMED = 4
 SENTENCE = (
     "{device} serves the same load more slowly: await is {await} at {rate}, against {before} at {before_rate} "
     "in the baseline. Queue depth is {queue}, although the load is no larger."
@@ -63,6 +67,75 @@ def slowed_disk(context: Context, limits: Limits) -> Found:
 def slowed_remote(context: Context, limits: Limits) -> Found:
     """Yield remote and virtual disks that serve a load slowly, or are overloaded by it, that they served quickly in the baseline."""
     yield from _slowed(context, limits, remote=True)
+
+
+@Rule(
+    "SM212",
+    Severity.WARNING,
+    title="{device} is {ratio}× as slow as like disks",
+    outcome=Outcome.SICK,
+    sentence="{device} has a mean await of {took}: {ratio}× that of {alike} (median {others}) at the same load "
+    "({rate} of {size})[ and of the same {kind}].",
+    caveat="Random requests where theirs are sequential look the same. Near saturation, a disk that is a little "
+    "slower waits far longer.",
+    advice="Compare `smartctl -a` and the cable of {device} with those of {alike}. If it stays slow under their load, "
+    "replace {device}.",
+    source="B. Gregg, Poor Disk Performance (2021): compare with other disks under the same load",
+    thresholds={
+        "slower": (3.0, "times", "{} the await"),
+        "await": (1.0, "ms", "{} longer"),
+        "rose": (1.1, "times", "requests and bytes within {}"),
+        "mix_difference": (0.2, "share"),
+        "rate": (20.0, "requests/s", "from {}"),
+        "requests": (50, "count"),
+        "unknown": (2, "count", "{} other disks where neither size nor model is known"),
+    },
+    labels={"others": "median of like disks"},
+    superseded_by=("SM201", "SM202", "SM205", "SM701"),
+)
+def slower_than_like_disks(context: Context, limits: Limits) -> Found:
+    """Yield disks of no array that wait far longer than disks of the same kind with the same load."""
+    same = {**limits, "size_ratio": inf}  # follows from requests and bytes
+    kinds: dict[tuple[str, int | None, str], list[Device]] = {}
+    for device in context.disks:
+        rate = context.load(device.name).total.ios or 0.0
+        roles = {edge.role for edge in context.topology.above(device.name)}
+        shared = Role.PATH in roles or len(context.peers_of(device.name)) > 1
+        alone = not shared and far_side(device) is None
+        enough = rate >= limits["rate"] and context.enough(rate, limits["requests"])
+        if context.is_disk(device) and alone and enough:
+            kind = medium(device).name, device.size, device.model
+            kinds.setdefault(kind, []).append(device)
+    for (_, size, model), disks in kinds.items():
+        slowest = sorted(disks, key=lambda disk: -(context.load(disk.name).total.await_ms or 0.0))
+        for device in slowest[:MAX_SLOWEST]:
+            own = context.load(device.name)
+            alike = [
+                disk
+                for disk in disks
+                if disk is not device
+                and _is_same_load(load := context.load(disk.name), own, same)
+                and _is_same_load(own, load, same)
+            ]
+            waits = [context.load(disk.name).total.await_ms or 0.0 for disk in alike]
+            took, others = own.total.await_ms, median(waits) if waits else 0.0
+            known = bool(size or model)
+            if took is None or not others or len(alike) < (1 if known else limits["unknown"]):
+                continue
+            if took >= max(limits["slower"] * others, others + limits["await"]):
+                figures = {
+                    "took": (took, "ms"),
+                    "others": (others, "ms"),
+                    "ratio": (took / others, "times"),
+                    "rate": (own.total.ios, "requests/s"),
+                    "size": (own.total.size, "bytes"),
+                    "queue": (own.aqu, "requests"),
+                }
+                titles = ", ".join(disk.title for disk in alike[:MAX_NAMED])
+                kind_words = {"kind": "model" if model else "size"} if known else {}
+                yield observe(
+                    device.name, figures, {"alike": titles, **kind_words}, weight=took / others
+                )
 
 
 def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:

@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     slowed.slowed_disk,
     slowed.slowed_remote,
     peers.slow_member,
+    slowed.slower_than_like_disks,
     paths.slow_path,
     paths.detour,
     paths.unequal_paths,

@@ -155,6 +155,26 @@ def slowed_remote(name="vda", **knobs):
     return slowed(name, **knobs)
 
 
+@case("slower-than-like-disks", {"size": 2 * GIB_SECTORS}, slower=least(3.0), rose=most(1.1), mix_difference=most(0.2),
+      rate=least(20.0), requests=least(50), unknown=least(2, low=1, high=2), **{"await": least(1.0, slower=9.0)})  # fmt: skip
+def slower_than_like_disks(slower=9.0, rose=1.0, mix_difference=0.0, rate=100.0, requests=None, unknown=None,
+                           size=GIB_SECTORS, **milliseconds):  # fmt: skip
+    """Two disks of one size that get as much; with *unknown*, the slow one and as many others of unknown size."""
+    longer = milliseconds.get("await")
+    usual = 2.0 if longer is None else longer / (slower - 1)
+    others = ["sdb"] if unknown is None else ["sdb", "sdc", "sdd"][: round(unknown)]
+    reads = rate * rose * mix_difference
+    own = Did(
+        reads=reads, read_ms=slower * usual, writes=rate * rose - reads, write_ms=slower * usual
+    )
+    sizes = {"sda": size, **dict.fromkeys(others, GIB_SECTORS)}
+    files = [disk(name, of) for name, of in sizes.items()]
+    if unknown is not None:
+        files = [{k: v for k, v in each.items() if not k.endswith("/size")} for each in files]
+    did = {"sda": own} | dict.fromkeys(others, Did(writes=rate, write_ms=usual))
+    return Scripted(*files, parts=[did], seconds=SECONDS if requests is None else requests / rate)
+
+
 # Settings
 
 
