@@ -7,26 +7,24 @@ Times are seconds. What is drawn comes from the run's own generator: the same in
 from __future__ import annotations
 
 from bisect import bisect, insort
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from stackmap.features.whatif.throttling import Hold, Then, Throttle
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.simulation import Simulation
 
 READ, WRITE, FLUSH = OPERATIONS = "read", "write", "flush"
 OTHERS = "others"  # the cause of what other volumes send
-RECENT = 0.1  # seconds after a read, in which writes have the lower limit (blk-wbt.c, close_io)
 BATCH, STARVED = 16, 2  # block/mq-deadline.c, fifo_batch and writes_starved
 LARGEST = 1280 << 10  # bytes of a request where the disk's limit is not known (BLK_DEF_MAX_SECTORS)
 
-Then = Callable[[], None]
 Order = Literal["arrival", "turns", "reads"]
-# How throttling holds a write back: one that a program waits for, one that none does; None: it does not.
-Hold = Literal["waited", "background"] | None
 Edge = tuple[str, int, int, bool]  # operation, member, place, and whether a request may begin there
 
 
@@ -38,9 +36,8 @@ class Service(NamedTuple):
     or if not known. ``rotational``: it has one place where its head is. ``others``: reads and writes per second
     of other volumes; where they are a ``crowd``, it keeps so many in flight. ``flush``: seconds that an empty
     flush takes. ``order`` of those that wait: as they arrived; reads and writes in turns, as QEMU's limit of
-    IOPS; or batches by offset, of reads first, as mq-deadline. ``misses_target``: reads take longer than
-    wbt_lat_usec, so that throttling lets one write through at a time. ``cached``: it has a volatile cache, and what
-    throttling holds back waits until it has no write left. ``room``: requests that the kernel gives
+    IOPS; or batches by offset, of reads first, as mq-deadline. ``target``: seconds that a read may take before
+    writes are throttled more, 0 if not known. ``cached``: it has a volatile cache. ``room``: requests that the kernel gives
     it at once; others may merge while they wait for that, up to ``largest`` bytes.
     """
 
@@ -53,7 +50,7 @@ class Service(NamedTuple):
     flush: float = 0.0
     crowd: int = 0
     order: Order = "arrival"
-    misses_target: bool = False
+    target: float = 0.0
     cached: bool = False
     room: float = inf
     largest: int = LARGEST
@@ -121,32 +118,31 @@ class Disk:
         self._held: dict[int, Held] = {}
         self._edges: dict[Edge, int] = {}
         self._is_plugged = False
-        self._writes = 0
-        self._last_read = -1.0
-        self._waiting: deque[tuple[Hold, Then]] = deque()
-        # blk-wbt.c, get_limit and calc_wb_limits, and blk-rq-qos.c, rq_depth_calc_max_depth, while reads meet
-        # wbt_lat_usec: a disk with a queue of one request has room for two.
-        depth = service.depth or 0
-        most = 2 if depth == 1 else max(1, 3 * depth // 4)
-        if service.misses_target:
-            most = 1
-        self._most = most
-        self._limits = (most, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
+        self._given: dict[int, float] = {}  # when the disk got what it has not begun to serve
+        self._oldest = 0  # the number of the first request under the plug
+        self._unmerged = 0  # pages under the plug that take room of their own
+        self._throttle = Throttle(service.depth, service.target, cached=service.cached)
 
-    def accepts(self, extent: Extent, hold: Hold) -> bool:
-        """Whether a write of md may be sent to *extent*: what merges takes no room of its own."""
-        return self._has_room(hold) or self._held_beside(WRITE, extent) is not None
+    def pages(self, extent: Extent, hold: Hold) -> float:
+        """
+        Return how many pages of a write of md to *extent* may be sent one by one until throttling stops them.
 
-    def _has_room(self, hold: Hold) -> bool:
-        if hold is None or not self.service.depth:
-            return True
-        if hold == "waited":
-            return self._writes < self._most
-        return self._writes < self._limits[self._run.now - self._last_read < RECENT]
+        What merges takes no room of its own. Under a plug, a page merges with the oldest request for its disk, and
+        with no other before the plug is pulled (block/blk-merge.c, ``blk_attempt_plug_merge``; since Linux 6.13,
+        and in updates of 6.12).
+        """
+        if self._merges_at_once(self._held_beside(WRITE, extent)):
+            return inf
+        room = self._throttle.room(hold, self._run.now)
+        return room if room <= 0 or self._is_plugged else inf
+
+    def _merges_at_once(self, number: int | None) -> bool:
+        """Whether what merges with the request *number* takes no room."""
+        return number is not None and not (self._is_plugged and number > self._oldest)
 
     def wait(self, hold: Hold, then: Then) -> None:
         """Call *then* when a write may be sent."""
-        self._waiting.append((hold, then))
+        self._throttle.wait(hold, then)
 
     def submit(
         self,
@@ -156,24 +152,33 @@ class Disk:
         hold: Hold = None,
         cause: str = OTHERS,
         extent: Extent | None = None,
+        pages: int = 1,
     ) -> None:
         """
         Serve a request of *cause*; *extent*: where it is, if it may merge.
 
-        *hold*: it is a write of md, and takes room that ``accepts`` found.
+        *hold*: it is a write of md, of so many *pages* that it sends one by one, and takes the room that there is for these.
         """
         if operation == READ:
-            self._last_read = self._run.now
+            self._throttle.read(self._run.now)
         if extent is not None:
             self.sizes[cause] += extent.end - extent.start
             self.parts[cause] += 1
-            if self._merges(operation, extent, then):
+            number = self._held_beside(operation, extent)
+            if number is not None:
+                if hold and not self._merges_at_once(number):
+                    self._throttle.sent(pages)
+                    self._unmerged += pages
+                self._merge(number, extent, then)
                 return
         self.counts[cause] += 1
         self.pending += 1
-        self._writes += hold is not None
         self._number += 1
-        then = partial(self._written, then) if hold else then
+        if hold:
+            rooms = pages if self._is_plugged else 1
+            self._throttle.sent(rooms)
+            self._unmerged += rooms - 1
+            then = partial(self._throttle.ended, then, self._run)
         if extent is not None:
             held = Held(operation, extent, [then])
             self._hold(self._number, held)
@@ -188,8 +193,16 @@ class Disk:
         if extent is None:  # nothing merges with it
             self._next()
         else:
-            self._is_plugged = True
+            self._is_plugged, self._oldest = True, self._number
             self._run.at(self._run.now, self._unplug)
+
+    def write_through(self, cause: str, then: Then) -> None:
+        """Empty the cache, then write a page to the medium (md.c, ``md_super_write``: REQ_PREFLUSH, REQ_FUA)."""
+        write = partial(self.submit, WRITE, then, cause=cause)
+        if self.service.cached and self.service.flush:
+            self.submit(FLUSH, write, cause=FLUSH)
+        else:
+            write()
 
     def _held_beside(self, operation: str, extent: Extent) -> int | None:
         """Return the number of a request that one at *extent* may merge with; None if there is none."""
@@ -203,18 +216,14 @@ class Disk:
                 return number
         return None
 
-    def _merges(self, operation: str, extent: Extent, then: Then) -> bool:
-        """Whether a request was merged with one before it or behind it."""
-        number = self._held_beside(operation, extent)
-        if number is None:
-            return False
+    def _merge(self, number: int, extent: Extent, then: Then) -> None:
+        """Make a request at *extent* part of the one *number*."""
         held = self._release(number)
         held.extent = Extent(
             extent.member, min(extent.start, held.extent.start), max(extent.end, held.extent.end)
         )
         held.thens.append(then)
         self._hold(number, held)
-        return True
 
     def _hold(self, number: int, held: Held) -> None:
         self._held[number] = held
@@ -222,13 +231,17 @@ class Disk:
 
     def _unplug(self) -> None:
         self._is_plugged = False
+        self._throttle.sent(-self._unmerged)
+        self._unmerged = 0
         self._give()
         self._next()
 
     def _give(self) -> None:
         """Send waiting requests to the disk while it has room; from then on they do not merge."""
         while self._held and self.pending - len(self._held) < self.service.room:
-            self._release(next(iter(self._held)))
+            number = next(iter(self._held))
+            self._release(number)
+            self._given[number] = self._run.now
 
     def _release(self, number: int) -> Held:
         held = self._held.pop(number)
@@ -236,21 +249,6 @@ class Disk:
             if self._edges.get(edge) == number:
                 del self._edges[edge]
         return held
-
-    def _written(self, then: Then) -> None:
-        self._writes -= 1
-        then()
-        # blk-wbt.c, wbt_rqw_done
-        limit, lower = self._limits
-        if self._writes >= (1 if self.service.cached else limit):
-            return
-        if self._writes and limit - self._writes < lower // 2:
-            return
-        while self._waiting and self._has_room(self._waiting[0][0]):
-            before = self._writes
-            self._waiting.popleft()[1]()
-            if self._writes == before:
-                break
 
     def _next(self) -> None:
         run, service = self._run, self.service
@@ -264,7 +262,8 @@ class Disk:
             drawn = times[int(run.random() * len(times))]
             took = service.flush if operation == FLUSH else drawn
             self.served += took
-            run.at(run.now + took, self._end, operation, then)
+            within = took + run.now - self._given.pop(number, run.now)
+            run.at(run.now + took, self._end, operation, then, within)
 
     def _taken(self) -> Queued:
         """Take the request that is next out of its queue."""
@@ -298,11 +297,12 @@ class Disk:
         """Return the place in the queue of *direction* of the first request beyond the last served one."""
         return bisect(self._queues[direction], self._places[direction], key=itemgetter(0))
 
-    def _end(self, operation: str, then: Then) -> None:
+    def _end(self, operation: str, then: Then, within: float) -> None:
+        """Complete a request that was in the disk for *within* seconds."""
         self._serving -= 1
         self.pending -= 1
-        if operation == READ:
-            self._last_read = self._run.now
+        if operation != FLUSH:
+            self._throttle.took(within, self._run.now, is_read=operation == READ)
         then()
         if self.pending:
             self._give()

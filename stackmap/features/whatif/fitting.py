@@ -116,7 +116,7 @@ class Fitting:
                 outcome = self._run(load, way)
                 off = self._distance(outcome)
                 if load.kind == "closed":  # it makes its own rate
-                    off = max(off, abs(log(outcome.rate / self.rate)))
+                    off = max(off, abs(log(outcome.settled / self.rate)))
                 tried.append(Fit(load, way, outcome, off))
         self._nearest = min(tried, key=lambda fit: fit.off)
         # The close ones in the order of likelihood; if the likely one is not close, by distance.
@@ -168,7 +168,7 @@ class Fitting:
                 break
             loop = saturating(load, depth)
             outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), way)
-            off = abs(log(outcome.rate / self.rate)) + self._distance(outcome)
+            off = abs(log(outcome.settled / self.rate)) + self._distance(outcome)
             if off < 2 * log(1 + OFF):
                 found.append((off, depth))
             elif found:

@@ -14,9 +14,9 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from stackmap.features.whatif.bitmap import CLEAN_AFTER, PERIOD, marked_before, page_of, regions_of
-from stackmap.features.whatif.disks import Then
 from stackmap.features.whatif.outcome import MARK, SUPERBLOCK
 from stackmap.features.whatif.threads import nothing
+from stackmap.features.whatif.throttling import Then
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.simulation import Arrival, Simulation

@@ -38,6 +38,7 @@ class Outcome(NamedTuple):
     ``latencies``: seconds by operation, in the order of the ends, as the program sees it; ``seen``: from the
     instant at which the request is at the volume, where counters and a trace begin. ``busy``: share of time that each disk served,
     per server. ``seconds``: from the first arrival to the last end. ``below``: since the first counted arrival.
+    ``settled``: requests per second without those of the first part of the run, in which a loop fills the queues.
     """
 
     latencies: dict[str, list[float]]
@@ -45,6 +46,7 @@ class Outcome(NamedTuple):
     busy: list[float]
     seconds: float
     below: Below
+    settled: float
 
     @property
     def rate(self) -> float:

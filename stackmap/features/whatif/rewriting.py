@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from stackmap.features.whatif.disks import READ
@@ -19,8 +20,8 @@ from stackmap.features.whatif.threads import Countdown
 from stackmap.model.raid import PAGE
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.disks import Hold, Then
     from stackmap.features.whatif.simulation import Simulation
+    from stackmap.features.whatif.throttling import Hold, Then
 
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
 
@@ -109,8 +110,9 @@ class Rewriting:
     def _write(self, rows: Rows, *, read_before: bool) -> None:
         update = self._rows.pop(rows)
         parts = self._run.geometry.writes_of(rows, update.places)
-        if rows.length > PAGE and not self._run.accept(parts[1:], update.hold):
-            parts = _first_page_first(parts)
+        room = self._run.room(parts, update.hold)
+        if room < rows.length // PAGE:
+            parts = _in_turn(parts, int(room))
 
         def written() -> None:
             for end in update.ends:
@@ -120,13 +122,22 @@ class Rewriting:
             self._reading -= 1
             self._later()
 
-        self._run.write_on(self._run.md, parts, update.hold, Countdown(len(parts), written))
+        left = Countdown(len(parts), partial(self._do, written))
+        self._run.write_on(self._run.md, parts, update.hold, left)
         if read_before:  # done when the thread is through with these writes
             self._run.md.jobs.appendleft(sent)
 
 
-def _first_page_first(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return the first row of *parts*, then the others: where throttling stops md in between, they do not merge."""
-    first = (part._replace(size=PAGE) for part in parts)
-    others = (part._replace(offset=part.offset + PAGE, size=part.size - PAGE) for part in parts)
-    return (*first, *others)
+def _in_turn(parts: tuple[Part, ...], pages: int) -> tuple[Part, ...]:
+    """
+    Return the first *pages* of each of *parts*, then the next page of each, then the others.
+
+    Where throttling stops md in between, they do not merge.
+    """
+    size = parts[0].size
+    cuts = sorted({0, pages * PAGE, min(size, (pages + 1) * PAGE), size})
+    return tuple(
+        part._replace(offset=part.offset + low, size=high - low)
+        for low, high in pairwise(cuts)
+        for part in parts
+    )

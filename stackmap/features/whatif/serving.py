@@ -35,7 +35,6 @@ QUIET = 0.3  # share of time busy: below, hardly any request waits for another
 DEEP = 32  # requests that a device without a known queue serves at once, at most
 LEAST = 20  # requests of a direction that show what one takes
 FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
-WINDOW = 0.1  # seconds in which throttling looks at reads (blk-wbt.c, RWB_WINDOW_NSEC)
 NANO, MICRO, MILLI = 1e-9, 1e-6, 1e-3
 BFQ = "[bfq]"  # it turns writeback throttling off (block/blk-wbt.c, wbt_enable_default)
 DEADLINE, NO_SCHEDULER = "[mq-deadline]", "[none]"
@@ -133,7 +132,7 @@ def _service(
         others=others,
         flush=(load.flush.await_ms or 0.0) * MILLI,
         crowd=_crowd(load, others) if (load.busy or 0.0) >= SATURATED else 0,
-        misses_target=_misses_target(disk, load, times[0]),
+        target=(disk.queue.throttling or 0) * MICRO,
         cached=disk.queue.write_cache == WRITE_BACK,
         room=_room(disk),
         largest=(disk.queue.max_sectors_kb or 0) * KIB or LARGEST,
@@ -149,14 +148,6 @@ def _room(disk: Device) -> float:
     if NO_SCHEDULER in (disk.queue.scheduler or ""):
         return inf
     return disk.queue.depth or disk.queue.nr_requests or inf
-
-
-def _misses_target(disk: Device, load: Load, times: Sequence[float]) -> bool:
-    """Whether the fastest read of a window, of those that take *times*, is slower than wbt_lat_usec (``latency_exceeded``)."""
-    reads = (load.read.ios or 0.0) * WINDOW
-    # Of times that are evenly spread from 0 on.
-    fastest = 2 * sum(times) / len(times) / (max(1.0, reads) + 1)
-    return bool(reads and disk.queue.throttling and fastest > disk.queue.throttling * MICRO)
 
 
 def _traced(

@@ -32,15 +32,14 @@ from stackmap.features.whatif.disks import (
     WRITE,
     Disk,
     Extent,
-    Hold,
     Service,
-    Then,
 )
 from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.marking import Marking
 from stackmap.features.whatif.outcome import Below, Outcome
 from stackmap.features.whatif.rewriting import Rewriting
 from stackmap.features.whatif.threads import Countdown, Thread, nothing
+from stackmap.features.whatif.throttling import Hold, Then
 from stackmap.model.raid import PAGE
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20
 MUCH = 0.1  # of the requests: a loop that decides
+FILLING = 1 / 3  # of the requests, in which a loop fills the queues
 
 
 class Arrival(NamedTuple):
@@ -116,7 +116,8 @@ class Simulation:
         self._open = 0
         self._following: dict[int, deque[Arrival]] = {}
         self._ended: Counter[int] = Counter()  # requests by thread
-        self._last = 0.0
+        self._last = self._filled = 0.0
+        self._done = 0
         self._members_sent: Counter[str] = Counter()
         self._began: Counter[str] = Counter()
         self._moved: Counter[str] = Counter()
@@ -134,6 +135,7 @@ class Simulation:
         """
         self._open, self._skipped = len(arrivals), skipped
         self._loops = _loops(arrivals)
+        self._filling = int(FILLING * len(arrivals))
         self._before = self._below()
         writes = [each for each in arrivals if each.operation == WRITE]
         if self._marking:
@@ -157,7 +159,9 @@ class Simulation:
         span = max(self._last, 1e-9)
         busy = [disk.served / span / disk.service.servers for disk in self._disks]
         below = self._below().since(self._before)
-        return Outcome(self._latencies, self._seen, busy, span, below)
+        counted = self._done - self._filling if self._filled else self._done
+        settled = counted / max(self._last - self._filled, 1e-9)
+        return Outcome(self._latencies, self._seen, busy, span, below, settled)
 
     def _below(self) -> Below:
         """Return what was sent below so far."""
@@ -210,6 +214,9 @@ class Simulation:
             self._seen[operation].append(self.now - began)
             self._open -= 1
             self._last = self.now
+            self._done += 1
+            if self._done == self._filling:
+                self._filled = self.now
             self._ended[request.thread] += 1
             if self._ended[request.thread] == self._loops.get(request.thread):
                 self._open = 0
@@ -293,7 +300,7 @@ class Simulation:
         for disk in self._members:
             self._members_sent[cause] += pages
             for _ in range(pages):
-                disk.submit(WRITE, left.one, cause=cause)
+                disk.write_through(cause, left.one)
 
     def _read(self, request: Arrival, end: Then) -> None:
         pieces = list(self.geometry.read(request.offset, request.size))
@@ -343,8 +350,9 @@ class Simulation:
         disk.head = end
         # md sends pages, which merge again: those of one request are one here.
         in_pages = self._stack.layout.parity and cause != READ
-        self._members_sent[cause] += part.size // PAGE if in_pages else 1
-        disk.submit(operation, then, hold=hold, cause=cause, extent=_extent(part))
+        pages = part.size // PAGE if in_pages else 1
+        self._members_sent[cause] += pages
+        disk.submit(operation, then, hold=hold, cause=cause, extent=_extent(part), pages=pages)
 
     def send(self, parts: tuple[Part, ...], operation: str, cause: str, then: Then) -> None:
         """Send *parts* to the members."""
@@ -359,9 +367,9 @@ class Simulation:
             thread.jobs.popleft()()
             is_marking = self._marking is not None and self._marking.is_busy
 
-    def accept(self, parts: tuple[Part, ...], hold: Hold) -> bool:
-        """Whether the disks have room for writes of md."""
-        return all(self._members[part.member].accepts(_extent(part), hold) for part in parts)
+    def room(self, parts: tuple[Part, ...], hold: Hold) -> float:
+        """Return how many pages of each of *parts* md may write in turn until a disk has no room."""
+        return min(self._members[part.member].pages(_extent(part), hold) for part in parts)
 
     def write_on(
         self, thread: Thread, parts: tuple[Part, ...], hold: Hold, left: Countdown, place: int = 0
@@ -370,7 +378,7 @@ class Simulation:
         for number in range(place, len(parts)):
             part = parts[number]
             disk = self._members[part.member]
-            if not disk.accepts(_extent(part), hold):
+            if not disk.pages(_extent(part), hold) > 0:
                 thread.is_blocked = True
 
                 def resume(number: int = number) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.disks import Then
+    from stackmap.features.whatif.throttling import Then
 
 
 class Thread:

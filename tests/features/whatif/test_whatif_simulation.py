@@ -196,6 +196,52 @@ def test_throttling_has_more_room_for_what_a_program_waits_for(background, most)
     assert sum(time < 0.011 for time in times) == most
 
 
+def full_rows(count, pages=1):
+    """Return writes at once that fill *count* rows of two data chunks: nothing is read for them."""
+    size = pages * PAGE
+    return [
+        Arrival(0.0, "write", row * 2 * CHUNK + place * CHUNK, size)
+        for row in range(count)
+        for place in range(2)
+    ]
+
+
+def test_rows_that_are_written_end_when_mds_thread_goes_on():
+    """
+    Two rows are at the disks. md's thread sleeps for the third until both are done, and for the fifth again; it
+    handles rows in the order in which they are ready, so it tells these ends after the sixth is sent.
+    """
+    disk = Service((1.0,), (1.0,), depth=1, cached=True)
+
+    times = Simulation(stack("raid5", 3, disk)).run(full_rows(6)).latencies["write"]
+
+    assert times == pytest.approx([4] * 8 + [5, 5, 6, 6], abs=0.01)
+
+
+@pytest.mark.parametrize(("pages", "ends"), [(1, [1] * 6), (4, [1, 1, 1, 1, 2, 2])])
+def test_pages_behind_the_first_request_of_a_plug_take_room_each(pages, ends):
+    """Disks that serve all at once, with room for six: three rows of four pages are 1 + 4 + 1, and three pages wait."""
+    disk = Service((1.0,), (1.0,), servers=8, depth=8, cached=True)
+
+    times = Simulation(stack("raid5", 3, disk)).run(full_rows(3, pages)).latencies["write"]
+
+    assert times == pytest.approx(ends, abs=0.01)
+
+
+def test_what_is_written_through_empties_a_volatile_cache_first():
+    """A write to a clean region waits for the bitmap's page: 1 s, and 3 s before that for the flush."""
+    seen = [
+        Simulation(
+            stack("raid1", 2, Service((1.0,), (1.0,), cached=cached, flush=3.0), covers=SIZE)
+        )
+        .run([Arrival(40.0, "write", 0, PAGE)])
+        .seen["write"]
+        for cached in (False, True)
+    ]
+
+    assert seen == [pytest.approx([2.0]), pytest.approx([5.0])]
+
+
 def test_direct_writes_without_md_are_not_throttled():
     """``wbt_should_throttle`` exempts them."""
     free, held = (
