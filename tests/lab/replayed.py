@@ -6,6 +6,8 @@ A run leaves samples of /proc/diskstats, and the events of its volume: where the
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter, defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 import stackmap
 from stackmap.discover.find import find_all
 from stackmap.features.trace.arrivals import line_of
+from stackmap.features.trace.probes import STEPS
 from stackmap.features.trace.record import Trace, TraceRecord, parse
 from stackmap.features.whatif.disks import READ, WRITE
 from stackmap.features.whatif.fitting import LEAST, Figures, figures_of
@@ -24,8 +27,11 @@ from stackmap.model.layout_request import parse as layout_of
 from stackmap.model.units import SECTOR
 from stackmap.sampling.snapshots import with_first_topology
 from stackmap.sources import trace_text
+from stackmap.sources.trace_text import BlockEvent, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from stackmap.features.whatif.projection import Projection
     from stackmap.features.whatif.quantities import Band
     from tests.lab.judged import Workload
@@ -65,9 +71,11 @@ class Run:
     def trace(self) -> Trace:
         """The requests of the volume, as ``record --trace`` keeps them."""
         lines = self._file("events").read_text(errors="replace").splitlines()
-        events = (e for e in trace_text.parse_events(lines) if e.number == self.device.number)
-        kept = sorted(filter(None, map(line_of, events)), key=lambda line: int(line.split()[2]))
-        return parse(TraceRecord(arrivals="\n".join(kept)))
+        events = list(trace_text.parse_events(lines))
+        own = (each for each in events if each.number == self.device.number)
+        kept = sorted(filter(None, map(line_of, own)), key=lambda line: int(line.split()[2]))
+        trace = parse(TraceRecord(arrivals="\n".join(kept)))
+        return dataclasses.replace(trace, served=_served(events))
 
     @cached_property
     def requests(self) -> int:
@@ -104,6 +112,24 @@ class Run:
 
         moved = SECTOR * done(READ_SECTORS, WRITTEN_SECTORS)
         return done(READS, WRITES) / self.requests, moved / self.requests
+
+
+def _served(
+    events: Iterable[BlockEvent],
+) -> Mapping[tuple[str, str], Mapping[tuple[int, int], int]]:
+    """Return how many requests of each disk and direction took how long in it, in buckets as those of a trace."""
+    counts: defaultdict[tuple[str, str], Counter[tuple[int, int]]] = defaultdict(Counter)
+    begun: dict[tuple[str, int], float] = {}
+    for each in events:
+        place = each.number, each.sector
+        if each.step is Step.ISSUE and each.sectors:
+            begun[place] = each.time
+        elif each.step is Step.COMPLETE and place in begun:
+            taken = round((each.time - begun.pop(place)) * 1e9)
+            step = max(1, 8 ** (len(f"{taken:o}")) // STEPS)
+            low = taken // step * step
+            counts[each.number, each.operation][low, low + step] += 1
+    return counts
 
 
 @dataclass(frozen=True)

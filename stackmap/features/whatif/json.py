@@ -114,7 +114,11 @@ def _time(time: TimeProjection) -> Json:
             else None
             for way in directions
         },
-        "headroom": {"now": time.headroom_now, "projected": _ends(time.headroom)},
+        "headroom": {
+            "now": time.headroom_now and time.headroom_now.likely,
+            "now_range": _ends(time.headroom_now),
+            "projected": _ends(time.headroom),
+        },
         "busy": {"now": time.busy_now, "projected": _ends(time.busy)},
         "iops": {"now": time.iops_now, "projected": _ends(time.iops)},
         "unseen": time.unseen and dict(zip(("now", "projected"), time.unseen, strict=True)),

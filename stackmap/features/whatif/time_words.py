@@ -93,12 +93,17 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
     if time.reason and code_of(time.reason) != "idle":
         yield f"Time is not projected: {time.reason}."
     if time.headroom_now is not None:
-        now = f"Headroom: this load may grow to {short(time.headroom_now)} times as much"
+        room = time.headroom_now
+        is_unknown = room.high > ALIKE * room.low
+        factor = _range(room) if is_unknown else short(room.likely)
+        now = f"Headroom: this load may grow to {factor} times as much"
         then = ""
         if not is_check and time.headroom is not None:
             then = f" now, and to {_range(time.headroom)} times as projected"
         others = "; the other volumes on its disks then wait longer" if time.crowded else ""
         yield f"{now}{then}{others}."
+        if is_unknown:
+            yield "It does not show how many requests the disks serve at once, which decides how much more fits."
     if time.iops is not None and time.iops_now is not None and not is_check and not time.reason:
         changed = time.iops.likely / time.iops_now if time.iops_now else 1.0
         if abs(changed - 1) > 0.05:
@@ -210,6 +215,7 @@ LAYOUTS = (
     Column("headroom", "headroom"),
     Column("usable", "usable_bytes"),
 )
+ALIKE = 1.25  # factor between the ends of a range that is as good as one number
 LATENCIES = ("read", "mean"), ("write", "mean"), ("write", "p95")
 
 
@@ -218,14 +224,25 @@ def layouts_table(projections: Sequence[Projection]) -> Table:
     first = projections[0]
     now = first.time
     measured = [now and now.now.get(way, {}).get(key) for way, key in LATENCIES]
-    rows = [_side(f"now: {_name(first.now.layout)}", first.now, measured, now and now.headroom_now)]
+    rows = [
+        _side(
+            f"now: {_name(first.now.layout)}",
+            first.now,
+            measured,
+            now and _likely(now.headroom_now),
+        )
+    ]
     for each in projections:
         time, side = each.time, each.projected
         bands = [time and time.projected.get(way, {}).get(key) for way, key in LATENCIES]
         times = [band.likely if band else None for band in bands]
-        room = time.headroom.likely if time and time.headroom else None
+        room = time and _likely(time.headroom)
         rows.append(_side(_name(side.layout), side, times, room))
     return Table("layouts", LAYOUTS, (Rows(tuple(rows)),), about=first.about)
+
+
+def _likely(band: Band | None) -> float | None:
+    return band.likely if band else None
 
 
 def _side(name: str, side: LayoutLoad, times: Sequence[float | None], room: float | None) -> Row:

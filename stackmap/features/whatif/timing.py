@@ -53,7 +53,7 @@ class TimeProjection(NamedTuple):
     self_check: Mapping[str, Mapping[str, Checked]] = MappingProxyType({})
     now: Mapping[str, Figures] = MappingProxyType({})
     projected: Mapping[str, Mapping[str, Band]] = MappingProxyType({})
-    headroom_now: float | None = None
+    headroom_now: Band | None = None
     headroom: Band | None = None
     busy_now: float | None = None
     busy: Band | None = None
@@ -108,12 +108,12 @@ def project_time(fitting: Fitting, layout: Layout, wanted: Wanted) -> TimeProjec
     arrivals = "traced" if likely.load.traced else "both" if len(kinds) > 1 else likely.load.kind
     error = _error(fitting, 0)
     busy = [max(outcome.busy) for _, outcome in runs]
-    iops = [outcome.rate * fitting.rate / fit.outcome.rate for fit, outcome in runs]
+    iops = [outcome.settled * fitting.rate / fit.outcome.settled for fit, outcome in runs]
     return TimeProjection(
         fitting.self_check(),
         fitting.latencies(),
         projected,
-        now.within_limit,
+        _band([room.within_limit for room in now], 0.0),
         _band([room.within_limit for room in rooms], error),
         max(likely.outcome.busy),
         _band(busy, error),
@@ -172,19 +172,22 @@ def _error(fitting: Fitting, rank: int) -> float:
 
 def _headrooms(
     fitting: Fitting, layout: Layout, wanted: Wanted, rate: float
-) -> tuple[Room, list[Room]]:
-    """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve the other way."""
+) -> tuple[list[Room], list[Room]]:
+    """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve another way."""
     likely = fitting.fits[0]
     ways = {likely.services: likely.load}
     for fit in fitting.fits:
         ways.setdefault(fit.services, fit.load)
-    now = fitting.stack(fitting.present, likely.services)
-    found = [
-        _room(load, stack, rate, wanted.limit)
-        for way, load in ways.items()
-        for stack in _stacks(fitting, layout, way, wanted)
-    ]
-    return _room(likely.load, now, rate, wanted.limit), found
+    now, then = [], []
+    for way, load in ways.items():
+        present = fitting.stack(fitting.present, way)
+        now.append(_room(load, present, rate, wanted.limit))
+        stacks = _stacks(fitting, layout, way, wanted)
+        then += [
+            now[-1] if stack == present else _room(load, stack, rate, wanted.limit)
+            for stack in stacks
+        ]
+    return now, then
 
 
 def _stacks(
@@ -208,8 +211,9 @@ class Room(NamedTuple):
 
 def _room(load: Load, stack: Stack, rate: float, limit: float | None) -> Room:
     """Return by how much *load*, which is *rate* per second, may grow on *stack*."""
-    full = saturating(load._replace(arrivals=load.arrivals[:ENOUGH]), FULL)
-    most = Simulation(stack).run(full.arrivals).rate / rate
+    sent = list(load.arrivals) * -(-ENOUGH // len(load.arrivals))
+    full = saturating(load._replace(arrivals=sent[:ENOUGH]), FULL)
+    most = Simulation(stack).run(full.arrivals).settled / rate
     if limit is None:
         return Room(most, most)
     low, high = 0.0, most
