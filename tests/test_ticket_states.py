@@ -125,3 +125,46 @@ def test_flushes_are_not_the_reason_where_writes_wait_for_longer(tmp_path):
             assert share["value"] == 1, "3.6 flushes in flight are all of the time, not 360 %"
     assert "SM502" not in ids[120]
     assert "SM502" in ids[30]
+
+
+SAR = """\
+Linux 5.14.0 (db1) \t11/20/2026 \t_x86_64_\t(8 CPU)
+
+10:00:01          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+10:10:01       dev8-16    300.00   1200.00   1200.00      0.00      8.00      0.60      2.00     19.00
+10:10:01      dev253-2    300.00   1200.00   1200.00      0.00      8.00      0.60      2.00     19.00
+10:20:01       dev8-16    290.00   1160.00   1160.00      0.00      8.00     16.24     56.00     99.80
+10:20:01      dev253-2    290.00   1160.00   1160.00      0.00      8.00     16.24     56.00     99.80
+"""
+LINKS = """\
+# ls -l /dev/mapper
+crw-------. 1 root root 10, 236 Nov  1 03:12 control
+lrwxrwxrwx. 1 root root       7 Nov  1 03:12 vgdb-lvdata -> ../dm-2
+# pvs
+  PV         VG   Fmt  Attr PSize   PFree
+  /dev/sdb   vgdb lvm2 a--  500.00g 100.00g
+# sar -d
+"""
+
+
+def test_the_number_of_a_mapped_device_is_its_name(tmp_path):
+    """dm-2 has the minor number 2; the major one is of those that the kernel gives out."""
+    done = run(tmp_path, LINKS + SAR, "iostat", "-J", "--report", "1", "--input")
+    devices = {each["name"]: each["tps"] for each in json.loads(done.stdout)["devices"]}
+    assert devices == {"sdb": 300, "dm-2": 300}
+
+
+def test_two_majors_may_not_both_be_of_device_mapper(tmp_path):
+    """One of them is of another driver: nothing tells which."""
+    text = LINKS + SAR.replace("10:20:01      dev253-2", "10:20:01      dev252-2", 1)
+    both = text.replace("10:10:01       dev8-16", "10:10:01      dev252-2", 1)
+    done = run(tmp_path, both, "iostat", "-J", "--report", "1", "--input")
+    assert {each["name"] for each in json.loads(done.stdout)["devices"]} >= {"dev252-2", "dev253-2"}
+
+
+def test_an_overload_in_a_quarter_of_few_intervals_is_no_all_clear(tmp_path):
+    """The mean of a fast and a slow report is no queue. There are too few for an episode."""
+    told = json.loads(run(tmp_path, SAR, "explain", "-J", "--input").stdout)
+    (found,) = (each for each in told["findings"] if each["severity"] == "warning")
+    assert (found["id"], found["device"]) == ("SM406", "dev8-16")
+    assert "dev8-16 is overloaded in some intervals: 16.2 requests" in found["sentence"]

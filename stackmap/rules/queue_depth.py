@@ -7,6 +7,7 @@ from functools import partial
 from math import sqrt
 
 from stackmap.ledger.amplification import StackFigures
+from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.device import Device
 from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
@@ -24,7 +25,7 @@ from stackmap.rules.rule import (
     Severity,
     observe,
 )
-from stackmap.rules.saturation import same_kind
+from stackmap.rules.saturation import lasting_load, same_kind
 
 LIKE_DISKS, SAME_RATE = 3, 0.05  # that transfer as much: a pair may do so by chance
 
@@ -221,7 +222,7 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     "SM406",
     Severity.WARNING,
     title="{device} is overloaded",
-    sentence="{device} is overloaded: {queue} requests are in flight and await is {await}. One {size} request "
+    sentence="{device} is overloaded[ {when}]: {queue} requests are in flight and await is {await}. One {size} request "
     "needs at most {usual} on {medium}.[ It is {kind}: the other side may be the slow one.]",
     caveat=QUEUE_CAVEAT,
     advice="[Check {look}. ]Run `stackmap blame {device}` to find the source. Lower the queue depth, or spread the load "
@@ -248,8 +249,9 @@ def evident_overload(context: Context, limits: Limits) -> Found:
     Any longer is enough where throughput does not grow with the queue, or most requests wait outside the disk.
     """
     flat = {observed.device for observed in knee.find(context, knee.limits)}
+    few = 1 < len(context.series) < LEAST  # with more, episodes tell when
     for device in context.disks:
-        load = context.load(device.name)
+        load = lasting_load(context, device.name) if few else context.load(device.name)
         wait, size = load.total.await_ms, load.total.size
         if wait is None or size is None or size >= limits["size"]:
             continue
@@ -262,7 +264,11 @@ def evident_overload(context: Context, limits: Limits) -> Found:
         least = usual if is_full else limits["slower"] * usual
         long = wait >= least and (load.aqu or 0.0) >= limits["queue"]
         if long and context.enough(load.total.ios, limits["requests"]):
-            yield _queueing(device, load, usual, weight=wait / usual)
+            observed = _queueing(device, load, usual, weight=wait / usual)
+            mean = context.load(device.name).aqu or 0.0
+            lasts = 1.5 * mean >= (load.aqu or 0.0)
+            at_times = {} if lasts else {"when": "in some intervals"}
+            yield observed._replace(words={**observed.words, **at_times})
 
 
 def _wait_outside(device: Device, load: Load, beyond: float) -> bool:

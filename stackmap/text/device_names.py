@@ -20,6 +20,9 @@ _PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
 # Prefixes of links in by-id; sysstat drops them.
 _BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")
 
+LOCAL_MAJORS = range(240, 255)  # Linux admin-guide/devices.rst: given out on demand, 254 first
+_DYNAMIC = ("vd", "zram", "rbd", "bcache", "zd")  # that have one of these, too
+
 MAX_STRANGERS = 10_000
 MAX_LISTS = 8  # of names: most reports of a text have the same
 MAX_NAMES = 50_000  # remembered, more than a report may have
@@ -109,6 +112,13 @@ class Names:
         self.strangers: dict[str, int] = {}
         self.known = 0
         known = aliases(topology)
+        # A text may name dm-3 without its number, whose major is one of those that the kernel has left.
+        others = any(name.startswith(_DYNAMIC) for name in topology.devices)
+        self._unnumbered = {
+            name
+            for name, device in topology.devices.items()
+            if name.startswith("dm-") and not device.number and not others
+        }
         self._name = lru_cache(MAX_NAMES)(lambda word: kernel_name(word, known))
         self._means = lru_cache(MAX_LISTS)(self._look_up)
 
@@ -132,6 +142,22 @@ class Names:
         for place, head in _paths(words).items():
             if means[place] is None and (found := self._name(head)) not in means:
                 means[place] = found
+        if self._unnumbered and None in means:
+            self._number_mapped(words, means)
         names = [name or word for word, name in zip(words, means, strict=True)]
         strangers = [word for word, name in zip(words, means, strict=True) if name is None]
         return [] if names == [*words] else names, strangers
+
+    def _number_mapped(self, words: Sequence[str], means: list[str | None]) -> None:
+        """Enter dm-3 for dev253-3 in *means*, if there is one such major and each of its devices is known."""
+        found = [
+            (place, number)
+            for place, word in enumerate(words)
+            if means[place] is None
+            and (number := _SAR_NUMBER.match(word))
+            and int(number[1]) in LOCAL_MAJORS
+        ]
+        mapped = [f"dm-{int(number[2])}" for _, number in found]
+        if len({number[1] for _, number in found}) == 1 and self._unnumbered.issuperset(mapped):
+            for (place, _), name in zip(found, mapped, strict=True):
+                means[place] = name

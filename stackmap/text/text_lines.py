@@ -39,6 +39,8 @@ _NO_TIME = re.compile(
     r"\s*$|\d\d[:時时시]"
 )  # an empty line, and a row of sar, which has a time of its own
 _CHAT = re.compile(r"^\[?\d\d?:\d\d(?::\d\d)?\]? ?<[ @+]?[\w|`^-]{1,32}> ?", re.MULTILINE)
+_OF_HOST = re.compile(r"^([\w.-]{1,64}): Linux \S{1,200} \(([^()\s]{1,64})\)", re.MULTILINE)
+MAX_HOSTS = 1000
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
 
 
@@ -51,8 +53,9 @@ class Lines:
     """
 
     def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
-        opened = _opened(chunks, warn or (lambda _: None))
-        self._texts = _texts(self._counted(opened))
+        told = warn or (lambda _: None)
+        opened = _opened(chunks, told)
+        self._texts = map(OfOneHost(told).lines, _texts(self._counted(opened)))
         self._lines: list[str] = []  # of the last text
         self._next = 0  # the index of the next one
         self._before = 0  # lines in the texts before it
@@ -97,6 +100,39 @@ class Lines:
                     f"refused: {MAX_UNUSED >> 20} MiB in a row are no device statistics"
                 )
             yield chunk
+
+
+class OfOneHost:
+    """Takes the lines of one host from the output of pdsh or clush, which have "node1: " before each; those of others are empty."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._prefixes: list[str] = []  # that of the host that counts first
+
+    def lines(self, text: str) -> str:
+        """Return *text* without the prefix; as it is, where no banner told that its lines have one."""
+        for banner in _OF_HOST.finditer(text) if ": Linux " in text else ():
+            prefix, host = banner.groups()
+            is_name = prefix.partition(".")[0] == host.partition(".")[0]
+            if is_name and f"{prefix}:" not in self._prefixes and len(self._prefixes) < MAX_HOSTS:
+                self._prefixes.append(f"{prefix}:")
+                if len(self._prefixes) == 2:
+                    ours, second = (each.removesuffix(":") for each in self._prefixes)
+                    self._warn(
+                        f"the text is from {ours} and {second}: only {ours} is used; give one text per host"
+                    )
+        if not self._prefixes:
+            return text
+        own, *others = self._prefixes
+        theirs = tuple(others)
+        return "\n".join(
+            line.removeprefix(own).removeprefix(" ")
+            if line.startswith(own)
+            else ""
+            if theirs and line.startswith(theirs)
+            else line
+            for line in text.split("\n")
+        )
 
 
 def _opened(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:

@@ -61,3 +61,23 @@ def test_what_precedes_each_line_changes_no_edge(prefix, tmp_path):
     told = json.loads(run(tmp_path, logged, "tree", "-J", "--input").stdout)
     found = {(each["name"], below["name"]) for each in told["devices"] for below in each["below"]}
     assert found == MD_EDGES
+
+
+def test_of_the_hosts_of_pdsh_one_is_used():
+    """Their lines are mixed: those of another host are no further reports of the first one."""
+    ours = TABLE.replace("kvm7", "node1").splitlines()
+    theirs = TABLE.replace("kvm7", "node2").replace("812.20", "4000.00").splitlines()
+    mixed = [
+        f"{host}: {line}"
+        for pair in zip(ours, theirs, strict=True)
+        for host, line in zip(("node1", "node2"), pair, strict=True)
+    ]
+    warned = []
+    text = "\n".join(mixed) + "\n"
+
+    found = [each for each in intervals([text.encode()], "text", warned.append) if each.loads]
+
+    assert [{**each.loads} for each in found] == [{**each.loads} for each in read(TABLE)]
+    assert warned == [
+        "text: the text is from node1 and node2: only node1 is used; give one text per host"
+    ]
