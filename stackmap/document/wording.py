@@ -207,6 +207,6 @@ def plural(count: float, one: str) -> str:
     Return a count with its noun.
 
     >>> plural(1, "interval"), plural(5, "interval"), plural(2_034_567, "volume")
-    ('1 interval', '5 intervals', '2034567 volumes')
+    ('1 interval', '5 intervals', '2,034,567 volumes')
     """
-    return f"{count:.12g} {one if count == 1 else one + 's'}"
+    return f"{count:,.12g} {one if count == 1 else one + 's'}"

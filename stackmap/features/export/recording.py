@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from stackmap.document.interval import LAST_INSTANT
 from stackmap.document.rule_words import filled, words_of
 from stackmap.errors import InputError
 from stackmap.features.export.families import (
@@ -53,6 +54,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.decision import judge_over_time
 from stackmap.rules.rule import Finding, Severity
 
+NO_DAY = "the input has times beyond the year 9999"
 HELD = 400_000  # figures of devices that are judged together, at most: an hour of 100 devices per second
 DIGITS = 3  # of a count: rates times seconds miss whole numbers by less
 
@@ -93,6 +95,8 @@ def write_recording(
         for topology, part, interval in reports:
             if interval.time is None or interval.seconds is None:
                 raise InputError(NO_TIME)
+            if interval.time >= LAST_INSTANT:
+                raise InputError(NO_DAY)
             if origin is None:
                 origin = Origin(topology.machine.host, machine, interval.time)
                 _describe(directory)

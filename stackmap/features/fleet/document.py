@@ -117,7 +117,7 @@ def fleet_page(fleet: Fleet) -> doc.Page:
             "sums", "Totals", (*_totals(fleet), *_health(fleet.health), *_remarks(fleet)), folded=False
         ),
         doc.Section("levels", "By level", (_levels(fleet.levels),), folded=False),
-        doc.Section("ranking", "Ranking, worst first", (_table(fleet, PAGE_COLUMNS),), folded=False),
+        doc.Section("ranking", "Ranking, worst first", (_table(fleet, _with_cluster(fleet, PAGE_COLUMNS)),), folded=False),
     )  # fmt: skip
     about = (
         f"{fleet.window} to {instant(fleet.time)}",

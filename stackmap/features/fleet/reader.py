@@ -49,6 +49,7 @@ NO_INFO = "not shown: {lacking} of {shown} volumes, which have no stackmap_stack
 NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
 RENAMED = "{volumes} had another name or kernel name earlier in the window; the figures are of all names of the same UUID"
 SAVINGS = ("raid10_saves", "gaining")
+STATES = ("active", "sync", "degraded", "degraded sync")
 Figures = dict[str, Any]
 
 
@@ -351,7 +352,4 @@ def _facts(labels: Mapping[str, str]) -> Figures:
 def _state(figures: Figures) -> str | None:
     """Remove the number of a state from *figures* and return it in words; None if it is unknown."""
     number = figures.pop("state", None)
-    if number is None:
-        return None
-    words = [word for bit, word in ((2, "degraded"), (1, "sync")) if number & bit]
-    return " ".join(words) or "active"
+    return None if number is None else STATES[number & 3]

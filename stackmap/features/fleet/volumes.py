@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.model.load import ratio, total_of
+from stackmap.model.load import plus, ratio
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.health import Trouble
@@ -70,7 +70,7 @@ class Volume(NamedTuple):
     @property
     def iops(self) -> float | None:
         """Requests of the volume."""
-        return total_of((self.reads, self.writes))
+        return plus(self.reads, self.writes)
 
     @property
     def cost(self) -> float | None:
@@ -80,7 +80,7 @@ class Volume(NamedTuple):
     @property
     def disk_bytes_per_byte(self) -> float | None:
         """Bytes at the disks per byte read or written."""
-        return ratio(self.disk_bytes, total_of((self.read_bytes, self.write_bytes)))
+        return ratio(self.disk_bytes, plus(self.read_bytes, self.write_bytes))
 
     @property
     def raid10_saves(self) -> float | None:
@@ -264,7 +264,7 @@ def _volume(volume: Volume) -> dict[str, object]:
         "ideal_bytes_per_byte": volume.ideal,
         "wasted_bytes": volume.wasted_bytes,
         "wasted_requests": volume.wasted_requests,
-        "slowest_member": None if slowest is None else slowest._asdict(),
+        "slowest_member": slowest and {"device": slowest.device, "ratio": slowest.ratio},
         "raid10_saves_bytes": volume.raid10_saves,
         "raid10_saves_requests": volume.raid10_saves_requests,
     }

@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from stackmap.document.interval import LAST_INSTANT
 from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
 from stackmap.ledger.corrections import corrected, corrected_loads
 from stackmap.ledger.episodes import Episode, episodes
@@ -39,7 +40,6 @@ MAX_VALUES = 2_000_000  # intervals times devices in which episodes are looked f
 MAX_STACKS = 8  # with all details, unless stacks are named; the others are in a table
 # sysstat's formats: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?: ([AP])M)?")
-LAST_INSTANT = 253402300800.0  # 10000-01-01, where datetime ends
 
 
 @dataclass(frozen=True, slots=True)

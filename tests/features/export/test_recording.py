@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from stackmap.cli import stackmap
+from stackmap.errors import InputError
 from stackmap.features.export.parquet import TABLES
 from stackmap.features.export.recording import write_recording
 from stackmap.host.capture import CapturedHost
@@ -133,6 +134,18 @@ def test_the_same_recording_is_not_replaced_silently(written):
     assert "--force" in refused.stderr
     assert replaced.returncode == 0
     assert sorted(written.rglob("*")) == before
+
+
+def test_a_time_that_no_calendar_has_is_refused(tmp_path):
+    counters = (SAMPLE / "proc" / "diskstats").read_text()
+    text = tmp_path / "counters.txt"
+    text.write_text("".join(f"TS 26000000000{n}\n{counters}" for n in range(3)))
+    result = CliRunner().invoke(
+        stackmap, ["export", "--parquet", "-o", f"{tmp_path}/out/", "--input", str(text)]
+    )
+
+    assert isinstance(result.exception, InputError), result.output
+    assert str(result.exception) == "the input has times beyond the year 9999"
 
 
 def test_a_varied_load_needs_little_space(tmp_path):

@@ -32,7 +32,9 @@ def test_a_volume_that_was_renamed_has_the_figures_of_both_names():
     assert [each.startswith("1 volume had another name") for each in report["notes"]] == [True]
 
 
-def test_volumes_of_equal_names_in_two_clusters_are_two():
+def test_volumes_of_equal_names_in_two_clusters_are_two(tmp_path):
+    """The page has a column for the cluster, too."""
+
     def answer(query):
         status, body = small_fleet(query, volumes=2)
         found = body["data"]["result"]
@@ -47,7 +49,9 @@ def test_volumes_of_equal_names_in_two_clusters_are_two():
 
     with serving(answer) as (url, _):
         report, table = json.loads(ask(url, "-J").stdout), ask(url).stdout
+        ask(url, "--report", str(tmp_path / "page.md"))
 
+    assert "| cluster | host |" in (tmp_path / "page.md").read_text()
     assert [each["cluster"] for each in report["volumes"]] == ["east", "west"]
     assert {(each["what"], each["cluster"]) for each in report["health"]} == {
         ("degraded", "east"),
