@@ -23,9 +23,7 @@ WINDOW = 0.1  # seconds (RWB_WINDOW_NSEC)
 RECENT = 0.1  # seconds after a read, in which writes have the lower limit (close_io)
 USUAL = 16  # RWB_DEF_DEPTH
 FEWEST_WRITES = 3  # in a window that is judged (RWB_MIN_WRITE_SAMPLES)
-PATIENCE = (
-    5  # windows that show nothing, until the number returns to the usual one (RWB_UNKNOWN_BUMP)
-)
+PATIENCE = 5  # windows that show nothing, until the usual number is back (RWB_UNKNOWN_BUMP)
 
 
 class Throttle:
@@ -105,6 +103,8 @@ class Throttle:
                     self._raise()
             elif self._written or self._writes:
                 self._raise()
+                if self._is_highest:  # and stays it until now
+                    self._closes = now
             else:
                 self._unknown += 1
                 if not self._step:
