@@ -41,6 +41,16 @@ def test_a_failed_path_is_known_from_multipath(version, before):
     assert topology["dm-3"].facts["paths"] == "2 of 3"
 
 
+def test_names_in_the_tree_of_dmsetup():
+    """With -o blkdevname: the number of a disk is joined with its name, which another text uses."""
+    topology, notes = read(
+        "vg-lv <dm-9> (254:9)\n └─ <md1> (9:1)\n    ├─ <nvme1n1p2> (259:5)\n    └─ <nvme0n1p2> (259:2)\n"
+        "Personalities : [raid1]\nmd1 : active raid1 nvme1n1p2[1] nvme0n1p2[0]\n      1024 blocks [2/2] [UU]\n"
+    )
+    assert not notes
+    assert {("dm-9", "md1"), ("md1", "nvme1n1p2"), ("md1", "nvme0n1p2")} <= edges(topology)
+
+
 def test_drbd_lies_on_its_disk():
     topology, _ = read(
         "NAME         MAJ:MIN RM  SIZE RO TYPE MOUNTPOINT\n"

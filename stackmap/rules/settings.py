@@ -163,14 +163,19 @@ def loop_cached(context: Context, limits: Limits) -> Found:
     caveat="A short burst after a program starts is normal.",
     advice="Find the program that needs the memory: `ps axo pid,comm,rss --sort=-rss`. Add memory or limit it.",
     source="Linux admin-guide/sysctl/vm.rst, swappiness; vmstat(8), si and so",
-    thresholds={"bytes": (256 * KIB, "bytes/s", "read and written {}")},
+    thresholds={
+        "bytes": (256 * KIB, "bytes/s", "read and written {}"),
+        "queue": (4.0, "requests", "or read with {} in flight"),
+    },
 )
 def swapping(context: Context, limits: Limits) -> Found:
-    """Yield swap devices that are read and written at the same time: pages come back soon after they left."""
+    """Yield swap devices that are read and written at the same time, or for which several programs wait."""
     for device in context.measured:
         load = context.load(device.name)
         read, written = load.read.bytes or 0.0, load.write.bytes or 0.0
         is_swap = any(use.kind == "swap" for use in device.uses)
-        if is_swap and min(read, written) >= limits["bytes"]:
+        # A program waits for each read: the queue is of those that wait for their memory.
+        waits = (load.read.wait or 0.0) / 1000 >= limits["queue"]
+        if is_swap and min(read, read if waits else written) >= limits["bytes"]:
             figures = {"read": (read, "bytes/s"), "written": (written, "bytes/s")}
             yield observe(device.name, figures, weight=read + written)

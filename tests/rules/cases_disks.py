@@ -297,10 +297,12 @@ def fsync_storm(flushes=200.0, writes=1.0):
     return _one(Did(writes=writes * flushes, write_ms=0.2, flushes=flushes, flush_ms=0.5))
 
 
-@case("swapping", {"bytes": 0.0}, bytes=least(262144))
-def swapping(bytes=4 << 20):
-    """A swap device that is read and written."""
+@case("swapping", {"bytes": 0.0}, bytes=least(262144), queue=least(4.0))
+def swapping(bytes=4 << 20, queue=None):
+    """A swap device that is read and written; with *queue*, it is only read."""
     did = Did(reads=bytes / 4096, read_ms=1, writes=bytes / 4096, write_ms=1)
+    if queue is not None:
+        did = Did(reads=1000, read_ms=queue)
     swaps = {
         "/proc/swaps": "Filename Type Size Used Priority\n/dev/sda partition 1048572 9999 -2\n"
     }

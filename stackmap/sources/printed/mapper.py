@@ -107,7 +107,7 @@ def read_list(lines: list[str]) -> Iterator[Fact]:
             return
 
 
-TREE_ROW = re.compile(r"^([\s│├└─|`-]*)(?:([^\s(<>]+) )?(?:<[^<>]*> )?\((\d{1,4}:\d{1,7})\)$")
+TREE_ROW = re.compile(r"^([\s│├└─|`-]*)(?:([^\s(<>]+) )?(?:<([^<>]*)> )?\((\d{1,4}:\d{1,7})\)$")
 
 
 def read_tree(lines: list[str]) -> Iterator[Fact]:
@@ -119,9 +119,11 @@ def read_tree(lines: list[str]) -> Iterator[Fact]:
             if line.strip():
                 return
             continue
-        indent, name, number = len(match[1]), match[2], match[3]
+        indent, name, kernel, number = len(match[1]), match[2], match[3] or "", match[4]
         if name and not is_kernel_name(name):
             yield Fact(number, "is", mapper(name))
+        if is_kernel_name(kernel):  # dmsetup ls --tree -o blkdevname
+            yield Fact(number, "is", kernel)
         yield Fact(number, "listed", "")
         while way and way[-1][0] >= indent:
             way.pop()
