@@ -151,7 +151,8 @@ def target(topology: Topology, names: list[str]) -> Device:
             if device.layout is not None and device.layout.level != "linear":
                 return device
         below = dict.fromkeys(e.below for e in topology.below(device.name) if e.role in DATA_ROLES)
-        if len(below) > 1 and any(topology[name].layout for name in below):
+        several = [n for n in below if topology[n].layout or (lowest is None and topology.below(n))]
+        if len(below) > 1 and several:
             raise PlanRefused(f"{device.title} uses several arrays or volumes: name one of them")
         if len(below) != 1:
             break

@@ -842,6 +842,22 @@ def test_of_an_lv_on_an_array_the_array_changes():
     assert "md0" == target(topology, ["dm-1"]).name
 
 
+def test_a_thin_volume_with_an_external_origin_has_two_volumes_below():
+    """Its pool and its origin; neither is the one to convert."""
+    kinds = {"thin": Kind.THIN, "pool": Kind.THIN_POOL, "origin": Kind.VOLUME, "sda": Kind.DISK}
+    topology = Topology(
+        [Device(name, kind, "") for name, kind in kinds.items()],
+        [
+            Edge("thin", "pool", Role.DATA),
+            Edge("thin", "origin", Role.ORIGIN),
+            Edge("pool", "sda", Role.DATA),
+            Edge("origin", "sda", Role.DATA),
+        ],
+    )
+    with pytest.raises(PlanRefused, match="uses several arrays or volumes: name one of them"):
+        target(topology, ["thin"])
+
+
 def test_drawn_grounds_are_as_they_are_named():
     """The tests above rest on it: members by disk, chunk, extents."""
     context = lv_context("raid5", 4, "raid10")
