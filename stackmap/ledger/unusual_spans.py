@@ -248,7 +248,9 @@ def _leaves(logs: Logs, above: int, level: Level) -> int:
         for i in range(above, len(logs))
         if (part := [x for x in logs[max(0, i + 1 - width) : i + 1] if x is not None])
     ]
-    enough = level.middle + 0.9 * (max(mean for _, mean in means) - level.middle)
+    highest = max(mean for _, mean in means)
+    # Noise with a long lower tail may have all its values below its level.
+    enough = min(highest, level.middle + 0.9 * (highest - level.middle))
     top = next(i for i, mean in means if mean >= enough)
     points = [(i, x) for i, x in enumerate(logs[: top + 1]) if x is not None]
     before = [i for i, _ in points if i < top]
@@ -263,12 +265,15 @@ def _leaves(logs: Logs, above: int, level: Level) -> int:
         kink, low = points[number][0], sums[number] / number
         rise = max(0.0, height - low)
         steps = max(1.0, middle_of_height - kink)
-        widest = 3 * level.spread
-        straight = curved = 0.0
-        for i, x in points:
-            beyond = max(0.0, (i - kink) / steps)
+        widest, growth = 3 * level.spread, exp(rise) - 1
+        straight = 0.0
+        for _, x in points[:number]:
+            straight += min(widest, abs(x - low)) ** 2
+        curved = straight
+        for i, x in points[number:]:
+            beyond = (i - kink) / steps
             straight += min(widest, abs(x - low - rise * beyond)) ** 2
-            curved += min(widest, abs(x - low - log1p((exp(rise) - 1) * beyond))) ** 2
+            curved += min(widest, abs(x - low - log1p(growth * beyond))) ** 2
         return min(straight, curved)
 
     low, high = NEAR // 2, len(before) - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from math import ceil
+from math import ceil, log
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +17,7 @@ from stackmap.ledger.unusual_spans import (
     VALUES,
     Level,
     _united,
+    find_drift,
     joined,
     level_without,
     middle_of,
@@ -117,3 +118,16 @@ def test_few_or_low_values_may_be_noise():
 
 def test_the_middle_of_a_span_is_of_what_is_known():
     assert middle_of([9.0, 1.0, None, 3.0, 9.0], 1, 3) == 2.0
+
+
+def test_a_level_above_all_values_leaves_no_place_unfound():
+    """The lowest values of awaits with a long lower tail are far apart: their level may be above all of them."""
+    awaits = (4.8, 0.2, 7.4, 0.2, 1.3, 5.6, 4.7, 8.7, 2.6, 2.6, 3.9, 4.9, 4.7, 7.4, 0.2, 1.3, 7.3, 9.5, 6.8, 8.2, 5.7, 0.6, 5.3,
+              6.5, 5.6, 4.1, 9.2, 2.8, 6.6, 2.3, 8.4, 9.4, 9.5, 2.6, 4.2, 8.6, 7.3, 8.2, 2.2, 6.1, 9.4, 2.8, 8.6, 4.4, 6.1, 4.2)  # fmt: skip
+    logs = [*map(log, awaits)]
+    level = quiet_level(logs)
+    assert level.middle > max(logs)
+
+    ((_, last),) = find_drift(logs, level)
+
+    assert last == len(logs) - 1
