@@ -10,8 +10,8 @@ flight at the ends of an interval bound how far the counts of two layers differ.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from stackmap.model.device import StatusReading
@@ -130,10 +130,15 @@ class Counters(NamedTuple):
             or earlier.flush_ms is None
         ):
             return NONE
+        if self.flushes == earlier.flushes and self.flush_ms == earlier.flush_ms:
+            return NO_FLUSHES
         return Flow(
             ios=(self.flushes - earlier.flushes) * per_second,
             wait=_milliseconds_between(self.flush_ms, earlier.flush_ms) * per_second,
         )
+
+
+NO_FLUSHES = Flow(ios=0.0, wait=0.0)
 
 
 def _milliseconds_between(later: int, earlier: int) -> int:
@@ -185,3 +190,9 @@ class Interval:
         """What its figures are if they are no rates, for the text does not tell their time; "" if they are rates."""
         found = next(filter(None, map(NOT_RATES.match, self.notes)), None)
         return found[0] if found else ""
+
+
+def with_loads_of(interval: Interval, devices: Container[str]) -> Interval:
+    """Return *interval* with the loads of *devices* alone."""
+    loads = interval.loads
+    return replace(interval, loads={name: loads[name] for name in loads if name in devices})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.interval import Interval
+from stackmap.model.interval import Interval, with_loads_of
 from stackmap.model.load import UNKNOWN_LOAD, Load
 from stackmap.model.topology import Topology
 
@@ -251,10 +252,12 @@ def measured_context(
     intervals: Sequence[Interval],
     baseline: Interval | None = None,
     limits: tuple[IoLimit, ...] = (),
+    stack: AbstractSet[str] | None = None,
 ) -> Context:
     """
     Return the average of *intervals*, and the intervals as its series; both are corrected here.
 
+    *stack*: the devices that are judged, and all that can affect them: the series has no others. None: all.
     Devices have the states that they had at the end, see ``with_newest_states``.
     Totals and averages since boot count only if there is nothing else. *intervals* must not be empty.
     """
@@ -265,8 +268,12 @@ def measured_context(
     current = [interval for interval in intervals if not interval.since_boot] or intervals
     current = [interval for interval in current if not interval.totals] or current
     whole = corrected(topology, next(average(current)))
+    if stack is not None:
+        current = [with_loads_of(interval, stack) for interval in current]
     series = (
-        tuple(corrected(topology, interval) for interval in current) if len(current) > 1 else ()
+        tuple(corrected(topology, interval, stack) for interval in current)
+        if len(current) > 1
+        else ()
     )
     topology = with_newest_states(topology, whole.events)
     return Context(topology, whole, series, baseline, whole.corrections, limits)

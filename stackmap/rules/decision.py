@@ -157,10 +157,11 @@ def judge_over_time(
     usual, before = _usual(series, [each.span for each in found], baseline)
 
     def in_episode(episode: Episode) -> JudgedEpisode:
-        stack = judged
+        stack, devices = judged, None
         if episode.top in judged:
-            stack = judged.subset(judged.connected(episode.devices))
-        context = measured_context(topology, series.intervals([episode.span]), before, limits)
+            stack = judged.subset(devices := judged.connected(episode.devices))
+        intervals = series.intervals([episode.span])
+        context = measured_context(topology, intervals, before, limits, devices)
         sources = blame(context.ledger, episode.devices[-1], idle=False)
         shares = ((each, sources.share(each) or 0.0) for each in sources.loaders)
         large = [(loader, share) for loader, share in shares if share >= 0.01]

@@ -11,6 +11,7 @@ from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.device import Device
 from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
+from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
 from stackmap.rules.disk import BULK, QUEUE_CAVEAT, expected_ms, medium, queued
 from stackmap.rules.hung import contradicts, impossible
@@ -173,7 +174,7 @@ def _queueing(
 def knee(context: Context, limits: Limits) -> Found:
     """Yield disks whose throughput stops growing at some queue depth of one or more."""
     for name in (disk.name for disk in context.disks):
-        points = _points(context, name, limits)
+        points = _points(context, name)
         # Below, there is hardly a second request that could wait.
         if len(points) < limits["intervals"] or points[-1][0] < limits["queue"]:
             continue
@@ -195,12 +196,14 @@ def knee(context: Context, limits: Limits) -> Found:
             yield observe(name, figures, weight=deepest / queue)
 
 
-def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, float, float]]:
+@computed_once
+def _points(context: Context, name: str) -> list[tuple[float, float, float]]:
     """
     Return queue depth, rate and busy of *name* in each interval with a load like that of the deepest queue.
 
     Where busy is unknown it is 1.
     """
+    limits = knee.limits
     least_queue, least_rate = limits["least_queue"], limits["least_rate"]
     loads = [
         (load.aqu, rate, load)

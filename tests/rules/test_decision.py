@@ -14,8 +14,12 @@ from stackmap.document.rule_words import (
     has_to_wait,
     what_to_do_first,
 )
+from stackmap.ledger.time_series import IntervalSeries
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
+from stackmap.rules import decision
 from stackmap.rules.context import Context
-from stackmap.rules.decision import Judged, decide
+from stackmap.rules.decision import Judged, decide, judge_over_time
 from stackmap.rules.disk import sick_disk
 from stackmap.rules.parity import partial_stripe
 from stackmap.rules.peers import slow_member
@@ -24,7 +28,7 @@ from stackmap.rules.saturation import overloaded
 from stackmap.rules.state import background_work, broken
 from stackmap.rules.throttle import throttled
 from stackmap.rules.unjudged import LAYOUT, Unjudged
-from tests.drawn import raid_volume, topology
+from tests.drawn import did, disk, moved, raid_volume, topology
 from tests.paths import ROOT
 
 PARTS = topology(raid_volume("lv", "raid5", 8))
@@ -120,3 +124,25 @@ def test_an_episode_without_a_cause_is_no_all_clear(tmp_path):
         "Find what sent more from 10:19 to 10:29: sdb await 9.0 → 29.0 ms (3.22×). "
         "More load, 7.83 times the reads (12.00 → 94.00 per second)."
     )
+
+
+def test_an_episode_is_judged_by_the_series_of_its_own_stack(monkeypatch):
+    """200 disks of which 20 had a bad hour took 31 s: each episode had the series of all disks."""
+    contexts = []
+    monkeypatch.setattr(decision, "findings", lambda context, _: contexts.append(context) or [])
+    names = ["sda", "sdb", "sdc"]
+    quick, slow = (moved(read=did(100.0, 4096, wait=ms * 100)) for ms in (1.0, 50.0))
+    bad = {"sda": range(30, 60), "sdb": range(40, 70)}
+    intervals = (
+        {name: slow if n in bad.get(name, ()) else quick for name in names} for n in range(120)
+    )
+    series = IntervalSeries(
+        Interval(loads, 1795262400.0 + n, 1.0) for n, loads in enumerate(intervals)
+    )
+
+    judged = judge_over_time(Topology(map(disk, names), []), series)
+
+    assert [each.episode.devices for each in judged.times.found] == [("sda",), ("sdb",)]
+    *episodes, whole = contexts
+    assert [{*part.loads} for each in episodes for part in each.series[:1]] == [{"sda"}, {"sdb"}]
+    assert {*whole.series[0].loads} == {*episodes[0].loads} == {*names}
