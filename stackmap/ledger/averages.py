@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import mul
-from typing import cast
 
 from stackmap.model.device import StatusReading
 from stackmap.model.interval import Interval
@@ -17,8 +15,10 @@ from stackmap.model.load import (
     Load,
     PrintedLoads,
     is_shared_idle,
+    make_flow,
+    make_load,
     ratio,
-    sum_in_order,
+    sum_or_none,
     sum_tables,
 )
 
@@ -184,10 +184,18 @@ def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
 def _times(load: Load, factor: float) -> Load:
     if is_shared_idle(load):
         return load
-    aqu, busy = (None if x is None else x * factor for x in (load.aqu, load.busy))
-    discard, flush = load.discard.scaled(factor), load.flush.scaled(factor)
-    return load.scaled(factor)._replace(
-        discard=discard, flush=flush, aqu=aqu, busy=busy, in_flight_at_ends=None
+    read, write, discard, flush, whole, aqu, busy, _ = load
+    return make_load(
+        (
+            read.scaled(factor),
+            write.scaled(factor),
+            discard.scaled(factor),
+            flush.scaled(factor),
+            None if whole is None else whole.scaled(factor),
+            None if aqu is None else aqu * factor,
+            None if busy is None else busy * factor,
+            None,
+        )
     )
 
 
@@ -216,16 +224,14 @@ def _weighted(loads: Sequence[Load], weights: Sequence[float]) -> Load:
 
 
 def _sum_of_flows(flows: Sequence[Flow], weights: Sequence[float]) -> Flow:
-    if flows[0] is NONE:
-        return NONE
-    return Flow(*[_sum_of_figures(column, weights) for column in zip(*flows, strict=True)])
+    first = flows[0]
+    if first is NONE or (first is ZERO and all(flow is ZERO for flow in flows)):
+        return first
+    return make_flow([_sum_of_figures(column, weights) for column in zip(*flows, strict=True)])
 
 
 def _sum_of_figures(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
-    if None in values:
-        return None
-    known = cast("Sequence[float]", values)
-    return sum_in_order(map(mul, known, weights) if weights else known)
+    return None if values[0] is None else sum_or_none(values, weights, 0.0)
 
 
 # Do the reports of a text have different workloads?

@@ -141,7 +141,8 @@ def _mostly_reads(_: Topology, device: Device, loads: Mapping[str, Load]) -> Loa
 def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
     known = load.read.merges is not None and load.write.merges is not None
-    return None if known or load.total.merges is not None else load.without_merges()
+    known = known or (load.whole is not None and load.whole.merges is not None)
+    return None if known else load.without_merges()
 
 
 def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:

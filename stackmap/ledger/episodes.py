@@ -13,7 +13,8 @@ from math import isnan, log
 from statistics import median
 from typing import NamedTuple
 
-from stackmap.ledger.time_series import Clock, Columns, IntervalSeries, Span
+from stackmap.ledger.load_columns import Columns
+from stackmap.ledger.time_series import Clock, IntervalSeries, Span
 from stackmap.ledger.unusual import REQUESTS, Figures, Run, risen, unusual
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.topology import NO_TOPOLOGY, Topology

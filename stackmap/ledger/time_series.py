@@ -7,7 +7,8 @@ single intervals are kept beside each average.
 
 ``IntervalSeries`` is what an incident needs: the figures of each device in every interval, and any part as
 intervals. A year of sar has 52,560, of minutes 525,600. Up to ``HELD`` of them are kept as they are, of many
-devices fewer. Of more, each figure is kept in an array, and parts of more than ``EXAMINED`` are stretches.
+devices fewer. Of more, each figure is kept in an array, and parts of more than ``EXAMINED``, of many devices of
+fewer, are stretches.
 """
 
 from __future__ import annotations
@@ -15,23 +16,27 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain
-from math import isnan, nan
+from itertools import accumulate, chain, product
+from math import inf, isnan, nan
 from statistics import median
 from typing import NamedTuple
 
 from stackmap.ledger.averages import Average, average
+from stackmap.ledger.load_columns import Columns
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, UNKNOWN_LOAD, Flow, Load, PrintedLoads, plus, ratio
+from stackmap.model.load import UNKNOWN_LOAD, Flow, Load, PrintedLoads, plus, ratio
 
 MAX_LOADS = 40_000  # held at once, some 40 MB
+MOST_LOADS = 60_000  # so that there are ``MIN_STRETCHES``
 MIN_STRETCHES, MAX_STRETCHES = 24, 480  # enough to see a trend; no more than a chart shows
 MAX_CHANGED = 64  # intervals whose extremes are found together
 RATES = ("ios", "bytes")  # figures of a flow that can be summed over time
 FIGURES = (*RATES, "await_ms")
 
 Key = tuple[str, str, str]  # device, direction, figure
-Extremes = Mapping[Key, tuple[float, float]]
+# Figures whose extremes are kept, and their place in arrays: a million of them as keys would take 300 MB.
+EXTREMES = {each: n for n, each in enumerate(product(("read", "write", "total"), FIGURES))}
+Ends = tuple["array[float]", "array[float]"]  # the least and the most; inf and -inf if never known
 Column = list[float | None]
 
 
@@ -41,20 +46,33 @@ class Stretch:
     Consecutive intervals as one.
 
     ``interval``: their average. ``count``: their number. ``start``: when the
-    first began, seconds since the epoch, None if unknown. ``extremes``: the
-    minimum and maximum of any of them, for the watched devices.
+    first began, seconds since the epoch, None if unknown. ``watched``: the corrected
+    loads of a single interval. ``extremes`` of several, for the watched devices.
     """
 
     interval: Interval
     count: int = 1
     start: float | None = None
-    extremes: Extremes = field(default_factory=dict)
+    watched: Mapping[str, Load] = field(default_factory=dict)
+    extremes: Mapping[str, Ends] = field(default_factory=dict)
 
     def mean(self, device: str, direction: str, figure: str) -> float | None:
         """Return the mean of one of ``FIGURES`` in a direction of ``Load.flows``; None if unknown."""
         load = self.interval.load(device)
         value: float | None = getattr(load.flow(direction), figure)
         return value
+
+    def ends(self, key: Key) -> tuple[float, float] | None:
+        """Return the minimum and maximum of any interval; None if never known."""
+        device, direction, figure = key
+        if self.count == 1:
+            load = self.watched.get(device, UNKNOWN_LOAD)
+            value = getattr(load.flow(direction), figure)
+            return None if value is None else (value, value)
+        if device not in self.extremes:
+            return None
+        low, high = (ends[EXTREMES[direction, figure]] for ends in self.extremes[device])
+        return (low, high) if low <= high else None
 
 
 class TimeSeries:
@@ -64,13 +82,14 @@ class TimeSeries:
         self.full: list[Stretch] = []
         self._limit = limit
         self._per_stretch = 1
+        self._before: Mapping[str, Load] = {}  # the watched loads that came last
         self._begin()
 
     def _begin(self) -> None:
         # The first interval since the last stretch, and the newest.
         self._ends: tuple[Interval, ...] = ()
         self._count = 0
-        self._extremes: dict[Key, tuple[float, float]] = {}
+        self._extremes: dict[str, Ends] = {}
         self._running = Average()
         self._newest: Mapping[str, Load] = {}  # of the watched devices
         self._changed: dict[str, list[Load]] = {}  # whose extremes are not known yet
@@ -85,6 +104,9 @@ class TimeSeries:
             if self._newest.get(name) is not load:
                 self._changed.setdefault(name, []).append(load)
         self._newest = watched
+        if self._before is not watched and isinstance(self._before, PrintedLoads):
+            self._before.forget()
+        self._before = watched
         if self._count % MAX_CHANGED == 0:
             self._find_extremes()
         if self._count < self._per_stretch:
@@ -107,25 +129,24 @@ class TimeSeries:
 
     def _current(self) -> Stretch:
         """Return the intervals since the last stretch: their average, or the interval itself if there is one."""
+        first, last = self._ends[0], self._ends[-1]
+        if self._count == 1:
+            return Stretch(last, 1, start_of(first), self._newest)
         self._find_extremes()
-        result = self._running.result() if self._count > 1 else None
-        interval = self._ends[-1] if result is None else result
-        return Stretch(interval, self._count, start_of(self._ends[0]), dict(self._extremes))
+        average_of_all = self._running.result() or last
+        extremes = dict(self._extremes)
+        return Stretch(average_of_all, self._count, start_of(first), extremes=extremes)
 
     def _find_extremes(self) -> None:
         """Extend the extremes by the loads that changed since they were found."""
-        for name, loads in self._changed.items():
-            for direction, columns in columns_of(loads):
-                for figure, values in zip(FIGURES, columns, strict=True):
-                    found = [value for value in values if value is not None]
-                    if found:
-                        _widen(self._extremes, (name, direction, figure), min(found), max(found))
+        _widen(self._extremes, {name: _ends_of(loads) for name, loads in self._changed.items()})
         self._changed = {}
 
 
 def _limit(devices: int) -> int:
     """Return the maximal number of stretches, an even one, so that each has another to join."""
-    return max(MIN_STRETCHES, min(MAX_STRETCHES, MAX_LOADS // max(1, devices))) // 2 * 2
+    usual, most = (loads // max(1, devices) for loads in (MAX_LOADS, MOST_LOADS))
+    return max(2, min(MAX_STRETCHES, max(usual, min(MIN_STRETCHES, most)))) // 2 * 2
 
 
 def start_of(interval: Interval) -> float | None:
@@ -137,16 +158,32 @@ def start_of(interval: Interval) -> float | None:
 
 def _joined(first: Stretch, second: Stretch) -> Stretch:
     interval = next(average([first.interval, second.interval]), second.interval)
-    extremes = dict(first.extremes)
-    for key, ends in second.extremes.items():
-        _widen(extremes, key, *ends)
-    return Stretch(interval, first.count + second.count, first.start, extremes)
+    extremes: dict[str, Ends] = {}
+    for each in (first, second):
+        single = {name: _ends_of([load]) for name, load in each.watched.items()}
+        _widen(extremes, each.extremes or single)
+    return Stretch(interval, first.count + second.count, first.start, extremes=extremes)
 
 
-def _widen(extremes: dict[Key, tuple[float, float]], key: Key, low: float, high: float) -> None:
-    """Extend the *extremes* of *key* to include *low* and *high*."""
-    held = extremes.get(key)
-    extremes[key] = (low, high) if held is None else (min(held[0], low), max(held[1], high))
+def _widen(extremes: dict[str, Ends], more: Mapping[str, Ends]) -> None:
+    """Extend the *extremes* of devices to include *more*."""
+    for name, (low, high) in more.items():
+        held = extremes.get(name)
+        if held is None:
+            extremes[name] = low, high
+        else:
+            extremes[name] = (
+                array("d", map(min, held[0], low)),
+                array("d", map(max, held[1], high)),
+            )
+
+
+def _ends_of(loads: Sequence[Load]) -> Ends:
+    """Return the least and the most of *loads*."""
+    columns = [column for _, columns in columns_of(loads) for column in columns]
+    known = [[x for x in column if x is not None] for column in columns]
+    low = array("d", [min(column, default=inf) for column in known])
+    return low, array("d", [max(column, default=-inf) for column in known])
 
 
 def columns_of(loads: Sequence[Load]) -> Iterator[tuple[str, tuple[Column, ...]]]:
@@ -175,7 +212,7 @@ def _columns(flows: Sequence[Flow]) -> tuple[Column, ...]:
 
 def extremes_of(stretches: Iterable[Stretch], key: Key) -> tuple[float, float] | None:
     """Return the minimum and maximum over *stretches*; None if never known."""
-    found = [stretch.extremes[key] for stretch in stretches if key in stretch.extremes]
+    found = [ends for stretch in stretches if (ends := stretch.ends(key)) is not None]
     return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
 
@@ -183,19 +220,10 @@ def extremes_of(stretches: Iterable[Stretch], key: Key) -> tuple[float, float] |
 
 Span = tuple[int, int]  # the first and the last interval
 HELD = 7200  # intervals, as many as explain holds of a recording
-HELD_LOADS = 1_000_000  # in these, idle devices included: some 100 MB
-EXAMINED = 1800
+HELD_LOADS = 200_000  # in these: each takes 50 us and 1 KB in the rules
+EXAMINED, EXAMINED_LOADS = 1800, HELD_LOADS
 CHUNK = 4096  # reports of a text that are turned into columns together
-MAX_NEWEST = 2_000_000  # loads of all devices that are kept before they are turned into columns
-FLOWS = ("read", "write", "discard", "flush", "whole")
-
-ColumnKey = tuple[str, str]  # a flow and its figure, or "" and a figure of the load
-KEYS: Sequence[ColumnKey] = [
-    *((f, g) for f in FLOWS for g in Flow._fields),
-    ("", "aqu"),
-    ("", "busy"),
-]
-IDLE_KEYS = frozenset(key for key in KEYS if key[0] != "whole")
+MAX_NEWEST = 100_000  # loads of all devices that are kept before they are turned into columns
 
 
 class Clock(NamedTuple):
@@ -216,110 +244,17 @@ class Clock(NamedTuple):
         return not 0 <= self.ends[after] - self.ends[before] <= (after - before + 3) * self.pace
 
 
-class Columns:
-    """The loads of one device: an array per figure that is known, NaN where it is not; none while it is 0."""
-
-    def __init__(self, first: int) -> None:
-        self.first = first  # the interval of the first value
-        self._count = 0
-        self._newest: list[Load | None] = []
-        self._columns: dict[ColumnKey, array[float]] = {}
-        self._zeros: frozenset[ColumnKey] = (
-            frozenset()
-        )  # figures that were 0 in all intervals so far
-
-    def add(self, load: Load | None) -> None:
-        """Add the load of the next interval; None where the device is absent."""
-        self._newest.append(load)
-
-    def pad(self, count: int) -> None:
-        """Add as many intervals without the device as *count* is more than it has."""
-        for _ in range(count - self.first - self._count - len(self._newest)):
-            self.add(None)
-
-    def extend(self, columns: Sequence[Sequence[float | None] | None], count: int) -> None:
-        """Add the loads of *count* intervals: the columns of a ``PrintedLoads``, None for one that is unknown."""
-        self.flush()
-        for key, values in zip(KEYS, columns, strict=True):
-            self._append(key, [None] * count if values is None else values)
-        self._count += count
-
-    def figure(self, flow: str, figure: str) -> Sequence[float]:
-        """Return the values of a figure, NaN where unknown; () if it is never known."""
-        self.flush()
-        if (flow, figure) in self._zeros:
-            return array("d", bytes(8 * self._count))
-        return self._columns.get((flow, figure), ())
-
-    def load(self, place: int) -> Load | None:
-        """Return the load of the interval *place*; None if the device was absent or has no figures."""
-        self.flush()
-        is_there = 0 <= place - self.first < self._count
-        if is_there and self._zeros == IDLE_KEYS and not self._columns:
-            return IDLE
-        known = {
-            key: value
-            for key, column in self._columns.items()
-            if 0 <= place - self.first < len(column)
-            and not isnan(value := column[place - self.first])
-        }
-        if is_there:
-            known |= dict.fromkeys(self._zeros, 0.0)
-        if not known:
-            return None
-        flows = {
-            flow: Flow(*(known.get((flow, figure)) for figure in Flow._fields))
-            for flow in dict.fromkeys(flow for flow, _ in known if flow)
-        }
-        return Load(**flows, aqu=known.get(("", "aqu")), busy=known.get(("", "busy")))  # type: ignore[arg-type]  # flows has only flows
-
-    def flush(self) -> None:
-        """Put the newest loads into the columns."""
-        if not self._newest:
-            return
-        is_idle = not self._columns and (self._zeros == IDLE_KEYS or not self._count)
-        if is_idle and self._newest.count(IDLE) == len(self._newest):
-            self._zeros = IDLE_KEYS  # one set for all devices
-            self._count += len(self._newest)
-            self._newest = []
-            return
-        loads = [UNKNOWN_LOAD if load is None else load for load in self._newest]
-        self._newest = []
-        *flows, aqu, busy, _ = zip(*loads, strict=True)
-        for name, of_flow in zip(FLOWS, flows, strict=True):
-            known = [Flow() if flow is None else flow for flow in of_flow]
-            for figure, values in zip(Flow._fields, zip(*known, strict=True), strict=True):
-                self._append((name, figure), values)
-        self._append(("", "aqu"), aqu)
-        self._append(("", "busy"), busy)
-        self._count += len(loads)
-
-    def _append(self, key: ColumnKey, values: Sequence[float | None]) -> None:
-        column = self._columns.get(key)
-        if column is None:
-            if values.count(0.0) == len(values) and (key in self._zeros or not self._count):
-                self._zeros |= {key}
-                return
-            if key in self._zeros:
-                self._zeros -= {key}
-                column = array("d", bytes(8 * self._count))
-            elif values.count(None) == len(values):
-                return
-            else:
-                column = array("d", [nan]) * self._count
-            self._columns[key] = column
-        if None in values:
-            column.extend([nan if value is None else value for value in values])
-        else:
-            column.extend(values)  # type: ignore[arg-type]  # none is None
-
-
 class IntervalSeries:
-    """The intervals that were added, in order; a text's own averages are left out once there are others."""
+    """
+    The intervals that were added, in order; a text's own averages are left out once there are others.
 
-    def __init__(self, intervals: Iterable[Interval] = ()) -> None:
+    *whole*: ``intervals`` will be asked for; otherwise only what the columns have is kept.
+    """
+
+    def __init__(self, intervals: Iterable[Interval] = (), *, whole: bool = True) -> None:
         self.count = 0
-        self._held: list[Interval] | None = []
+        self._whole = whole
+        self._held: list[Interval] | None = [] if whole else None
         self._held_loads = 0
         self._stretches = TimeSeries()
         self._devices: dict[str, Columns] = {}
@@ -366,7 +301,7 @@ class IntervalSeries:
                 for each in self._held:
                     self._stretches.add(each, {})
                 self._held = None
-        else:
+        elif self._whole:
             self._stretches.add(interval, {})
 
     def _columns_of(self, name: str, place: int) -> Columns:
@@ -416,7 +351,8 @@ class IntervalSeries:
         wanted = [place for first, last in spans for place in range(first, last + 1)]
         if self._held is not None:
             return [self._held[place] for place in wanted]
-        if len(wanted) <= EXAMINED:
+        most = max(1, min(EXAMINED, EXAMINED_LOADS // max(1, len(self._devices))))
+        if len(wanted) <= most:
             return [*map(self._interval, wanted)]
         kept = set(wanted)
         found, begin = [], 0
@@ -424,7 +360,7 @@ class IntervalSeries:
             if kept.issuperset(range(begin, begin + stretch.count)):
                 found.append(stretch.interval)
             begin += stretch.count
-        return found or [*map(self._interval, wanted[:: len(wanted) // EXAMINED + 1])]
+        return found or [*map(self._interval, wanted[:: len(wanted) // most + 1])]
 
     def _interval(self, place: int) -> Interval:
         """Return one interval, from the columns."""

@@ -29,6 +29,7 @@ from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.device import Kind
+from stackmap.model.interval import with_loads_of
 from stackmap.model.load import Load, PrintedLoads
 from stackmap.model.topology import UNKNOWN_MACHINE, Machine, Topology, of_another
 from stackmap.sources.printed import Reader
@@ -46,9 +47,9 @@ MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
 # Rows of devices in a text: these, or so many bytes for each, as a row of `iostat -x` has 100; and where all are held.
 MAX_ROWS, BYTES_PER_ROW = 500_000, 20
-MAX_HELD, BYTES_PER_HELD = 200_000, 40
-# What takes as long as so many rows: a report that is held, and a device of which a stranger's file tells.
-REPORT_ROWS, DEVICE_ROWS = 1, 8
+MAX_HELD, BYTES_PER_HELD = 200_000, 50
+# What takes as long as so many rows: a report that is held, a device that it names, and one that a stranger's file has.
+REPORT_ROWS, NAME_ROWS, DEVICE_ROWS = 1, 4, 8
 # Lines that are searched for outputs of tools: these, or so many bytes for each.
 MAX_LINES, BYTES_PER_LINE = 300_000, 25
 MAX_INFERRED = 60  # reports by which stacks are inferred
@@ -87,6 +88,7 @@ class TextSource(Source):
         self._note = note
         self._held = held
         self._size = self._rows = 0  # bytes, and rows of devices in them
+        self._counted: set[str] = set()  # names of devices, where all intervals are held
 
     def close(self) -> None:
         """Close the text."""
@@ -180,7 +182,11 @@ class TextSource(Source):
 
     def _count(self, interval: Interval) -> None:
         """Refuse more rows of devices than the bytes of the text are for."""
-        self._rows += len(interval.loads) + REPORT_ROWS * self._held
+        self._rows += len(interval.loads)
+        if self._held:
+            known = len(self._counted)
+            self._counted.update(interval.loads)
+            self._rows += REPORT_ROWS + NAME_ROWS * (len(self._counted) - known)
         most, size = (MAX_HELD, BYTES_PER_HELD) if self._held else (MAX_ROWS, BYTES_PER_ROW)
         if self._rows > max(most, self._size // size):
             raise InputError(
@@ -345,13 +351,7 @@ def _only(devices: frozenset[str] | None, intervals: Iterator[Interval]) -> Iter
     """Yield *intervals* with the figures of *devices* alone; None: of all."""
     if devices is None:
         return intervals
-    return (
-        replace(
-            interval,
-            loads={name: load for name, load in interval.loads.items() if name in devices},
-        )
-        for interval in intervals
-    )
+    return (with_loads_of(interval, devices) for interval in intervals)
 
 
 class ForeignText:

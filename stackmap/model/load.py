@@ -51,11 +51,14 @@ class Flow(NamedTuple):
         """Return all figures times *factor*."""
         if self is NONE or self is ZERO:
             return self
-        return Flow(
-            None if self.ios is None else self.ios * factor,
-            None if self.merges is None else self.merges * factor,
-            None if self.bytes is None else self.bytes * factor,
-            None if self.wait is None else self.wait * factor,
+        ios, merges, size, wait = self
+        return make_flow(
+            (
+                None if ios is None else ios * factor,
+                None if merges is None else merges * factor,
+                None if size is None else size * factor,
+                None if wait is None else wait * factor,
+            )
         )
 
     def __add__(self, other: Flow) -> Flow:  # type: ignore[override]  # a sum, no longer tuple
@@ -66,7 +69,7 @@ class Flow(NamedTuple):
         # Rules ask for this sum of each load of hours: one tuple is unpacked, and one is made.
         ios, merges, size, wait = self
         other_ios, other_merges, other_size, other_wait = other
-        return _flow(
+        return make_flow(
             (
                 None if ios is None or other_ios is None else ios + other_ios,
                 None if merges is None or other_merges is None else merges + other_merges,
@@ -75,13 +78,21 @@ class Flow(NamedTuple):
             )
         )
 
+    def without_merges(self) -> Flow:
+        """Return this flow with 0 merges."""
+        ios, _, size, wait = self
+        return make_flow((ios, 0.0, size, wait))
+
     def or_else(self, other: Flow) -> Flow:
         """Return this flow with its unknown figures taken from *other*."""
-        return Flow(
-            other.ios if self.ios is None else self.ios,
-            other.merges if self.merges is None else self.merges,
-            other.bytes if self.bytes is None else self.bytes,
-            other.wait if self.wait is None else self.wait,
+        ios, merges, size, wait = self
+        return make_flow(
+            (
+                other.ios if ios is None else ios,
+                other.merges if merges is None else merges,
+                other.bytes if size is None else size,
+                other.wait if wait is None else wait,
+            )
         )
 
 
@@ -138,18 +149,18 @@ class Load(NamedTuple):
 
     def without_merges(self) -> Load:
         """Return this load with 0 merges, for drivers that never merge (bio-based dm, md)."""
-        return self._replace(
-            read=self.read._replace(merges=0.0),
-            write=self.write._replace(merges=0.0),
-            whole=self.whole and self.whole._replace(merges=0.0),
+        read, write, discard, flush, whole, *others = self
+        none = whole if whole is None else whole.without_merges()
+        return make_load(
+            (read.without_merges(), write.without_merges(), discard, flush, none, *others)
         )
 
     def scaled(self, factor: float) -> Load:
         """Return this load with requests and bytes times *factor*."""
-        return self._replace(
-            read=self.read.scaled(factor),
-            write=self.write.scaled(factor),
-            whole=None if self.whole is None else self.whole.scaled(factor),
+        read, write, discard, flush, whole, *others = self
+        scaled = None if whole is None else whole.scaled(factor)
+        return make_load(
+            (read.scaled(factor), write.scaled(factor), discard, flush, scaled, *others)
         )
 
 
@@ -167,8 +178,8 @@ def is_shared_idle(load: Load | None) -> bool:
 UNKNOWN_LOAD = Load()  # of a device without figures
 
 # What Flow() and Load() do, without a step in Python for each of the millions of rows of a log.
-_flow = partial(tuple.__new__, Flow)
-_load = partial(tuple.__new__, Load)
+make_flow = partial(tuple.__new__, Flow)
+make_load = partial(tuple.__new__, Load)
 
 Column = Sequence[Any]  # of the rows of a table: floats, and None where a row lacks the figure
 
@@ -205,6 +216,10 @@ class PrintedLoads(Mapping[str, Load]):
     def _loads(self) -> dict[str, Load]:
         return _loads_in(self.convert(self.printed), self.names)
 
+    def forget(self) -> None:
+        """Free the loads that were made: each takes 1 KB, its figures a tenth. They are made again for who asks."""
+        vars(self).pop("_loads", None)
+
     def is_like(self, other: PrintedLoads) -> bool:
         """Whether both have the same rows and columns."""
         return self.convert == other.convert and self.names == other.names
@@ -227,9 +242,7 @@ def sum_tables(
     return _loads_in(
         [
             column
-            and [
-                _sum_or_none(column[n :: len(names)], weights, start[n]) for n in range(len(names))
-            ]
+            and [sum_or_none(column[n :: len(names)], weights, start[n]) for n in range(len(names))]
             for column, start in zip(columns, starts, strict=True)
         ],
         names,
@@ -250,17 +263,18 @@ def _loads_in(columns: Sequence[Column | None], names: Sequence[str]) -> dict[st
     whole = (None if flow == NONE else flow for flow in both)
     aqu, busy = (repeat(None) if column is None else column for column in columns[20:])
     rows = zip(read, write, discard, flush, whole, aqu, busy, repeat(None), strict=False)
-    return dict(zip(names, map(_load, rows), strict=False))
+    return dict(zip(names, map(make_load, rows), strict=False))
 
 
 def _flows_in(columns: Sequence[Column | None]) -> Iterable[Flow]:
     if columns.count(None) == len(columns):
         return repeat(NONE)
     rows = zip(*(repeat(None) if column is None else column for column in columns), strict=False)
-    return map(_flow, rows)
+    return map(make_flow, rows)
 
 
-def _sum_or_none(figures: Column, weights: Sequence[float], start: float | None) -> float | None:
+def sum_or_none(figures: Column, weights: Sequence[float], start: float | None) -> float | None:
+    """Return *start* plus the figures times their *weights* (none: 1); None if one is unknown."""
     try:
         if start is None:
             return None

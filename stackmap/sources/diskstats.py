@@ -9,7 +9,7 @@ number, never by kernel version; unknown ones are ignored.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress, count
 from math import inf, nan
 from operator import ne
@@ -30,6 +30,9 @@ SHORT = 7  # partitions before 2.6.25: reads, sectors read, writes, sectors writ
 COUNTER_LIMIT = 10**20  # more than a 64-bit counter holds
 MAX_QUOTED = 200  # characters of a line in a message
 NAME, GAUGE = 2, 11  # indexes of the device's name and of the one field that is not a counter
+
+
+_counters = partial(tuple.__new__, Counters)  # what Counters() does, without a step in Python
 
 
 class Sample:
@@ -133,10 +136,10 @@ def parse_line(line: str) -> tuple[str, Counters]:
     r, rm, rs, rt, w, wm, ws, wt, in_flight, busy, weighted, *more = numbers
     d, dm, ds, dt = more[:4] if len(words) >= WITH_DISCARDS else (None, None, None, None)
     f, ft = more[4:] if len(words) >= WITH_FLUSHES else (None, None)
-    return words[NAME], Counters(
+    return words[NAME], _counters((
         r, rm, rs * SECTOR, rt, w, wm, ws * SECTOR, wt, busy, weighted,
-        d, dm, None if ds is None else ds * SECTOR, dt, f, ft, in_flight,
-    )  # fmt: skip
+        d, dm, None if ds is None else ds * SECTOR, dt, f, ft, in_flight, True,
+    ))  # fmt: skip
 
 
 def between(earlier: Sample, later: Sample, devices: Container[str] | None = None) -> Interval:

@@ -10,6 +10,7 @@ from stackmap.features.report.figures import Hours, SizeClasses, size_class, spa
 from stackmap.ledger import time_series as course_of
 from stackmap.ledger.time_series import TimeSeries, extremes_of
 from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE
 from tests.drawn import did, moved
 
 NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
@@ -79,6 +80,28 @@ def test_more_devices_have_less_room(monkeypatch):
     assert len(found.stretches) <= course_of.MIN_STRETCHES + 1
 
 
+def test_very_many_devices_have_fewer_stretches_than_a_chart_wants(monkeypatch):
+    """Of 1,000 devices and 3,000 loads two stretches are left, not ``MIN_STRETCHES``."""
+    monkeypatch.setattr(course_of, "MAX_LOADS", 400)
+    monkeypatch.setattr(course_of, "MOST_LOADS", 3000)
+    found = TimeSeries()
+    for n in range(9):
+        found.add(Interval({f"dm-{d}": IDLE for d in range(1000)}, NOON + n, 1.0), {})
+
+    assert [each.count for each in found.stretches] == [8, 1]
+
+
+def test_extremes_of_single_intervals_cost_nothing():
+    """They are the figures of the interval: nothing is made for 1,000 devices in 20 stretches."""
+    loads = {f"dm-{n}": moved(read=did(2.0, 512)) for n in range(1000)}
+    found = TimeSeries()
+    for n in range(20):
+        found.add(Interval(loads, NOON + n, 1.0), loads)
+
+    assert not any(each.extremes for each in found.stretches)
+    assert extremes_of(found.stretches, ("dm-7", "read", "ios")) == (2.0, 2.0)
+
+
 def test_an_hour_is_that_of_the_beginning():
     """An interval that ends at 13:00:00 belongs to 12, and so does one that began at 12:59:59."""
     hours = Hours()
@@ -89,7 +112,7 @@ def test_an_hour_is_that_of_the_beginning():
     assert list(hours.by_hour) == [12]
     assert hours.by_hour[12].seconds == 3602
     assert hours.by_hour[12].mean(KEY) == pytest.approx((7 * 1800 + 11 * 1800 + 13 * 2) / 3602)
-    assert hours.by_hour[12].most[KEY] == 13.0
+    assert hours.by_hour[12].most["sda"] == 13.0
     assert hours.utc
 
 
@@ -108,8 +131,11 @@ def test_all_figures_of_an_interval_are_kept():
     }
 
     assert None not in expected.values()
-    assert {key: (value, value) for key, value in expected.items()} == stretch.extremes
-    assert hours.by_hour[12].most == {k: v for k, v in expected.items() if k[2] != "await_ms"}
+    assert {key: stretch.ends(key) for key in expected} == {k: (v, v) for k, v in expected.items()}
+    for key, value in expected.items():
+        if key[2] != "await_ms":
+            assert hours.by_hour[12].mean(key) == value
+    assert hours.by_hour[12].most == {"sda": load.total.ios}
 
 
 def one(rate, start, seconds):

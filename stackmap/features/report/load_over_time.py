@@ -152,7 +152,7 @@ def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -
         return None
     if all(each.count == 1 for each in course):
         return doc.Line(REQUESTS[direction], means)
-    ends = (each.extremes.get((name, direction, figure)) or (None, None) for each in course)
+    ends = (each.ends((name, direction, figure)) or (None, None) for each in course)
     low, high = zip(*ends, strict=True)
     return doc.Line(REQUESTS[direction], means, low, high)
 
@@ -251,7 +251,7 @@ def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: 
             doc.Value(by_hour[hour].seconds, divided(60, 1)),
             *(doc.Value(by_hour[hour].mean((name, d, "ios")), rate) for d in directions),
             *(doc.Value(by_hour[hour].mean((name, d, "bytes")), kib) for d in directions),
-            doc.Value(by_hour[hour].most.get((name, "total", "ios")), rate),
+            doc.Value(by_hour[hour].most.get(name), rate),
         )
         for hour in sorted(by_hour)
     )

@@ -229,7 +229,7 @@ def _series(report: Report) -> str:
             ]
             for figure in FIGURES:
                 key = stack.top.name, direction, figure
-                row += [each.mean(*key), *each.extremes.get(key, (None, None))]
+                row += [each.mean(*key), *(each.ends(key) or (None, None))]
             rows.append(row)
     return _csv(headings, rows)
 

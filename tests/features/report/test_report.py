@@ -85,8 +85,8 @@ def test_an_idle_device_has_a_figure_of_0():
     profile.add({"sda": IDLE, "sdb": IDLE}, 5.0)
 
     assert profile.seconds == 10.0
-    assert profile.sums["sda", "write", "ios"] == 22.0
-    assert profile.sums["sdb", "write", "ios"] == profile.most["sdb", "write", "ios"] == 0.0
+    assert profile.mean(("sda", "write", "ios")) == 2.2
+    assert profile.mean(("sdb", "write", "ios")) == profile.most["sdb"] == 0.0
 
 
 def test_averages_since_boot_count_only_without_others():
