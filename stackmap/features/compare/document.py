@@ -143,15 +143,22 @@ def _figure(key: Figured, each: FigureComparison) -> str:
 
 def _load(stack: StackComparison) -> str:
     changes = [
-        f"{each.figure.titles[each.direction]} {factor(each.change.ratio)}"
+        f"{each.figure.titles[each.direction]} {_times_or_ends(each, each.change)}"
         for each in stack.load
-        if each.change is not None and each.change.ratio
+        if each.change is not None and each.before != each.after
         if each.figure.key in DESCRIBED and _is_changed(each)
     ]
     load = f"Change of the load: {', '.join(changes) or 'none'}."
     return (
         f"{load} Ratios are per request or byte at the top; await is compared only at similar load."
     )
+
+
+def _times_or_ends(each: FigureComparison, change: Change) -> str:
+    """Return the factor of *change*; both figures where one is 0."""
+    if change.ratio:
+        return factor(change.ratio)
+    return f"{value_of(each, each.before)} → {value_of(each, each.after)}"
 
 
 def _limited_by_volume(stack: StackComparison) -> Iterator[str]:

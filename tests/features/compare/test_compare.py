@@ -10,7 +10,7 @@ import pytest
 from stackmap.features.compare.await_change import classes
 from stackmap.features.compare.compare import compare
 from stackmap.features.compare.comparison import RATIOS
-from stackmap.features.compare.document import conclusions, document
+from stackmap.features.compare.document import _load, conclusions, document
 from stackmap.features.compare.json import compare_json
 from stackmap.features.compare.recording import MAX_BATCHES, recording_of
 from stackmap.model.device import Queue
@@ -119,6 +119,18 @@ def test_waits_of_other_loads_are_not_compared():
     assert "the loads differ" in wait.reason
     assert (wait.before.value, wait.after.value) == pytest.approx((40.0, 10.0))
     assert stack.find("write_cost", "disks", "write").change.ratio == pytest.approx(0.5)
+
+
+def test_a_load_that_ended_or_began_is_a_change():
+    """There is no factor, so both rates are told."""
+    (idle_before, busy_before), (idle, busy) = (
+        [recorded(where, top, made, [rate] * 40) for rate in (0.0, 31.0)]
+        for where, top, made in ((RAID5, "vm", raid5), (RAID10, "new", raid10))
+    )
+
+    assert "writes/s 31.00 → 0.00" in _load(figure_comparison(busy_before, idle))
+    assert "writes/s 0.00 → 31.00" in _load(figure_comparison(idle_before, busy))
+    assert "Change of the load: none." in _load(figure_comparison(idle_before, idle))
 
 
 def test_the_share_of_similar_load_is_told():
