@@ -82,6 +82,12 @@ class Run:
         """Its requests with data."""
         return sum(bool(each.size) for each in self.trace.requests(self.device.number))
 
+    @cached_property
+    def rate(self) -> float:
+        """Requests per second, while it was traced."""
+        sent = self.trace.requests(self.device.number)
+        return (len(sent) - 1) / (sent[-1].time - sent[0].time)
+
     def projected(self, layout: str, *, traced: bool) -> Projection:
         """Return what is projected of *layout*, from counters alone or with the trace."""
         topology, intervals = self._measured
@@ -185,6 +191,16 @@ def times(recorded: Run, ran: Run, layout: str) -> list[Time]:
         for operation in (READ, WRITE)
         for key, value in (ran.latencies(operation) or {}).items()
     ]
+
+
+def headroom(recorded: Run, ran: Run, layout: str) -> Count:
+    """Return the factor by which *recorded* may grow on *layout*; *ran*: the same load there with a full queue."""
+    time = recorded.projected(layout, traced=True).time
+    name = f"{recorded.workload.name} → {ran.workload.name}"
+    is_present = recorded.workload.tops == ran.workload.tops
+    return Count(
+        name, time.headroom_now if is_present else time.headroom, ran.rate / recorded.rate, False
+    )
 
 
 def counts(recorded: Run, ran: Run, layout: str, *, traced: bool) -> list[Count]:

@@ -6,7 +6,7 @@ Half of the loads were looked at only after the model was finished (``UNSEEN``),
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 from statistics import median
 
 import pytest
@@ -28,8 +28,9 @@ GROUPS = ("r5", "r10", "r6", "r5w"), ("md5", "md10", "md11")
 SEEN = ["p4w", "p16mix", "c1mix", "c8w", "s4", "b64s", "f8", "hot", "mix"]
 UNSEEN = ["p64w", "c32mix", "s64q4", "b4r", "db", "buf", "bufr"]
 LATER = ["q3w", "mix12", "two", "think", "fs4", "prw"]  # on two layouts of each manager
+FULL = {"p4w": "h4w", "p16mix": "h16mix", "p64w": "h64w"}  # the same load with 64 in flight
 PAIRS = ("r5", "r10"), ("md5", "md10")
-NEAR, WIDTH = 0.10, 0.30
+NEAR, WIDTH, HEADROOM = 0.10, 0.30, 0.15
 
 
 @pytest.fixture(scope="module", params=["6.12", "newest"])
@@ -53,7 +54,9 @@ def counts(runs, loads, *, traced):
 
 
 def test_every_load_ran(runs):
-    later = {(volume, load) for pair in PAIRS for volume in pair for load in LATER}
+    later = {
+        (volume, load) for pair in PAIRS for volume in pair for load in (*LATER, *FULL.values())
+    }
     assert set(runs) == later | {(v, load) for v in LAYOUTS for load in (*SEEN, *UNSEEN)}
 
 
@@ -79,6 +82,26 @@ def test_latencies_are_near_and_in_their_band(runs, loads, groups, refused):
         assert len(far) <= (1 - least) * len(judged_ones), far
         bands = [(each.band.low <= each.true <= each.band.high) for each in judged_ones]
         assert sum(bands) >= 0.88 * len(bands)
+
+
+def test_headroom_is_what_a_full_queue_did(runs):
+    """On the present layout and the other one: in most cases within 15 %, and within 15 % of the range in all but a few."""
+    found = [
+        replayed.headroom(runs[now, load], runs[then, full], LAYOUTS[then])
+        for pair in PAIRS
+        for now, then in product(pair, repeat=2)
+        for load, full in FULL.items()
+    ]
+
+    far = [each.what for each in found if abs(each.off) > HEADROOM]
+    assert len(far) <= 0.25 * len(found), far
+    ranges = [each.band.widened(HEADROOM) for each in found]
+    outside = [
+        each.what
+        for each, band in zip(found, ranges, strict=True)
+        if not band.low <= each.true <= band.high
+    ]
+    assert len(outside) <= 0.1 * len(found), outside
 
 
 @pytest.mark.parametrize("loads", [SEEN, UNSEEN], ids=["seen", "unseen"])

@@ -146,6 +146,10 @@ loads() {
     record two --rw=randread --bs=4k --iodepth=2 --name=second --rw=randwrite --bs=32k --iodepth=2
     record think --rw=randwrite --bs=16k --iodepth=4 --thinktime=50ms --thinktime_blocks=4
     record fs4 --rw=randwrite --bs=4k --iodepth=1 --fsync=4
+    # As p4w, p16mix and p64w above, with as many as any layout serves.
+    record h4w --rw=randwrite --bs=4k --iodepth=64
+    record h16mix --rw=randrw --rwmixread=70 --bs=16k --iodepth=64
+    record h64w --rw=randwrite --bs=64k --iodepth=64
     record prw --rate_process=poisson --iodepth=64 --rw=randrw --bs=8k --rate_iops=90,20
 }
 for volume in ${VOLUMES:-r5 r10 r6 r5w md5 md10 md11}; do
