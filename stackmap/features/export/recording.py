@@ -55,7 +55,7 @@ from stackmap.rules.decision import judge_over_time
 from stackmap.rules.rule import Finding, Severity
 
 NO_DAY = "the input has times beyond the year 9999"
-HELD = 400_000  # figures of devices that are judged together, at most: an hour of 100 devices per second
+HELD = 130_000  # figures of devices that are judged together, at most: they take 1 KB each
 DIGITS = 3  # of a count: rates times seconds miss whole numbers by less
 
 

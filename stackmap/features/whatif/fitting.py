@@ -50,6 +50,7 @@ DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no di
 LEAST = 20  # requests of a direction for a percentile
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 MILLI = 1000.0
+SHORTEST = 1e-9  # milliseconds
 UNKNOWN_SIZE = 1 << 36  # bytes of a volume whose size is not known
 NO_LOAD = Reason("idle", "the volume was idle: no request waits")
 NO_SERVICE = Reason(
@@ -256,8 +257,11 @@ class Fitting:
             if len(times) < RARE * total or not times:
                 continue
             mine = figures_of(times)
+            # Where no request reaches a disk, none takes time.
             both = [
-                abs(log(mine[key] / figures[key])) for key in ("mean", "p50") if figures.get(key)
+                abs(log(max(mine[key], SHORTEST) / figures[key]))
+                for key in ("mean", "p50")
+                if figures.get(key)
             ]
             worst = max(worst, sum(both) / len(both))
         return worst

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import log
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +14,7 @@ from stackmap.features.trace.arrivals import TracedRequest, line_of, requests_of
 from stackmap.features.whatif.additions import knee_rate
 from stackmap.features.whatif.arriving import _looped, most_in_flight, saturating, traced_loads
 from stackmap.features.whatif.disks import Service
+from stackmap.features.whatif.fitting import OFF, Fitting
 from stackmap.features.whatif.geometry import Geometry, cold_reads
 from stackmap.features.whatif.serving import _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
@@ -393,3 +396,13 @@ def test_the_knee_is_where_throughput_stops_growing():
     assert knee_rate(growing) is None
     assert knee_rate(growing + flat) == 200.0
     assert knee_rate([*growing, *(served(queue, 200.0, 0.5) for queue in (1, 2, 4, 8))]) is None
+
+
+def test_requests_that_no_disk_serves_are_far_from_the_measurement():
+    """Paths of a multipath head have no disk below: all simulated times are 0."""
+    outcome = Simulation(stack("linear", 1, constant(0.0, 1))).run(loop(1, 20))
+    fitting = SimpleNamespace(
+        measured={"write": {"mean": 1.0, "p50": 1.0}}, counted=lambda ran, way: ran.seen[way]
+    )
+
+    assert Fitting._distance(fitting, outcome) > log(1 + OFF)
