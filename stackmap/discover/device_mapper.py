@@ -93,11 +93,9 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
 
 def _told_paths(scan: Scan, mapped: MappedDevice) -> DmStatus:
     """Return the states of the paths that ``multipath -ll`` printed; nothing on other machines than those of texts."""
-    paths = (
-        [scan.blocks[name] for name in sysfs.slaves(scan.host, mapped.block)]
-        if scan.partial
-        else []
-    )
+    names = sysfs.slaves(scan.host, mapped.block) if scan.partial else []
+    # Of a device that goes away, sysfs may still have the link.
+    paths = [scan.blocks[name] for name in names if name in scan.blocks]
     told = {path.number: sysfs.attribute(scan.host, f"{path.path}/{PATH_STATE}") for path in paths}
     states = {number: state for number, state in told.items() if state}
     return path_status(states) if states else DmStatus()
