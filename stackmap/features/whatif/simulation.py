@@ -378,7 +378,7 @@ class Simulation:
         for number in range(place, len(parts)):
             part = parts[number]
             disk = self._members[part.member]
-            if not disk.pages(_extent(part), hold) > 0:
+            if not disk.pages(_extent(part), hold):
                 thread.is_blocked = True
 
                 def resume(number: int = number) -> None:

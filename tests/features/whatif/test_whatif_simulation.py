@@ -406,3 +406,16 @@ def test_requests_that_no_disk_serves_are_far_from_the_measurement():
     )
 
     assert Fitting._distance(fitting, outcome) > log(1 + OFF)
+
+
+def test_a_lowered_limit_writes_nothing_twice():
+    """Slow reads lower the limit below what is in flight; each row still writes its data and its parity once."""
+    disk = Service(UNIFORM, UNIFORM, depth=1, cached=True, target=2e-3)
+    size, count = 4 * PAGE, 600
+    writes = [
+        Arrival(0.0, "write", row * 2 * CHUNK, size, max(0, row - 31)) for row in range(count)
+    ]
+
+    outcome = Simulation(stack("raid5", 3, disk)._replace(size=count * 2 * CHUNK)).run(writes)
+
+    assert outcome.below.bytes["write"] == 2 * size * count
