@@ -27,9 +27,8 @@ class Columns:
         self._count = 0
         self._newest: list[Load | None] = []
         self._columns: dict[ColumnKey, array[float]] = {}
-        self._zeros: frozenset[ColumnKey] = (
-            frozenset()
-        )  # figures that were 0 in all intervals so far
+        # Figures that were 0 in all intervals so far.
+        self._zeros: frozenset[ColumnKey] = frozenset()
 
     def add(self, load: Load | None) -> None:
         """Add the load of the next interval; None where the device is absent."""

@@ -100,9 +100,9 @@ def path_tool(device: Device) -> dict[str, str]:
     """Return the name of *device* for multipath or for nvme; nothing for a device without paths."""
     if device.kind is Kind.MULTIPATH and device.dm_name:
         return {"paths": device.dm_name}
-    return (
-        {"namespace": device.name} if device.kind is Kind.DISK and "paths" in device.facts else {}
-    )
+    if device.kind is Kind.DISK and "paths" in device.facts:
+        return {"namespace": device.name}
+    return {}
 
 
 @Rule(

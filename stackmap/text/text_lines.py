@@ -35,9 +35,8 @@ MANY_BLANKS = b"\n" * 64
 _LOGGED = re.compile(
     rf"^({LOGGED_TIME} )\S{{1,64}} [\w./@-]{{1,64}}\[\d{{1,10}}\]: ?(?=(.{{0,3}}))", re.MULTILINE
 )
-_NO_TIME = re.compile(
-    r"\s*$|\d\d[:時时시]"
-)  # an empty line, and a row of sar, which has a time of its own
+# After it: an empty line, or a row of sar, which has a time of its own.
+_NO_TIME = re.compile(r"\s*$|\d\d[:時时시]")
 _CHAT = re.compile(r"^\[?\d\d?:\d\d(?::\d\d)?\]? ?<[ @+]?[\w|`^-]{1,32}> ?", re.MULTILINE)
 _OF_HOST = re.compile(r"^([\w.-]{1,64}): Linux \S{1,200} \(([^()\s]{1,64})\)", re.MULTILINE)
 MAX_HOSTS = 1000

@@ -118,7 +118,9 @@ class Disk:
         self._held: dict[int, Held] = {}
         self._edges: dict[Edge, int] = {}
         self._is_plugged = False
-        self._given: dict[int, float] = {}  # when requests were dispatched that the disk does not serve yet
+        self._given: dict[
+            int, float
+        ] = {}  # when requests were dispatched that the disk does not serve yet
         self._oldest = 0  # the number of the first request under the plug
         self._unmerged = 0  # pages under the plug that take room of their own
         self._throttle = Throttle(service.depth, service.target, cached=service.cached)
@@ -133,7 +135,9 @@ class Disk:
         """
         if self._merges_at_once(self._held_beside(WRITE, extent)):
             return inf
-        room = max(0, self._throttle.room(hold, self._run.now))  # below 0 after the limit was lowered
+        room = max(
+            0, self._throttle.room(hold, self._run.now)
+        )  # below 0 after the limit was lowered
         return room if not room or self._is_plugged else inf
 
     def _merges_at_once(self, number: int | None) -> bool:

@@ -40,10 +40,7 @@ class Throttle:
         self._last_read = -inf
         self._fastest, self._written = inf, 0  # in this window
         self._closes = WINDOW
-        self._unknown = 0
-        # Before the first request of a run there were others, of which the disk is used to writes.
-        self._step = 0
-        self._scale(-1)
+        self._scale(-1)  # a run begins in the middle of a load: writes have raised the limit before
 
     def _scale(self, step: int) -> None:
         """Set the limits of *step*: above 0 after reads that took too long, below 0 after none."""
@@ -103,7 +100,7 @@ class Throttle:
                     self._raise()
             elif self._written or self._writes:
                 self._raise()
-                if self._is_highest:  # and stays it until now
+                if self._is_highest:  # more windows without a read change nothing
                     self._closes = now
             else:
                 self._unknown += 1

@@ -174,9 +174,8 @@ def _headrooms(
     fitting: Fitting, layout: Layout, wanted: Wanted, rate: float
 ) -> tuple[list[Room], list[Room]]:
     """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve another way."""
-    likely = fitting.fits[0]
-    ways = {likely.services: likely.load}
-    for fit in fitting.fits:
+    ways: dict[tuple[Service, ...], Load] = {}
+    for fit in fitting.fits:  # the likely one first
         ways.setdefault(fit.services, fit.load)
     now, then = [], []
     for way, load in ways.items():

@@ -122,7 +122,7 @@ def test_waits_of_other_loads_are_not_compared():
 
 
 def test_a_load_that_ended_or_began_is_a_change():
-    """There is no factor, so both rates are told."""
+    """A load of 0 has no factor, so both rates are shown."""
     (idle_before, busy_before), (idle, busy) = (
         [recorded(where, top, made, [rate] * 40) for rate in (0.0, 31.0)]
         for where, top, made in ((RAID5, "vm", raid5), (RAID10, "new", raid10))
