@@ -14,6 +14,7 @@ from stackmap.discover.scan import Discovered, Scan, scan_host
 from stackmap.discover.uses import device_uses, file_systems
 from stackmap.host import Host
 from stackmap.model.device import NO_COUNTS, Counts, Device, Kind, Use
+from stackmap.model.raid import LOST, state_with
 from stackmap.model.topology import Edge, Machine, Topology
 from stackmap.sources import error_counts
 from stackmap.sources.sysfs import Block, attribute, attributes
@@ -69,9 +70,11 @@ def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
     loops = (each.device for each in found if each.device.kind is Kind.LOOP)
     files = {loop.name: loop.facts["file"] for loop in loops if "file" in loop.facts}
     stored = {loop: titles.get(on, on) for loop, on in file_systems(scan, files).items()}
+    failed = {each.device.name for each in found if each.device.state == LOST}
+    working = titles.keys() - failed
     devices = [
         _joined(
-            each.device,
+            _with_losses(each, working),
             member_states.get(each.device.name, ""),
             users.get(each.device.name, ()),
             counts.get(each.device.name, NO_COUNTS),
@@ -115,6 +118,15 @@ def read_device(scan: Scan, block: Block) -> Discovered:
 
         return arrays.read(scan, block)
     return disks.read(scan, block)
+
+
+def _with_losses(found: Discovered, working: Collection[str]) -> Device:
+    """Return the device; of an array, its state with only those members that are *working*."""
+    device = found.device
+    if device.layout is None or not found.slots:
+        return device
+    slots = [name in working for name in found.slots]
+    return device._replace(state=state_with(device.state, device.layout, slots))
 
 
 def _unknown_sizes(found: Collection[Discovered]) -> Iterator[str]:

@@ -45,7 +45,9 @@ def read(scan: Scan, block: Block) -> Discovered:
     # To a container every disk is a spare; the arrays built from them know the real states.
     states = {} if array.is_container else {member.name: member.state for member in members}
     edges = tuple(_edge(block, array, member) for member in members)
-    return Discovered(device, edges, states, tuple(_uncertainties(scan, array, members)))
+    doubts = tuple(_uncertainties(scan, array, members))
+    # A text need not list every disk.
+    return Discovered(device, edges, states, doubts, slots=() if scan.partial else array.slots)
 
 
 def _of_queue(scan: Scan, block: Block, name: str) -> int | None:

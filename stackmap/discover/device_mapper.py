@@ -15,18 +15,26 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
 from stackmap.model.health import PATH_FAILURES
 from stackmap.model.lv_health import lv_health
-from stackmap.model.raid import Layout, layout
+from stackmap.model.raid import LOST, Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
-from stackmap.sources.dm_targets import ACTIVE, DAMAGE, PARSERS, Parser, parser, status_of
+from stackmap.sources.dm_targets import (
+    ACTIVE,
+    DAMAGE,
+    PARSERS,
+    Parser,
+    own_requests,
+    parser,
+    status_of,
+)
 from stackmap.sources.dm_targets.passthrough import path_status
-from stackmap.sources.dm_targets.segment import DmStatus, Segment
+from stackmap.sources.dm_targets.segment import DmStatus, Segment, is_device
 from stackmap.sources.sysfs import PATH_STATE, Block
 
 MAX_TITLES = 10  # in a sentence
@@ -40,6 +48,8 @@ NOTHING_BELOW = "devices below {devices}: not in the input"
 
 _DEVICE = re.compile(r"[0-9]+:[0-9]+|/dev/\S+")  # in the words of a table
 
+ABSENT = ("failed", "missing")  # states of a member in the status of a RAID volume
+ARRAYS = ("raid", "mirror")  # targets whose data may be whole without one of the devices below
 MIN_RAID6_MEMBERS = 5  # in LVM
 SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
 
@@ -248,6 +258,8 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
     edges = tuple(_edges(scan, mapped, readers, segments))
     left_out = _left_out(scan, mapped, edges, segments)
     status = _read_statuses(scan, mapped)
+    if status.state == "active" and _lacks_device(scan, readers, segments):
+        status = status._replace(state=LOST)
     names = list(dict.fromkeys([segment.target for segment in segments]))
     targets = [DM_TARGETS.get(name, UNKNOWN) for name in names]
     layouts = {reader.layout(segment) for reader, segment in zip(readers, segments, strict=True)}
@@ -281,7 +293,31 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
     counts = {
         scan.names[n]: {PATH_FAILURES: k} for n, k in status.failures.items() if n in scan.names
     }
-    return Discovered(device, (*edges, *left_out), states, doubts, counts)
+    slots = _slots(scan, segments, status)
+    return Discovered(device, (*edges, *left_out), states, doubts, counts, slots)
+
+
+def _lacks_device(scan: Scan, readers: Sequence[Parser], segments: Sequence[Segment]) -> bool:
+    """Whether a device that a target passes its data to is gone; False where an array has others."""
+    return not scan.partial and any(
+        below.role is Role.DATA and is_device(below.number) and below.number not in scan.names
+        for reader, segment in zip(readers, segments, strict=True)
+        if segment.target not in ARRAYS
+        for below in reader.below(segment)
+    )
+
+
+def _slots(scan: Scan, segments: Sequence[Segment], status: DmStatus) -> tuple[str, ...]:
+    """Return the sub-LV in each slot of a RAID volume, "" where one is missing or failed."""
+    if scan.partial or len(segments) != 1 or segments[0].target != "raid" or not status.members:
+        return ()
+    numbers = own_requests.members(segments[0].words)[1::2]
+    if len(numbers) != len(status.members):
+        return ()
+    return tuple(
+        "" if state in ABSENT else scan.names.get(number, "")
+        for number, state in zip(numbers, status.members, strict=True)
+    )
 
 
 def _left_out(
@@ -299,7 +335,8 @@ def _left_out(
     if below and named <= below and all(segment.target in PARSERS for segment in segments):
         return ()
     shown = inferred_edges(scan, mapped, segments[0].target)
-    return tuple(edge for edge in shown if edge.below not in below)
+    # Of a device that is gone, sysfs still has the link.
+    return tuple(edge for edge in shown if edge.below not in below and edge.below in scan.blocks)
 
 
 def _edges(

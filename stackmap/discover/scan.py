@@ -166,6 +166,7 @@ class Discovered(NamedTuple):
     """
     A device, the edges down from it, and the states and counts it reports for devices below.
 
+    ``slots``: of an array, the device in each slot, "" where the array says that none works there.
     ``uncertainties``: sentences with ``{devices}`` for what had to be inferred or
     is unknown; ``device_mapper.unknown`` joins the devices that share one.
     """
@@ -175,6 +176,7 @@ class Discovered(NamedTuple):
     states: Mapping[str, str] = NO_TEXTS
     uncertainties: tuple[str, ...] = ()
     counts: Mapping[str, Counts] = NO_COUNTS_BELOW
+    slots: tuple[str, ...] = ()
 
 
 def base_device(

@@ -24,6 +24,7 @@ from stackmap.model.device import (
 )
 from stackmap.model.health import ERROR_COUNTS
 from stackmap.model.load import plus
+from stackmap.model.raid import DEGRADED, LOST
 from stackmap.model.reason import Reason, StateChange
 from stackmap.model.topology import Topology
 
@@ -74,8 +75,14 @@ def work_of(device: Device) -> str:
 
 
 def is_degraded(device: Device) -> bool:
-    """Whether *device* lacks a member."""
-    return "degraded" in (device.state or "")
+    """Whether *device* lacks a member, be its data there or lost."""
+    state = device.state or ""
+    return DEGRADED in state or is_lost_array(device)
+
+
+def is_lost_array(device: Device) -> bool:
+    """Whether *device* is an array that has lost data with its members."""
+    return device.layout is not None and (device.state or "").startswith(LOST)
 
 
 def state_changes(

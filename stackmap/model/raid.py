@@ -1,5 +1,6 @@
-"""RAID levels as a table, and the geometry of one array or volume."""
+"""RAID levels as a table, and the geometry and state of one array or volume."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 # Bytes per member that md's parity levels read and write at once: a row of the stripe cache
@@ -126,14 +127,55 @@ def layout(
 
 
 NOT_IN_SYNC = "not in sync"  # of an array that does not mend it
+LOST = "failed"  # of an array with too few members for its data; mdadm prints FAILED
+DEGRADED = "degraded"
 
 
 def raid_state(*, failed: bool, action: str, progress: str, behind: bool = False) -> str:
     """Return the state in words: a failed member first, then the running action; *behind*: a member is out of sync."""
     # "recover" already says that a member is not in sync.
-    words = ["degraded"] if failed and action != "recover" else []
+    words = [DEGRADED] if failed and action != "recover" else []
     if action not in ("idle", "frozen"):
         words.append(f"{action} {progress}".strip())
     elif behind:
         words.append(NOT_IN_SYNC)
     return ", ".join(words) or "active"
+
+
+def state_with(state: str | None, layout: Layout, working: Sequence[bool]) -> str | None:
+    """
+    Return *state* of an array of *layout* with only the members *working*, one per slot.
+
+    md does not count the last copy as missing (raid10_error in the kernel's raid10.c), so its own word
+    for an array whose data is gone is "degraded".
+
+    >>> ten = Layout("raid10", 4, 2, 0, 2, 65536, "near")
+    >>> state_with("active", ten, [False, True, False, True])
+    'degraded'
+    >>> state_with("degraded, check 12.5 %", ten, [False, False, True, True])
+    'failed, check 12.5 %'
+    >>> state_with("read-auto", ten, [False, True, True, True])
+    'degraded, read-auto'
+    """
+    # During a reshape, the slots are those of two layouts.
+    if all(working) or state is None or "reshape" in state or state == "suspended":
+        return state
+    lost = is_lost(layout, working)
+    if not lost and state.startswith("recover"):  # which says that a member is missing
+        return state
+    words = [word for word in state.split(", ") if word not in ("active", DEGRADED, LOST)]
+    return ", ".join([LOST if lost else DEGRADED, *words])
+
+
+def is_lost(layout: Layout, working: Sequence[bool]) -> bool:
+    """Whether data of *layout* is gone with only the members *working*, one per slot."""
+    if layout.level != "raid10":
+        return working.count(False) > layout.survivable_failures
+    # As "enough" in the kernel's raid10.c: each group of neighbours holds all copies of some chunk.
+    step = 1 if layout.variant in ("far", "offset") else layout.copies
+    count, first = len(working), 0
+    while any(working[(first + place) % count] for place in range(layout.copies)):
+        first = (first + step) % count
+        if first == 0:
+            return False
+    return True

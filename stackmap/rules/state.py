@@ -9,6 +9,7 @@ from math import inf
 from stackmap.ledger.device_state import (
     WORK,
     is_degraded,
+    is_lost_array,
     members_behind,
     missing_members,
     work_of,
@@ -26,10 +27,11 @@ from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 _rule = partial(Rule, outcome=Outcome.STATE, is_state=True)
 READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is
+NOT_STARTED = "inactive"  # of an array: md waits for members, or was not told to start it
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
     "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
-    "out of data space", "needs check", "merge failed", "offline", "broken", NOT_IN_SYNC,
+    "out of data space", "needs check", "merge failed", "offline", NOT_STARTED, NOT_IN_SYNC,
 )  # fmt: skip
 NO_SPACE = "out of data space"
 # States that are not what a device is, in the words of a sentence: "is marked for a check".
@@ -53,7 +55,7 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     "SM301",
     Severity.CRITICAL,
     title="{device} is {state}",
-    sentence="{device} is {state}; {cause}.[ It lacks {lacks}: one more failure loses data.][ At the start of the measurement it was {was}.]",
+    sentence="{device} is {state}; {cause}.[ {gone} gone.][ It lacks {lacks}: one more failure loses data.][ At the start of the measurement it was {was}.]",
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
     advice="[Extend it first: `lvextend --size +SIZE -- {full}`][Remove it: `lvremove -- {lost}`][{repair} it first]"
     "[: see `mdadm --detail /dev/{array}`][: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`]"
@@ -69,14 +71,31 @@ def broken(context: Context, _: Limits) -> Found:
         if state and not any(_broken_state(context, upper) for upper in above):
             words = {"state": SAID.get(state, state), "cause": _cause(topology, device, above)}
             lost = missing_members(topology, device)
-            more = _lacks(device, lost) | _was(context, device) | _repair(device, above)
+            more = (
+                _gone(device)
+                | _lacks(device, lost)
+                | _was(context, device)
+                | _repair(device, above)
+            )
             yield observe(device.name, words=words | more)
+
+
+def _gone(device: Device) -> dict[str, str]:
+    """Return what an array that has lost data lost, as the subject of a sentence; nothing for another device."""
+    if device.layout is None or not is_lost_array(device):
+        return {}
+    if device.layout.parity:
+        return {"gone": "More members than its parity replaces are"}
+    if device.layout.copies == 1:
+        return {"gone": "A part of its data is"}
+    every = "Both" if device.layout.copies == 2 else "All"
+    return {"gone": f"{every} copies of a part of its data are"}
 
 
 def _lacks(device: Device, lost: int) -> dict[str, str]:
     """Return how many members *device* has *lost*, if that is all of its redundancy: beyond that, data is lost already."""
     layout = device.layout
-    if layout is None or not lost:
+    if layout is None or not lost or is_lost_array(device):
         return {}
     # Which copies of RAID10 are lost depends on which members are.
     spare = layout.parity or (layout.copies - 1 if layout.copies == layout.members else inf)
@@ -90,8 +109,7 @@ def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
     if device.kind is Kind.SNAPSHOT and device.state in LOST:
         return {"lost": device.label}
     works = any(
-        each.layout and each.layout.parity and "broken" not in (each.state or "")
-        for each in (device, *above)
+        each.layout and each.layout.parity and not is_lost_array(each) for each in (device, *above)
     )
     parity = {"parity": "A degraded RAID4/5/6"} if works else {}
     return {"repair": "Repair"} | tool_names(device) | path_tool(device) | parity
@@ -125,13 +143,18 @@ def _broken_state(context: Context, device: Device) -> str:
 
 def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     """Return the members that are not active, or the array that *device* is a member of, in words."""
+    if device.kind is Kind.ARRAY and device.state == NOT_STARTED:
+        return "md has not started it"
     edges = topology.below(device.name)
     below = [(e, topology[e.below]) for e in edges if e.role is not Role.SPARE]
-    inactive = [
-        f"{d.title} ({d.state})"
+    failed = [
+        (e, d)
         for e, d in below
         if d.state not in (UNBROKEN_PATH if e.role is Role.PATH else UNBROKEN_MEMBER)
     ]
+    # The metadata of a member is on the same disk.
+    data = [d for e, d in failed if e.role is not Role.METADATA]
+    inactive = [f"{d.title} ({d.state})" for d in data or [d for _, d in failed]]
     if inactive:
         return "members that are not active: " + ", ".join(inactive)
     owners = ", ".join(upper.title for upper in above if upper.layout is not None)
@@ -140,7 +163,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     count = device.layout.members - len([*filter(carries_data, edges)]) if device.layout else 0
     if count > 1:
         return f"{count} members are missing"
-    missing = count == 1 or is_degraded(device)
+    missing = count == 1 or (is_degraded(device) and not is_lost_array(device))
     return "a member is missing" if missing else "no device below it has failed"
 
 

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 
 from stackmap.host import Host
 from stackmap.model.device import Role
-from stackmap.model.raid import LOCKLESS, Layout, layout, raid_state
+from stackmap.model.raid import LOCKLESS, LOST, Layout, layout, raid_state
 from stackmap.model.units import KIB, percent
 from stackmap.sources.sysfs import Block, attribute, kernel_name, list_names, parse_int
 
 _MEMBER = "dev-"
 # A member's role by the first of these words in its state: a failed journal is a failed member.
 _ROLES = {"faulty": Role.FAILED, "replacement": Role.REPLACEMENT, "journal": Role.JOURNAL}
-_BUSY = ("clean", "active", "active-idle", "write-pending")
+BROKEN = "broken"  # md, from Linux 5.4 on: too few members; it says so only while all is written
+BUSY = ("clean", "active", "active-idle", "write-pending")
 _PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
     8: "zr", 9: "nr", 10: "nc", 16: "la_6", 17: "ra_6", 18: "ls_6", 19: "rs_6", 20: "0_6", 21: "n_6"
 }  # fmt: skip
@@ -44,6 +45,7 @@ ATTRIBUTES = (
     "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
     "sync_action", "sync_completed", "uuid", "bitmap_type", *FACTS.values(),
 )  # fmt: skip
+MAX_SLOTS = 4096  # no array has as many; a damaged capture may say so
 STATE_UNKNOWN = "unknown"  # of a member in a slot, which may not be in sync
 
 
@@ -107,12 +109,24 @@ class Array:
         return layout(level, members, chunk, copies, variant)
 
     @property
+    def slots(self) -> tuple[str, ...]:
+        """The name of the member in sync in each slot, "" without one; () if slots are unknown."""
+        holding = [m for m in self.members if m.role in (Role.DATA, Role.REPLACEMENT)]
+        in_sync = {m.slot: m.name for m in holding if "in_sync" in m.states}
+        if not in_sync or None in in_sync or any(STATE_UNKNOWN in m.states for m in self.members):
+            return ()
+        count = parse_int(_current(self.attributes["raid_disks"])) or 0
+        return tuple(in_sync.get(slot, "") for slot in range(min(count, MAX_SLOTS)))
+
+    @property
     def state(self) -> str | None:
         """What is wrong or running, "active" if nothing; None if md does not say."""
         attributes = self.attributes
         # A container is always "inactive": it has no I/O.
         state = "" if self.is_container else attributes["array_state"]
-        if state not in _BUSY:
+        if state == BROKEN:
+            return LOST
+        if state not in BUSY:
             return {"readonly": "read-only"}.get(state, state) or None
         return raid_state(
             failed=(parse_int(attributes["degraded"]) or 0) > 0,

@@ -11,13 +11,14 @@ import re
 from collections.abc import Mapping
 
 from stackmap.host import Host
+from stackmap.model.raid import is_lost
 from stackmap.model.units import KIB
-from stackmap.sources.mdraid import ATTRIBUTES, STATE_UNKNOWN, Array, Member
+from stackmap.sources.mdraid import ATTRIBUTES, BROKEN, STATE_UNKNOWN, Array, Member
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/mdstat"
 
-_ARRAY = re.compile(r"(\S+) : (active|inactive)( \((?:auto-)?read-only\))?((?: \S+)*)\s*")
+_ARRAY = re.compile(r"(\S+) : (active|inactive|broken)( \((?:auto-)?read-only\))?((?: \S+)*)\s*")
 _MEMBER = re.compile(r"(\S+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
 _FACTS = {
     "metadata_version": re.compile(r"super (\S+)"),
@@ -28,6 +29,7 @@ _FACTS = {
 }
 _CHUNK = re.compile(r"(\d{1,9})[kK] chunks?")
 _IN_SYNC = re.compile(r"\[\d{1,6}/(\d{1,6})\]")
+_IN_SLOTS = re.compile(r"\[([U_]{1,4096})\]")  # in sync or not, in the order of slots
 _COPIES = re.compile(r"(\d{1,3}) (near|far|offset)-copies")
 _STATES = {"F": "faulty", "S": "spare", "J": "journal", "R": "replacement", "W": "write_mostly"}
 
@@ -77,7 +79,11 @@ def _array(first: str, *others: str) -> Array:
     if in_sync and int(in_sync[1]) < len(holding):
         known = [_uncertain(member) if member in holding else member for member in known]
     key = {member: (member.slot is None, member.slot or 0, member.name) for member in known}
-    return Array(attributes, tuple(sorted(known, key=key.__getitem__)))
+    array = Array(attributes, tuple(sorted(known, key=key.__getitem__)))
+    slots = _IN_SLOTS.search(rest)
+    if slots and array.layout is not None and is_lost(array.layout, [c == "U" for c in slots[1]]):
+        attributes["array_state"] = BROKEN
+    return array
 
 
 def _member(word: str) -> Member | None:
@@ -97,8 +103,9 @@ def _uncertain(member: Member) -> Member:
 
 
 def _state(line: str) -> str:
-    if " : inactive" in line:
-        return "inactive"
+    for state in ("inactive", BROKEN):
+        if f" : {state}" in line:
+            return state
     return "readonly" if " (read-only)" in line else "active"
 
 

@@ -27,9 +27,10 @@ from stackmap.sources import dm, error_counts, mountinfo, pressure
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
 from stackmap.sources.error_counts import ErrorFile
+from stackmap.sources.mdraid import BUSY
 from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute, attributes, output, parse_int
 
-SYNC_ACTION, DEGRADED = "sync_action", "degraded"  # attributes of md
+SYNC_ACTION, DEGRADED, ARRAY_STATE = "sync_action", "degraded", "array_state"  # attributes of md
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
 RAID_HEALTH, RAID_ACTION = 2, 4
 POLLED_TARGETS = frozenset(target.name for target in DM_TARGETS.values() if target.polled)
@@ -55,7 +56,8 @@ class PolledDevices:
 
     @cached_property
     def _md_files(self) -> tuple[str, ...]:
-        return tuple(_md_file(a, what) for a in self.arrays for what in (SYNC_ACTION, DEGRADED))
+        attributes_of_md = (SYNC_ACTION, DEGRADED, ARRAY_STATE)
+        return tuple(_md_file(a, what) for a in self.arrays for what in attributes_of_md)
 
     @cached_property
     def _path_files(self) -> tuple[str, ...]:
@@ -85,8 +87,9 @@ class PolledDevices:
         return Polled(statuses, attributes(host, self._files))
 
     def md_state_changed(self, host: Host, polled: Polled) -> bool:
-        """Whether the sync action or the number of missing members of an md array is another than *polled*."""
-        return not attributes(host, self._md_files).items() <= polled.texts.items()
+        """Whether the sync action, the number of missing members or the loss of data of an md array is another than *polled*."""
+        now = attributes(host, self._md_files)
+        return any(_lasting(text) != _lasting(polled.texts[path]) for path, text in now.items())
 
     def volume_state(self, polled: Polled) -> tuple[str | None, ...]:
         """The states of dm targets (of RAID: health and sync action), mounts of devices, and states of NVMe paths."""
@@ -127,6 +130,11 @@ class PolledDevices:
             action = texts[_md_file(array, SYNC_ACTION)] or "idle"
             now = raid_state(failed=missing > 0, action=action, progress="")
             yield array.name, TargetStatus(array.identity, now, {"missing": missing})
+
+
+def _lasting(text: str | None) -> str | None:
+    """Return an attribute of md; of the states "clean", "active" and so on, which follow each write, one."""
+    return BUSY[0] if text in BUSY else text
 
 
 def _md_file(array: Device, name: str) -> str:

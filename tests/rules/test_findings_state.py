@@ -45,7 +45,7 @@ def reported(topology):
 
 
 @pytest.mark.parametrize(
-    "state", ["degraded", "degraded, check 5.0 %", "failed", "not in sync", "broken"]
+    "state", ["degraded", "degraded, check 5.0 %", "failed", "not in sync", "failed, check 5.0 %"]
 )
 def test_a_broken_device_is_critical(state):
     """Its state is in the sentence, with the member that failed."""
@@ -90,7 +90,7 @@ def test_the_command_for_a_broken_device_is_that_of_its_tool(device, command):
 
 @pytest.mark.parametrize(
     ("level", "state", "expected"),
-    [("raid5", "degraded", True), ("raid1", "degraded", False), ("raid5", "broken", False)],
+    [("raid5", "degraded", True), ("raid1", "degraded", False), ("raid5", "failed", False)],
 )
 def test_only_parity_reads_all_other_members(level, state, expected):
     """A mirror, a pool or a path has no such cost, and a broken array reads nothing."""
@@ -200,7 +200,7 @@ def test_a_rebuild_has_no_redundancy_yet(state, member, lacks):
 )  # fmt: skip
 def test_missing_members_are_counted(level, members, cause):
     """Three members are there."""
-    whole = array("broken")
+    whole = array("failed")
     md = whole["md0"]._replace(layout=layout(level, members, 65536))
     ((_, _, _, words),) = reported(Topology([*(whole[name] for name in DISKS), md], whole.edges))
 

@@ -38,6 +38,7 @@ STATES = {
     "not up": ({"array_state": "inactive"}, "inactive"),
     "read-only": ({"array_state": "readonly"}, "read-only"),
     "waits for the first write": ({"array_state": "read-auto"}, "read-auto"),
+    "too few members": ({"array_state": "broken", "degraded": "1"}, "failed"),
 }
 
 
@@ -91,6 +92,15 @@ def test_roles_and_states_of_members():
         member.name: (member.role, member.state) for member in found.members
     }
     assert "sdb" == mdraid.facts(found)["write mostly"]
+
+
+def test_slots_are_those_of_members_in_sync():
+    """A replacement in sync holds the slot too; a journal has none, and without slots nothing is known."""
+    found = array({name: said[:2] for name, said in MEMBERS.items()})
+    assert ("sda", "sdb", "", "") == found.slots
+    filled = array({"sda": ("0", "in_sync"), "sdf": ("2", "in_sync,replacement")})
+    assert ("sda", "", "sdf", "") == filled.slots
+    assert () == array({"sda": ("", "in_sync")}).slots
 
 
 def test_members_are_in_the_order_of_slots():

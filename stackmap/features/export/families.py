@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from stackmap.features.export.time_series import escaped, labels
 from stackmap.features.export.weights import DISKS, Stack, lasting_uuid
-from stackmap.ledger.device_state import is_degraded, is_working, missing_members
+from stackmap.ledger.device_state import is_degraded, is_working
 from stackmap.ledger.expected import by_layer
 from stackmap.ledger.layers import layers
 from stackmap.ledger.sent import divides
@@ -259,15 +259,10 @@ def _broken(host: Exported) -> Family:
 
 def trouble_of(topology: Topology, name: str) -> str:
     """Return what a device is that ``check`` calls broken: degraded, failed, or hung (suspended)."""
-    device = topology[name]
-    state, shape = device.state or "", device.layout
+    state = topology[name].state or ""
     if SUSPENDED in state:
         return "hung"
-    lost = (
-        shape is not None and missing_members(topology, device) > shape.members - shape.data_members
-    )
-    harmed = lost or any(word in state for word in HARMED)
-    return "failed" if harmed else "degraded"
+    return "failed" if any(word in state for word in HARMED) else "degraded"
 
 
 def _hung_families(host: Exported) -> Iterator[Family]:

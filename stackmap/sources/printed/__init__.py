@@ -57,7 +57,7 @@ FORMATS = (
     Format("dmsetup ls --tree", r"[\s│├└─|`-]*\S{1,128} (?:<[^<>]*> )?\(\d{1,4}:\d{1,7}\)", _tree_or_list, rows=True),
     Format("dmsetup ls", mapper.LS_ROW.pattern, mapper.read_list, rows=True),
     Format("multipath -ll", mapper.MAP.pattern, mapper.read_maps),
-    Format("/proc/mdstat", r"\s*Personalities :.*|\s*md\S{0,60} : (?:active|inactive)\b.*", md.read_mdstat, rows=True),
+    Format("/proc/mdstat", r"\s*Personalities :.*|\s*md\S{0,60} : (?:active|inactive|broken)\b.*", md.read_mdstat, rows=True),
     Format("mdadm --detail", md.DETAIL.pattern, md.read_detail),
     Format("mdadm --examine", md.EXAMINED.pattern, md.read_examined),
     Format("lvs --nameprefixes", lvm.PREFIXED_ROW.pattern, lvm.read_prefixed, rows=True),

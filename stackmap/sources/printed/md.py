@@ -9,7 +9,7 @@ from stackmap.model.units import KIB
 from stackmap.sources import mdraid, mdstat
 from stackmap.sources.printed.facts import Fact, of_path
 
-ARRAY = re.compile(r"(\S+) : (?:active|inactive)\b.*")
+ARRAY = re.compile(r"(\S+) : (?:active|inactive|broken)\b.*")
 _MEMBERS = re.compile(r"(?:\S+\[\d{1,9}\](?:\([A-Z]\))*\s*)+")
 _BLOCKS = re.compile(r"\s*(\d{1,15}) blocks\b")
 
@@ -114,6 +114,8 @@ def _fields(ref: str, fields: dict[str, str]) -> Iterator[Fact]:
         told["chunk_size"] = str(int(chunk[1]) * KIB)
     words = [word.strip() for word in fields.get("State", "").split(",")]
     told["array_state"] = next((word for word in words if word in _ARRAY_STATES), "")
+    if "FAILED" in words:
+        told["array_state"] = mdraid.BROKEN
     if told["raid_disks"].isdecimal() and fields.get("Active Devices", "").isdecimal():
         told["degraded"] = str(max(0, int(told["raid_disks"]) - int(fields["Active Devices"])))
     told["sync_action"] = next((ACTIONS[word] for word in words if word in ACTIONS), "idle")

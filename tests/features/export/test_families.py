@@ -106,15 +106,15 @@ def raid(level, members, state, missing=0):
     ("level", "missing", "state", "trouble"),
     [
         ("raid5", 1, "degraded", "degraded"),
-        ("raid5", 2, "degraded", "failed"),
+        ("raid5", 2, "failed", "failed"),
         ("raid6", 2, "degraded", "degraded"),
-        ("raid6", 3, "degraded", "failed"),
+        ("raid6", 3, "failed, check", "failed"),
         ("raid5", 0, "suspended", "hung"),
         ("raid5", 0, "failed", "failed"),
         ("raid5", 1, "needs check", "failed"),
     ],
 )
-def test_an_array_has_failed_when_more_is_missing_than_its_parity(level, missing, state, trouble):
+def test_an_array_has_failed_when_its_state_says_so(level, missing, state, trouble):
     assert trouble_of(raid(level, 4, state, missing), "dm-0") == trouble
 
 
