@@ -178,3 +178,103 @@ def test_an_overload_in_a_quarter_of_few_intervals_is_no_all_clear(tmp_path):
     (found,) = (each for each in told["findings"] if each["severity"] == "warning")
     assert (found["id"], found["device"]) == ("SM406", "dev8-16")
     assert "dev8-16 is overloaded in some intervals: 16.2 requests" in found["sentence"]
+
+
+POOL = """\
+  pool: tank
+ state: DEGRADED
+  scan: {scan} in progress since Fri Nov 27 09:01:11 2026
+config:
+
+        NAME             STATE     READ WRITE CKSUM
+        tank             DEGRADED     0     0     0
+          raidz1-0       DEGRADED     0     0     0
+            sda          ONLINE       0     0     0
+            sdb          FAULTED     12   301     0  too many errors
+            sdc          ONLINE       0     0     0{mark}
+        logs
+          nvme0n1p1      ONLINE       0     0     0
+        spares
+          sdd            AVAIL
+"""
+
+
+@pytest.mark.parametrize(
+    ("scan", "mark", "states"),
+    [
+        ("resilver", "  (resilvering)", [None, "faulted", "resilver", None]),
+        ("scrub", "", ["scrub", "faulted", "scrub", None]),
+    ],
+)
+def test_what_a_pool_of_zfs_does(tmp_path, scan, mark, states):
+    """The disk that failed is first, the scan is named once; a partition without a number has its user, too."""
+    text = POOL.format(scan=scan, mark=mark)
+    topology, _ = read(text)
+    assert [topology[f"sd{letter}"].state for letter in "abcd"] == states
+    assert [use.name for use in topology["nvme0n1p1"].uses] == ["[ZFS tank]"]
+    found = json.loads(run(tmp_path, text, "explain", "-J", "--input").stdout)["findings"]
+    assert [each["id"] for each in found][:2] == ["SM301", "SM302"]
+    assert sum(each["id"] == "SM302" for each in found) == 1
+    assert "it is used by [ZFS tank]" in found[0]["sentence"]
+
+
+def test_errors_of_btrfs_device_stats():
+    names = ("write_io_errs", "read_io_errs", "flush_io_errs", "corruption_errs", "generation_errs")
+    text = "".join(
+        f"[/dev/{device}].{name}    {count}\n"
+        for device, counts in (("sda1", (0, 0, 0, 0, 0)), ("sdb1", (2, 3, 5, 7, 11)))
+        for name, count in zip(names, counts, strict=True)
+    )
+    topology, _ = read(text)
+    assert {name: {**topology[name].counts} for name in ("sda1", "sdb1")} == {
+        "sda1": {"btrfs_io_errors": 0, "btrfs_corruptions": 0},
+        "sdb1": {"btrfs_io_errors": 10, "btrfs_corruptions": 18},
+    }
+
+
+DRBD = """\
+version: 8.4.11-1 (api:1/proto:86-101)
+GIT-hash: 66145a308421e9c124ec391a7848ac20203bb03c build by root@x, 2020-04-05 02:58:18
+ 0: cs:SyncSource ro:Primary/Secondary ds:UpToDate/Inconsistent C r-----
+    ns:13282320 nr:0 dw:44221332 dr:120231321 al:3211 bm:0 lo:1 pe:12 ua:0 ap:11 ep:1 wo:f oos:392014848
+\t[>....................] sync'ed:  3.3% (382824/395872)M
+\tfinish: 2:41:11 speed: 40,532 (39,880) K/sec
+ 1: cs:WFConnection ro:Primary/Unknown ds:UpToDate/DUnknown C r-----
+    ns:0 nr:1332 dw:1332 dr:0 al:0 bm:0 lo:0 pe:0 ua:0 ap:0 ep:1 wo:f oos:0
+"""
+
+
+def test_what_drbd_does(tmp_path):
+    topology, _ = read(DRBD)
+    states = {name: topology[name].state for name in ("drbd0", "drbd1")}
+    assert states == {"drbd0": "SyncSource 3.3 %", "drbd1": "degraded, WFConnection"}
+    said = run(tmp_path, DRBD, "explain", "--input").stdout
+    assert "drbd0 does background work (SyncSource 3.3 %)" in said
+
+
+def test_no_command_for_an_array_without_a_kernel_name(tmp_path):
+    """/sys/block/md/data is no folder."""
+    text = """\
+/dev/md/data:
+        Raid Level : raid1
+      Raid Devices : 2
+             State : clean, degraded, recovering
+    Rebuild Status : 41% complete
+
+    Number   Major   Minor   RaidDevice State
+       0       8       17        0      active sync   /dev/sdb1
+       4       8       81        1      spare rebuilding   /dev/sdf1
+"""
+    said = run(tmp_path, text, "explain", "--input").stdout
+    assert "no command" not in said
+    assert "md/data does background work" in said
+
+
+def test_how_many_times_as_slow_a_path_is(tmp_path):
+    figures = "\nDevice  r/s  rkB/s  r_await  w/s  wkB/s  w_await  aqu-sz  %util\n" + "".join(
+        f"{name}  400.00  3200.00  {wait}  0.00  0.00  0.00  {wait * 0.4}  50.00\n"
+        for name, wait in (("sdc", 0.8), ("sdb", 48.0))
+    )
+    maps = PATHS["multipath-tools 0.8"].replace("sde 8:64  failed faulty", "sdb 8:16  active ready")
+    said = " ".join(run(tmp_path, maps + figures, "explain", "--input").stdout.split())
+    assert "await is 48.0 ms, 60.0 times as long as on sdc" in said

@@ -317,3 +317,54 @@ def test_of_hosts_the_first_with_a_device_is_used():
     topology, notes = read(empty + other)
     assert ("md0", "sda1") in edges(topology)
     assert not notes
+
+
+LVDISPLAY = """\
+# lvdisplay -m
+  --- Logical volume ---
+  LV Path                /dev/vgdata/lvpg
+  LV Name                lvpg
+  VG Name                vgdata
+  LV Creation host, time pg1, 2023-05-16 09:14:41 +0200
+  LV Status              available
+  # open                 1
+  LV Size                3.00 TiB
+  Segments               {segments}
+  Block device           253:4
+
+  --- Segments ---
+  Logical extents 0 to 524287:
+    Type\t\tstriped
+    Stripes\t\t2
+    Stripe size\t\t64.00 KiB
+    Stripe 0:
+      Physical volume\t/dev/sdb
+    Stripe 1:
+      Physical volume\t/dev/sdc
+"""
+SECOND = """
+  Logical extents 524288 to 786431:
+    Type\t\tlinear
+    Physical volume\t/dev/sdd
+"""
+
+
+def test_lvdisplay():
+    """Its line "# open" is no prompt of root. Segments of two layouts have none together."""
+    topology, _ = read(LVDISPLAY.format(segments=1))
+    layout = topology["dm-4"].layout
+    assert layout is not None
+    assert (topology["dm-4"].label, layout.members, layout.chunk) == ("vgdata/lvpg", 2, 65536)
+    extended, _ = read(LVDISPLAY.format(segments=2) + SECOND)
+    assert extended["dm-4"].layout is None
+    assert edges(extended) == {("dm-4", "sdb"), ("dm-4", "sdc"), ("dm-4", "sdd")}
+
+
+@pytest.mark.parametrize("separator", ["|", ",", ";", ":"])
+def test_separators_of_lvs(separator):
+    """The devices of a striped LV have commas between them as well."""
+    rows = ("LV,VG,LSize,Type,Devices", "data,vg,<4.00g,striped,/dev/sdb(0)+/dev/sdc(0)", "log,vg,1024.00m,linear,/dev/sdd(7)")  # fmt: skip
+    text = "".join(f"  {row.replace(',', separator).replace('+', ',')}\n" for row in rows)
+    topology, notes = read(text)
+    assert not notes
+    assert edges(topology) == {("vg-data", "sdb"), ("vg-data", "sdc"), ("vg-log", "sdd")}

@@ -9,7 +9,7 @@ from stackmap.model.device import UNUSED_PATH, USABLE_PATH, Device, Kind, Role
 from stackmap.model.far_side import by_place
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
-from stackmap.sources import disk_identity, sysfs
+from stackmap.sources import disk_identity, drbd, sysfs
 from stackmap.sources.sysfs import Block
 
 # Disks with bio-based drivers, which never merge.
@@ -48,7 +48,7 @@ def _disk(scan: Scan, block: Block) -> Discovered:
     who = disk_identity.identity(scan.host, block)
     device = base_device(scan, block, Kind.DISK, geometry=True)._replace(
         uuid=who.wwn,
-        state=disk_identity.state(scan.host, block),
+        state=_state(scan, block),
         removable=sysfs.attribute(scan.host, f"{block.path}/removable") == "1",
         model=who.model,
         serial=who.serial,
@@ -60,6 +60,12 @@ def _disk(scan: Scan, block: Block) -> Discovered:
     if edges:
         return Discovered(_with_paths(scan, device, edges), edges)
     return Discovered(device, _backing(scan, block))
+
+
+def _state(scan: Scan, block: Block) -> str | None:
+    if block.name.startswith("drbd"):
+        return drbd.parse(sysfs.attribute(scan.host, drbd.PATH)).get(block.name)
+    return disk_identity.state(scan.host, block)
 
 
 def _with_paths(scan: Scan, head: Device, edges: tuple[Edge, ...]) -> Device:

@@ -243,7 +243,7 @@ def signatures(scan: Scan, idle: Iterable[Device]) -> DeviceUses:
     """Yield the users of *idle* devices: nothing is above them and they are not mounted."""
     for device in idle:
         if device.kind in CHECKED_KINDS:
-            properties = sysfs.udev_properties(scan.host, device.number)
+            properties = sysfs.udev_properties(scan.host, device.number or device.name)
             how, who = SIGNATURE_USERS.get(properties.get("ID_FS_TYPE", ""), ("", ""))
             if how:
                 who = who.format(label=properties.get("ID_FS_LABEL", "pool"))

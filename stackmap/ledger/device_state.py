@@ -43,6 +43,13 @@ WORK = {
     "repair": "it reads all members and writes what differs",
     "reshape": "it reads the old layout and writes the new one",
     "merging": "it writes the snapshot's changes back",
+    # DRBD's connection states, and ZFS's scans.
+    "SyncSource": "it reads what the peer lacks and sends it",
+    "SyncTarget": "it writes what the peer sends",
+    "VerifyS": "it reads all data and compares it with the peer's",
+    "VerifyT": "it reads all data and compares it with the peer's",
+    "scrub": "the pool reads all of its data",
+    "resilver": "the pool reads its data and writes what a disk lacks",
 }
 
 

@@ -55,7 +55,7 @@ def _multipath(context: Context, requests: float) -> Iterator[Multipath]:
     Severity.WARNING,
     title="The path {device} is slow",
     outcome=Outcome.SICK,
-    sentence="The path {device} of {head} is slow: await is {await}, {ratio} as long as on {others} (median "
+    sentence="The path {device} of {head} is slow: await is {await}, {ratio} times as long as on {others} (median "
     "{other}). It has {share} of the requests.",
     caveat="All paths lead to one disk, so the difference comes from the path. Paths to different controllers of an "
     "active/passive array differ, too.",

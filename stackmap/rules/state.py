@@ -31,7 +31,8 @@ NOT_STARTED = "inactive"  # of an array: md waits for members, or was not told t
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
     "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
-    "out of data space", "needs check", "merge failed", "offline", NOT_STARTED, NOT_IN_SYNC,
+    "out of data space", "needs check", "merge failed", "offline", "faulted", "unavail", "removed", NOT_STARTED,
+    NOT_IN_SYNC,
 )  # fmt: skip
 NO_SPACE = "out of data space"
 # States that are not what a device is, in the words of a sentence: "is marked for a check".
@@ -116,9 +117,9 @@ def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
 
 
 def tool_names(device: Device) -> dict[str, str]:
-    """Return the name of *device* for mdadm or for LVM's tools; nothing for a target without one."""
+    """Return the name of *device* for mdadm or for LVM's tools; nothing for a target without one, or an array known by its alias."""
     if device.kind is Kind.ARRAY:
-        return {"array": device.name}
+        return {} if "/" in device.name else {"array": device.name}
     return {"lv": device.label.removesuffix("-tpool")} if "/" in device.label else {}
 
 
@@ -163,6 +164,8 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     count = device.layout.members - len([*filter(carries_data, edges)]) if device.layout else 0
     if count > 1:
         return f"{count} members are missing"
+    if device.uses and not edges:
+        return f"it is used by {', '.join(use.name for use in device.uses)}"
     missing = count == 1 or (is_degraded(device) and not is_lost_array(device))
     return "a member is missing" if missing else "no device below it has failed"
 
@@ -180,9 +183,14 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
 )
 def background_work(context: Context, _: Limits) -> Found:
-    """Yield devices whose state says that they copy, check or rebuild."""
+    """Yield devices whose state says that they copy, check or rebuild; of the disks of a ZFS pool one."""
+    pools: set[str] = set()
     for device in context.topology:
         work = work_of(device)
+        pool = {use.name for use in device.uses if use.kind == "zfs"}
+        if work and pool & pools:
+            continue
+        pools |= pool if work else set()
         if PVMOVE in device.label:
             words = {
                 "state": f"pvmove, {device.state or 'active'}",

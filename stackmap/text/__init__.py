@@ -114,9 +114,13 @@ OTHER_FORMATS = (
     ),
     (
         re.compile(
-            r"\s*procs -+(?:memory)?-+.*-+io-+|\bi/o\s+requested writes|\bread sectors\s+writes\b"
+            r"\s*procs -+(?:memory)?-+.*-+io-+|\bi/o\s+requested writes|\bread sectors\s+writes\b|^\s*\d+ (?:milli reading|inprogress IO)\s*$"
         ),
         "vmstat has no figures per device without -d: use `iostat -dxty 10 6` or `vmstat -d`",
+    ),
+    (
+        re.compile(r"\bd(?:isk)?\.d(?:ev|m)?\.[a-z]"),
+        "a table of PCP's metrics is not supported: use `pmrep :iostat-dktx`",
     ),
     (
         re.compile(r"\bcapacity\s+operations\s+bandwidth\b"),

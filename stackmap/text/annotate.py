@@ -25,7 +25,7 @@ from stackmap.text.headings import (
     heading,
     without_quotes,
 )
-from stackmap.text.text_lines import is_other_heading
+from stackmap.text.text_lines import NUMBERED, is_other_heading
 
 TITLES = IOSTAT_DEVICE | {SAR_DEVICE}
 
@@ -148,6 +148,8 @@ class Annotator:
         return "\n".join(out)
 
     def _line(self, line: str) -> list[str]:
+        if numbered := NUMBERED.match(line):
+            return [f"{numbered[0]}{each}" for each in self._line(line[numbered.end() :])]
         hidden = "\x1b" in line or "\0" in line
         words = (INVISIBLE.sub("", line) if hidden else line).split()
         index = self._name_index(words) if words else None

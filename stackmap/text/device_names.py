@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import PrintedLoads
 from stackmap.model.topology import Topology
 
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
 _SAR_NUMBER = re.compile(r"dev(\d{1,9})-(\d{1,9})\Z")
+_ARRAY = re.compile(r"md\d{1,6}|dev9-\d{1,6}")
 _PATH = re.compile(r"(nvme\d{1,4})c\d{1,4}(n\d{1,5}(?:p\d{1,3})?)\Z")
 _PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
 # Prefixes of links in by-id; sysstat drops them.
@@ -119,6 +120,9 @@ class Names:
             for name, device in topology.devices.items()
             if name.startswith("dm-") and not device.number and not others
         }
+        # The only array of a ticket may be known as /dev/md/data, and the only one with figures as md127.
+        arrays = [each.name for each in topology if each.kind is Kind.ARRAY]
+        self._alias = arrays[0] if len(arrays) == 1 and arrays[0].startswith("md/") else ""
         self._name = lru_cache(MAX_NAMES)(lambda word: kernel_name(word, known))
         self._means = lru_cache(MAX_LISTS)(self._look_up)
 
@@ -144,6 +148,12 @@ class Names:
                 means[place] = found
         if self._unnumbered and None in means:
             self._number_mapped(words, means)
+        if self._alias:
+            arrays = [
+                n for n, word in enumerate(words) if means[n] is None and _ARRAY.fullmatch(word)
+            ]
+            for place in arrays if len(arrays) == 1 else ():
+                means[place] = self._alias
         names = [name or word for word, name in zip(words, means, strict=True)]
         strangers = [word for word, name in zip(words, means, strict=True) if name is None]
         return [] if names == [*words] else names, strangers

@@ -173,6 +173,7 @@ _DSTAT_SCALES = {"dsk": {"B": 1, **{c: KIB**n for n, c in enumerate("kMGT", 1)}}
 _DSTAT_FIGURE = re.compile(r"(\d{1,9}(?:\.\d*)?)([BkMGT]?)")
 DSTAT_FIRST = "the first line of dstat: averages since boot, unless it is of pcp or lines before it were cut off"
 READ_AND_WRITE = ["read", "writ"]
+_DSTAT_TPS = ["#read", "#writ"]  # of --disk-tps, below the title of bytes
 TIME_MARK = "@"
 MAX_JOINED = 3  # lines of a row that a mail wrapped
 
@@ -220,9 +221,15 @@ class DstatTable:
     def heads(self, line: str) -> bool:
         """Whether *line* is the subtitle, which names the columns of each group."""
         groups = _dstat_groups(line)
-        places = [place for place, words in enumerate(groups) if words == READ_AND_WRITE]
+        places = [
+            place for place, words in enumerate(groups) if words in (READ_AND_WRITE, _DSTAT_TPS)
+        ]
         if len(places) != len(self._devices):
             return False
+        self._devices = [
+            ("io", device) if groups[place] == _DSTAT_TPS else (kind, device)
+            for (kind, device), place in zip(self._devices, places, strict=True)
+        ]
         self._places, self._width, self.begun = places, len(groups), True
         return True
 

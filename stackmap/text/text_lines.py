@@ -38,6 +38,11 @@ _LOGGED = re.compile(
 # After it: an empty line, or a row of sar, which has a time of its own.
 _NO_TIME = re.compile(r"\s*$|\d\d[:時时시]")
 _CHAT = re.compile(r"^\[?\d\d?:\d\d(?::\d\d)?\]? ?<[ @+]?[\w|`^-]{1,32}> ?", re.MULTILINE)
+# The number that `cat -n` or `grep -n` prints before a line; /proc/drbd and dmsetup have other ones.
+NUMBERED = re.compile(
+    r"^(?:\d{1,6}:(?! ?cs:| \d)(?=\D|$)|(?=[ \d]{6}\t) {0,5}\d{1,6}\t)", re.MULTILINE
+)
+_HAS_NUMBERS = re.compile(r"\n(?: {0,5}\d{1,6}\t|\d{1,6}:\D)")
 _OF_HOST = re.compile(r"^([\w.-]{1,64}): Linux \S{1,200} \(([^()\s]{1,64})\)", re.MULTILINE)
 MAX_HOSTS = 1000
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
@@ -219,6 +224,8 @@ def _text(raw: bytes) -> str:
         text = _LOGGED.sub(lambda log: "" if _NO_TIME.match(log[2]) else log[1], text)
     if "> " in text:
         text = _CHAT.sub("", text)
+    if _HAS_NUMBERS.search(text) or NUMBERED.match(text):
+        text = NUMBERED.sub("", text)
     if text.startswith("|") or "\n|" in text:
         text = _MARKDOWN_ROW.sub(lambda row: row[0].replace("|", " "), text)
     if "&" in text or "<" in text:
@@ -252,6 +259,7 @@ ELISION = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*$")
 RESTART = "LINUX RESTART"
 COMMENT = "COM"  # sadc -C
 OSWATCHER = "zzz ***"
+NOT_AVAILABLE = "N/A"  # the figures of pmrep's first row
 FENCE = "```"  # Markdown's, around an example
 
 
@@ -263,7 +271,13 @@ def run_of(line: str) -> tuple[Machine, str] | None:
 
 def is_other_heading(words: Sequence[str]) -> bool:
     """Whether the words head another table: "avg-cpu: %user …", "12:00:01 CPU %usr …"."""
-    if len(words) < 3 or is_number(words[-1]) or COMMENT in words or RESTART in " ".join(words):
+    if (
+        len(words) < 3
+        or is_number(words[-1])
+        or words[-1] == NOT_AVAILABLE
+        or COMMENT in words
+        or RESTART in " ".join(words)
+    ):
         return False
     rates = sum(word.startswith("%") or word.endswith("/s") for word in words)
     return rates > 1 or CLOCK.match(words[0]) is not None

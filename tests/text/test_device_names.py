@@ -95,3 +95,14 @@ def test_the_only_path_to_an_nvme_namespace_has_its_figures():
     resolved = names.resolved(Interval(dict.fromkeys(rows, IDLE)))
     assert [*resolved.loads] == ["nvme2n1", *rows[1:]]
     assert [*names.strangers] == ["nvme3c8n1", "nvme3c9n1", "nvme4c4n1", "nvme5c5n1"]
+
+
+def test_an_array_that_only_its_alias_names():
+    """`mdadm --detail /dev/md/data` does not tell md127; where two arrays have figures, neither is known."""
+    one = Topology([Device("md/data", Kind.ARRAY, ""), DISK])
+    for word in ("md127", "dev9-127"):
+        loads = Names(one).resolved(Interval({word: IDLE, "sda": IDLE})).loads
+        assert [*loads] == ["md/data", "sda"]
+    two = Names(one)
+    assert [*two.resolved(Interval({"md127": IDLE, "md126": IDLE})).loads] == ["md127", "md126"]
+    assert [*two.strangers] == ["md127", "md126"]

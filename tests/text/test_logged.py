@@ -7,6 +7,7 @@ import json
 import pytest
 
 from stackmap.text import intervals
+from stackmap.text.text_lines import Lines
 from tests.test_ticket_commands import run
 from tests.test_tickets import MD_EDGES, MD_LVM
 
@@ -81,3 +82,31 @@ def test_of_the_hosts_of_pdsh_one_is_used():
     assert warned == [
         "text: the text is from node1 and node2: only node1 is used; give one text per host"
     ]
+
+
+@pytest.mark.parametrize("form", ["{:6}\t{}", "{}:{}"], ids=["cat -n", "grep -n"])
+def test_numbers_of_lines_are_no_part_of_them(form, tmp_path):
+    """Neither of the tree nor of the figures; annotate keeps them."""
+    text = MD_LVM + TABLE.replace("md127", "dm-1")
+    numbered = "".join(form.format(n, line) + "\n" for n, line in enumerate(text.splitlines(), 1))
+    for words in (("tree", "-J"), ("iostat", "-J")):
+        plain = json.loads(run(tmp_path, text, *words, "--input").stdout)
+        assert json.loads(run(tmp_path, numbered, *words, "--input").stdout) == plain
+    annotated = run(tmp_path, numbered, "annotate").stdout.splitlines()
+    (row,) = (line for line in annotated if " 12160.80 " in line)
+    number = numbered.splitlines().index(next(x for x in numbered.splitlines() if "12160.80" in x))
+    assert row.startswith(form.format(number + 1, "vg-md/"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----",
+        "0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----",
+        "36001: 0 2097152 linear 8:16 0",
+        "8:0    0   1G  0 disk sda",
+        "   8\t0\tsda",
+    ],
+)
+def test_other_numbers_stay(line):
+    assert [*Lines([f"\n{line}\n".encode()])] == ["", line]

@@ -488,3 +488,49 @@ def test_a_flag_per_disk_is_the_same_disk() -> None:
         Flow(8, wait=20),
         Flow(7, wait=17.5),
     ]
+
+
+def test_requests_of_dstat_disk_tps() -> None:
+    """They stand below the title of bytes, and are no bytes."""
+    text = """\
+vda- --dsk/vda-- --dsk/vda--
+util|#read #writ: read  writ
+2.40| 557    17 :  23k   29k
+"""
+    (report,) = intervals([text.encode()], "text")
+    assert report.loads["vda"] == Load(Flow(557, bytes=23 * KIB), Flow(17, bytes=29 * KIB))
+
+
+PMREP = """\
+             Device     r/s     rkB/s r_await     w/s     wkB/s w_await  aqu-sz  %util
+10:44:24        vda     N/A       N/A     N/A     N/A       N/A     N/A     N/A    N/A
+10:44:24        vdb     N/A       N/A     N/A     N/A       N/A     N/A     N/A    N/A
+10:44:25        vda    2.00      3.00    5.00    7.00     11.00   13.00   17.00  19.00
+10:44:25        vdb   23.00     29.00   31.00   37.00     41.00   43.00   47.00  53.00
+10:44:26        vda    3.00      3.00    5.00    7.00     11.00   13.00   17.00  19.00
+10:44:26        vdb   24.00     29.00   31.00   37.00     41.00   43.00   47.00  53.00
+"""
+
+
+def test_the_first_report_of_pmrep_has_no_figures() -> None:
+    """It has the columns of iostat; the rows without figures do not end the table."""
+    reports = [each for each in intervals([PMREP.encode()], "text") if each.loads]
+    assert [(each.stamp, [load.read.ios for load in each.loads.values()]) for each in reports] == [
+        ("10:44:25", [2, 23]),
+        ("10:44:26", [3, 24]),
+    ]
+    assert not any(each.notes for each in reports)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("          d.d.read  d.d.write\n               vda        vda\n10:43:53    22.996      0.000\n", "PCP's metrics"),
+        ('Time,"disk.dev.read-vda"\n2026-11-28 10:43:56,24.991\n', "PCP's metrics"),
+        ("           26 disks\n      4171051 total reads\n      3539944 milli reading\n", "vmstat has no figures per device without -d"),
+    ],
+    ids=["pmrep", "pmrep -o csv", "vmstat -D"],
+)  # fmt: skip
+def test_tables_without_devices_are_refused_by_name(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        list(intervals([text.encode()], "text"))

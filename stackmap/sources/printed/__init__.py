@@ -72,6 +72,8 @@ FORMATS = (
     Format("ls -l /dev/mapper", users.MAPPER_LIST.pattern, users.read_links),
     Format("ls -l", users.LINKED.pattern, users.read_links, rows=True),
     Format("btrfs filesystem show", users.BTRFS.pattern, users.read_btrfs),
+    Format("btrfs device stats", users.BTRFS_ERRORS.pattern, users.read_btrfs_errors, rows=True),
+    Format("/proc/drbd", users.DRBD.pattern, users.read_drbd, rows=True),
     Format("nvme list", users.NVME.pattern, users.read_nvme),
     Format("/proc/partitions", users.PARTITIONS.pattern, users.read_partitions),
     Format("/proc/diskstats", users.DISKSTATS.pattern, users.read_diskstats, rows=True),

@@ -11,6 +11,7 @@ from stackmap.host import Host
 from stackmap.host.capture_format import parse_json
 from stackmap.model.units import MIB, SECTOR
 from stackmap.sources import device_lists, lvm_names
+from stackmap.sources.error_counts import BTRFS
 from stackmap.sources.printed.facts import ALIAS, MAPPER, NUMBER, is_kernel_name, kind_of
 from stackmap.sources.sysfs import PRINTED, attribute
 
@@ -146,6 +147,10 @@ class CaptureFiles:
                 properties[prop] = self._agreed(name, prop, by_text).replace("\n", " ")
             elif key == "size":
                 self._files[f"{place}/size"] = str(self._size(name, by_text) // SECTOR)
+            elif key == "btrfs errors":
+                btrfs = f"{BTRFS}/printed-{name.replace('/', '!')}"
+                self._files[f"{btrfs}/devices/{name.replace('/', '!')}"] = ""
+                self._files[f"{btrfs}/devinfo/1/error_stats"] = self._agreed(name, key, by_text)
             elif "/" in key.partition(" ")[0] or key in ATTRIBUTES:
                 self._files[f"{place}/{key}"] = self._agreed(name, key, by_text)
         if disk:
@@ -162,9 +167,9 @@ class CaptureFiles:
         if name.startswith("bcache") and not disk:
             self._files.setdefault(f"{place}/bcache/state", "")
         self._slaves(device, place, disk)
-        if number and properties:
+        if properties:
             database = "".join(f"E:{key}={value}\n" for key, value in properties.items())
-            self._files[f"/run/udev/data/b{number}"] = database
+            self._files[f"/run/udev/data/b{number or name}"] = database
 
     def _slaves(self, device: str, place: str, disk: str) -> None:
         """Write the devices below; members of an array have files of their own."""

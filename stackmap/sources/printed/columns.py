@@ -18,9 +18,9 @@ NMON = re.compile(r'BBBP,\d+,[^,"]*(?:,"(.*)")?')  # a line of a command's outpu
 FENCE = re.compile(
     r"\s*(?:```\w*|~~~|\{(?:noformat|code)[^{}]{0,40}\}|\[/?code\]|\{\{\{|\}\}\})\s*$"
 )
-# A command that was typed: "[root@host ~]# lsblk", "user@host:~$ cat /proc/mdstat", "# pvs".
+# A command that was typed: "[root@host ~]# lsblk", "user@host:~$ cat /proc/mdstat", "# pvs"; lvdisplay prints "# open  1".
 PROMPT = re.compile(
-    r"^\s{0,8}(?:\[?[\w.-]{1,32}@(?P<host>[\w.-]{1,64})[^#$%>]{0,80}[#$%>]|(?:bash|sh)-\d\.\d+[#$]|[#$%])\s*(?P<command>[a-z/.].*)$"
+    r"^\s{0,8}(?:\[?[\w.-]{1,32}@(?P<host>[\w.-]{1,64})[^#$%>]{0,80}[#$%>]|(?:bash|sh)-\d\.\d+[#$]|[#$%])\s*(?P<command>(?!open\s+\d)[a-z/.].*)$"
 )
 # Lines of a tree after a wrong decoding: as Windows-1252, and with each byte lost.
 MOJIBAKE = {"â”œ": "├", "â”€": "─", "â””": "└", "â”‚": "│", "\ufffd\ufffd\ufffd": "─"}

@@ -45,13 +45,14 @@ FIELDS = {
 
 _TWO_WORDS = re.compile(r"\b([LPV]V|VG) (UUID|Tags|SysID)\b")
 _HEADING = re.compile(r"[#A-Z][\w#%/]*")
+_SEPARATOR = re.compile(r"[|,;:]")  # of --separator
 _PREFIXED = re.compile(r"LVM2_([A-Z_]{2,40})='([^']{0,4000})'")
 PREFIXED_ROW = re.compile(r"\s*LVM2_[A-Z_]{2,40}='[^']*'\W*(?:LVM2_[A-Z].*)?")
 
 
 def is_heading(line: str) -> bool:
     """Whether *line* heads a report of lvs, pvs or vgs; LVM has some 200 columns, of which half may be others."""
-    words = re.split(r"\s*\|\s*|\s+", _joined(line).strip())
+    words = re.split(rf"\s*{_SEPARATOR.pattern}\s*|\s+", _joined(line).strip())
     known = len(COLUMNS.intersection(words))
     return (
         not {"LV", "PV", "VG"}.isdisjoint(words[:3])
@@ -69,16 +70,18 @@ def read(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of a table."""
     first = _joined(lines[0])
     heading = words_of(first)
-    parted = "|" in first
-    names = [name.strip() for name in first.split("|")] if parted else []
+    parted = _SEPARATOR.search(first)
+    names = [name.strip() for name in first.split(parted[0])] if parted else []
     rows: list[Mapping[str, str]] = []
     for line in lines[1:]:
         if not line.strip():
             continue
         if parted:
-            row: Mapping[str, str] | None = dict(
-                zip(names, (cell.strip() for cell in line.split("|")), strict=False)
-            )
+            # The devices of an LV may have the separator between them.
+            split = line.split(parted[0], len(names) - 1)
+            row: Mapping[str, str] | None = None
+            if names[-1] == "Devices" or parted[0] not in split[-1]:
+                row = dict(zip(names, map(str.strip, split), strict=False))
         else:
             row = cells(heading, line, FORMS)
         if row is None or not _is_row(row):
@@ -192,11 +195,13 @@ def read_display(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of one block of pvdisplay, lvdisplay or vgdisplay -v."""
     fields: dict[str, str] = {}
     below: list[str] = []
+    layouts: dict[str, set[str]] = {"Type": set(), "Stripes": set()}  # of all segments
     for line in lines[1:]:
         if match := _FIELD.fullmatch(line):
             key, value = match[1], match[2].strip()
             if key == "Physical volume":
                 below.append(value)
+            layouts.get(key, set()).add(value)
             fields.setdefault(key, value)
     group = fields.get("VG Name", "")
     if "PV Name" in fields and "LV Name" not in fields and "LV Path" not in fields:
@@ -207,6 +212,8 @@ def read_display(lines: list[str]) -> Iterator[Fact]:
         return
     kind, pool = fields.get("Type", ""), fields.get("LV Pool name", "")
     number = fields.get("Block device", "")
+    if any(len(values) > 1 for values in layouts.values()):  # segments of several layouts
+        kind = fields["Stripes"] = ""
     major, _, minor = (number if NUMBER.fullmatch(number) else "").partition(":")
     row = {
         "Attr": "V" if pool else "-",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.errors import InputError
-from stackmap.sources import device_lists
+from stackmap.sources import device_lists, drbd
 from stackmap.sources.printed.capture_files import CaptureFiles, Edges, Told, disk_of, refuse_many
 from stackmap.sources.printed.facts import BY_ID, MAPPER, NUMBER, Fact, disk_and_part, kind_of
 
@@ -24,7 +24,11 @@ IDENTITIES = ("device/serial", "wwid")  # that names in by-id end with
 SHORTEST_ID = 6  # characters
 ZPOOL, TYPE = "zpool status", "udev:ID_FS_TYPE"
 _DM = re.compile(r"dm-\d{1,7}")
-PRINTED_LINES = {"table": "/cmd/dmsetup-table.txt", "status": "/cmd/dmsetup-status.txt"}
+PRINTED_LINES = {
+    "table": "/cmd/dmsetup-table.txt",
+    "status": "/cmd/dmsetup-status.txt",
+    "drbd": drbd.PATH,
+}
 
 
 class Merged(NamedTuple):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from stackmap.model.units import KIB, SECTOR
-from stackmap.sources import mountinfo
+from stackmap.sources import drbd, mountinfo
 from stackmap.sources.printed.columns import tree_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, linked_ref, mapper, of_path
 
@@ -110,12 +110,14 @@ def read_swaps(lines: list[str]) -> Iterator[Fact]:
 
 
 POOL = re.compile(r"\s*pool: (\S+)\s*")
-_VDEV = re.compile(r"\s+(\S+)\s+(?:ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|AVAIL)\b.*")
+_VDEV = re.compile(r"\s+(\S+)\s+(ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|AVAIL)\b.*")
+_SCAN = re.compile(r"\s*scan: (scrub|resilver) in progress\b.*")
 
 
 def read_pool(lines: list[str]) -> Iterator[Fact]:
-    """Yield the devices of a pool in ``zpool status``."""
+    """Yield the devices of a pool in ``zpool status``, with the state of those that do not work, or that a scan reads."""
     match = POOL.fullmatch(lines[0])
+    work = next((scan[1] for line in lines if (scan := _SCAN.fullmatch(line))), "")
     for line in lines[1:]:
         row = _VDEV.fullmatch(line)
         linked = row and linked_ref(row[1])
@@ -123,6 +125,11 @@ def read_pool(lines: list[str]) -> Iterator[Fact]:
             ref = linked or of_path(row[1])
             yield Fact(ref, "udev:ID_FS_TYPE", "zfs_member")
             yield Fact(ref, "udev:ID_FS_LABEL", match[1])
+            state = row[2].lower()
+            if state == "online":
+                state = work if work == "scrub" or "(resilvering)" in line else ""
+            if state not in ("", "avail"):
+                yield Fact(ref, "device/state", state)
 
 
 # ls -l: "/dev/mapper/vg-lv -> ../dm-0", names of by-id, and all of /dev/mapper, where "control" is the first.
@@ -148,6 +155,9 @@ def read_links(lines: list[str]) -> Iterator[Fact]:
 
 
 BTRFS = re.compile(r"\s*Label: (?:none|'[^']*')\s+uuid: [0-9a-f-]{36}\s*")
+BTRFS_ERRORS = re.compile(
+    r"\s*\[(/dev/[^\s\]]+)\]\.(write_io|read_io|flush_io|corruption|generation)_errs\s+(\d{1,19})\s*"
+)
 _DEVID = re.compile(r"\s*devid\s+\d+ size \S+ used \S+ path (/dev/\S+)\s*")
 
 
@@ -156,6 +166,32 @@ def read_btrfs(lines: list[str]) -> Iterator[Fact]:
     for line in lines:
         if match := _DEVID.fullmatch(line):
             yield Fact(of_path(match[1]), "udev:ID_FS_TYPE", "btrfs")
+
+
+def read_btrfs_errors(lines: list[str]) -> Iterator[Fact]:
+    """Yield the errors of ``btrfs device stats``, as the kernel's file has them."""
+    counts: dict[str, str] = {}
+    for line in lines:
+        if match := BTRFS_ERRORS.fullmatch(line):
+            device, kind = match[1], match[2].removesuffix("_io")
+            counts[device] = f"{counts.get(device, '')}{kind}_errs {match[3]}\n"
+    for device, text in counts.items():
+        yield Fact(of_path(device), "udev:ID_FS_TYPE", "btrfs")
+        yield Fact(of_path(device), "btrfs errors", text)
+
+
+DRBD = re.compile(r"\s*version: \S+ \(api:\S+\)|\s*\d+: cs:\w+ .*")
+
+
+def read_drbd(lines: list[str]) -> Iterator[Fact]:
+    """Yield what /proc/drbd says of each device."""
+    ref = ""
+    for line in lines:
+        if match := drbd.DEVICE.fullmatch(line):
+            ref = f"drbd{match[1]}"
+            yield Fact(ref, "listed", "")
+        if ref and line.strip():
+            yield Fact(ref, "drbd", line)
 
 
 NVME = re.compile(r"\s*Node\s+(?:Generic\s+)?SN\s+Model\s+Namespace\s.*")

@@ -1,0 +1,39 @@
+"""``/proc/drbd``: what DRBD 8 does with each of its devices; DRBD 9 tells it to its own tools only."""
+
+from __future__ import annotations
+
+import re
+
+PATH = "/proc/drbd"
+DEVICE = re.compile(r"\s*(\d{1,6}): cs:(\w+)(?: (?:ro|st):\S+ ds:(\w+)/(\w+))?.*")
+_DONE = re.compile(r"\bsync'ed:\s*(\d{1,3}\.\d+)%")
+COPIES = ("UpToDate", "Consistent")  # states of a disk with all data
+
+
+def parse(text: str) -> dict[str, str]:
+    r"""
+    Return the state of each device: "active", the work that it does, or what it lacks.
+
+    >>> parse(" 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----")
+    {'drbd0': 'active'}
+    >>> parse(" 1: cs:WFConnection ro:Primary/Unknown ds:UpToDate/DUnknown C r-----")
+    {'drbd1': 'degraded, WFConnection'}
+    >>> parse(" 0: cs:SyncSource ro:Primary/Secondary ds:UpToDate/Inconsistent C r-----\\n [>...] sync'ed:  3.3% (38/39)M")
+    {'drbd0': 'SyncSource 3.3 %'}
+    """
+    states: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if match := DEVICE.fullmatch(line):
+            name = f"drbd{match[1]}"
+            connection, *disks = match.groups()[1:]
+            if connection == "Connected":
+                whole = {*disks} <= {*COPIES}
+                states[name] = "active" if whole else f"degraded, {'/'.join(filter(None, disks))}"
+            elif connection.startswith(("Sync", "Verify")):
+                states[name] = connection
+            elif connection != "Unconfigured":
+                states[name] = f"degraded, {connection}"
+        elif name in states and (done := _DONE.search(line)):
+            states[name] += f" {done[1]} %"
+    return states
