@@ -48,8 +48,8 @@ def _counted(
             arrays = [edge.above for edge in context.topology.above(device.name)]
             words = {"kernel_name": device.name, "array": arrays[0] if arrays else device.name}
             # sysfs has the counts of a btrfs on each of its devices.
-            if sum(context.counts(each).get(key) == count for each in context.topology) > 1:
-                words["together"] = " together"
+            equal = sum(context.counts(each).get(key) == count for each in context.topology)
+            words |= {"devices": str(equal)} if equal > 1 else {}
             grave = severity(device, bool(grown))
             yield observe(device.name, figures, words, weight=count, severity=grave)
 
@@ -106,7 +106,7 @@ ERRORS: tuple[Rule, ...] = (
         detects="devices of a btrfs with corrupted blocks.",
         find=_counted("btrfs_corruptions"),
         title="btrfs on {device} found corrupted blocks",
-        sentence="Blocks of the btrfs on {device} with a wrong checksum or generation[, on all its devices{together}]: {count}"
+        sentence="Blocks of the btrfs on {device} with a wrong checksum or generation[, on its {devices} devices together]: {count}"
         + DURING,
         advice="Run `btrfs scrub start MOUNT-POINT`; it repairs blocks that have a second copy, and names the others.",
         source="btrfs-device(8), DEVICE STATS",
@@ -155,7 +155,7 @@ ERRORS: tuple[Rule, ...] = (
         detects="devices of a btrfs with I/O errors.",
         find=_counted("btrfs_io_errors"),
         title="btrfs on {device} counted I/O errors",
-        sentence="Read, write and flush errors of the btrfs on {device}[, on all its devices{together}]: {count}"
+        sentence="Read, write and flush errors of the btrfs on {device}[, on its {devices} devices together]: {count}"
         + DURING,
         advice="`btrfs device stats MOUNT-POINT` shows them by device; `-z` resets them after a repair.",
         source="btrfs-device(8), DEVICE STATS",
