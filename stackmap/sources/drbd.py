@@ -18,7 +18,7 @@ def parse(text: str) -> dict[str, str]:
     {'drbd0': 'active'}
     >>> parse(" 1: cs:WFConnection ro:Primary/Unknown ds:UpToDate/DUnknown C r-----")
     {'drbd1': 'degraded, WFConnection'}
-    >>> parse(" 0: cs:SyncSource ro:Primary/Secondary ds:UpToDate/Inconsistent C r-----\\n [>...] sync'ed:  3.3% (38/39)M")
+    >>> parse(" 0: cs:SyncSource ro:Primary/Secondary ds:UpToDate/Inconsistent C r-----\n [>...] sync'ed:  3.3% (38/39)M")
     {'drbd0': 'SyncSource 3.3 %'}
     """
     states: dict[str, str] = {}
