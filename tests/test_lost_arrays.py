@@ -138,6 +138,22 @@ def test_the_finding_says_what_is_gone():
     assert "vg/lv_rimage_0 (failed), vg/lv_rimage_1 (failed)" in words["cause"]
 
 
+def test_a_volume_whose_disk_is_gone_has_failed():
+    """dm-linear has no status of its own."""
+    files = disks("sdb") | mapped(0, "vg-lv", lvm_uuid(1), 4096)
+    commands = {
+        "dmsetup table": "vg-lv: 0 4096 linear 8:0 2048\n",
+        "dmsetup status": "vg-lv: 0 4096 linear \n",
+    }
+    topology = discover(DrawnHost(files, commands))
+    (found,) = [each for each in checks(Context(topology)) if each.rule.id == "SM301"]
+
+    assert ("failed", "the device below it is gone") == (
+        topology["dm-0"].state,
+        found.observed.words["cause"],
+    )
+
+
 def test_an_array_that_md_did_not_start_is_found():
     files = disks("sda") | block("md0", "9:0", 0)
     files |= {"/sys/block/md0/md/array_state": "inactive\n", "/sys/block/md0/md/level": "\n"}

@@ -33,7 +33,7 @@ _rule = partial(
     title="Thin pool {device} is {share} full",
     sentence="The data space of thin pool {device} is {share} full ({used} of {total}). "
     "[Time to full: {to_full}.]",
-    advice="Extend it: `lvextend --size +SIZE -- {lv}`, or set thin_pool_autoextend_threshold. Run "
+    advice="[Extend it: `lvextend --size +SIZE -- {lv}`, or set thin_pool_autoextend_threshold. ]Run "
     "`fstrim` on its file systems. A full pool holds writes for 60 s, then fails them.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used data blocks; lvmthin(7)",
 )
@@ -49,7 +49,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Found:
     title="The metadata of {device} is {share} full",
     sentence="The metadata space of thin pool {device} is {share} full ({used} of {total}). "
     "[Time to full: {to_full}.]",
-    advice="Extend it: `lvextend --poolmetadatasize +SIZE -- {lv}`. A pool whose metadata is full "
+    advice="[Extend it: `lvextend --poolmetadatasize +SIZE -- {lv}`. ]A pool whose metadata is full "
     "becomes read-only and needs `lvconvert --repair`.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used metadata blocks; lvmthin(7)",
 )
@@ -63,7 +63,7 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Found:
     "SM313",
     title="Snapshot {device} is {share} full",
     sentence="Snapshot {device} is {share} full ({used} of {total}). [Time to full: {to_full}.]",
-    advice="Extend it: `lvextend --size +SIZE -- {lv}`, or remove it: `lvremove -- {lv}`. If it gets full, "
+    advice="[Extend it: `lvextend --size +SIZE -- {lv}`, or remove it: `lvremove -- {lv}`. ]If it gets full, "
     "its content is lost.",
     source="Linux admin-guide/device-mapper/snapshot.rst, status; lvmsnapshot",
 )
@@ -102,11 +102,10 @@ def _full(
         "measured": (measured or None, "s"),
     }
     severity = Severity.CRITICAL if share >= limits["critical"] else None
-    # LVM calls the pool by the name of the device above, without this ending.
-    words = {
-        "lv": device.title.removesuffix("-tpool"),
-        "to_full": "unknown" if growth is None else "never at the measured growth",
-    }
+    words = {"to_full": "unknown" if growth is None else "never at the measured growth"}
+    if "/" in device.title:
+        # LVM calls the pool by the name of the device above, without this ending.
+        words["lv"] = device.title.removesuffix("-tpool")
     yield observe(device.name, figures, words, weight=share, severity=severity)
 
 

@@ -18,7 +18,7 @@ from stackmap.ledger.layers import carries_data
 from stackmap.model.device import NEVER_SYNCED, UNUSED_PATH, USABLE_PATH, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
-from stackmap.model.raid import NOT_IN_SYNC
+from stackmap.model.raid import LOST, NOT_IN_SYNC
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
 from stackmap.rules.hung import SUSPENDED
@@ -42,7 +42,7 @@ SAID = {
     "invalid": "invalid and lost",
     "merge failed": "not merged",
 }
-LOST = ("invalid", "overflow")  # nothing brings the content of such a snapshot back
+LOST_SNAPSHOT = ("invalid", "overflow")  # nothing brings the content of such a snapshot back
 # LVM puts this target in the place of a PV that it does not find.
 MISSING = "missing (target error)"
 
@@ -107,7 +107,7 @@ def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
     """Return the words of what to do first: extend a full pool, remove a lost snapshot, look at an array, an LV or the paths."""
     if device.state == NO_SPACE:
         return {"full": device.label.removesuffix("-tpool")}
-    if device.kind is Kind.SNAPSHOT and device.state in LOST:
+    if device.kind is Kind.SNAPSHOT and device.state in LOST_SNAPSHOT:
         return {"lost": device.label}
     works = any(
         each.layout and each.layout.parity and not is_lost_array(each) for each in (device, *above)
@@ -147,6 +147,8 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     if device.kind is Kind.ARRAY and device.state == NOT_STARTED:
         return "md has not started it"
     edges = topology.below(device.name)
+    if device.state == LOST and device.dm_name and device.target != "error" and not edges:
+        return "the device below it is gone"
     below = [(e, topology[e.below]) for e in edges if e.role is not Role.SPARE]
     failed = [
         (e, d)
