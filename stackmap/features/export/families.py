@@ -22,6 +22,7 @@ from stackmap.model.interval import Counters
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
+from stackmap.rules.state import NOT_STARTED
 
 Sample = tuple[Mapping[str, str], float]
 BROKEN = frozenset({"SM301", "SM306"})  # broken, and suspended
@@ -29,6 +30,7 @@ SUSPENDED = "suspended"
 # Words in the state of a device that is more than degraded.
 HARMED = (
     "failed", "faulty", "missing", "invalid", "overflow", "corrupted", "out of data space", "needs check", "offline",
+    NOT_STARTED,
 )  # fmt: skip
 FIRST = "# Written by stackmap export --textfile; it replaces only files with this line.\n"
 

@@ -111,6 +111,7 @@ def raid(level, members, state, missing=0):
         ("raid6", 3, "failed, check", "failed"),
         ("raid5", 0, "suspended", "hung"),
         ("raid5", 0, "failed", "failed"),
+        ("raid5", 0, "inactive", "failed"),
         ("raid5", 1, "needs check", "failed"),
     ],
 )
