@@ -69,7 +69,7 @@ class Heading:
 
     ``sar``: each row has its time. ``name_last``: the name is the last word.
     ``prefix_words``: number of words before the table. ``rest``: words after the
-    heading on the same line, where line ends were lost.
+    heading on the same line, where line ends were lost. ``wrapped``: it has several lines.
     """
 
     layout: TableLayout
@@ -78,6 +78,7 @@ class Heading:
     named: bool = True
     prefix_words: int = 0
     rest: tuple[str, ...] = ()
+    wrapped: bool = False
 
     @property
     def continues(self) -> bool:
@@ -186,14 +187,22 @@ def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
     names = lower[:-1] if last else lower
     if upper.rest or not names or len(upper.layout.names) + len(names) > MAX_HEADING_WORDS:
         return None
-    if not all(name in COLUMNS for name in names):
+    *first, end = upper.layout.names
+    if end not in COLUMNS and end + names[0] in COLUMNS:  # a terminal cut the word
+        names = [end + names[0], *names[1:]]
+    else:
+        first.append(end)
+    *whole, cut = names
+    known = cut in COLUMNS or (whole and any(name.startswith(cut) for name in COLUMNS))
+    if not (known and all(name in COLUMNS for name in whole)):
         return None
     return Heading(
-        layout_of_names((*upper.layout.names, *names)),
+        layout_of_names((*first, *names)),
         sar=upper.sar,
         name_last=last or upper.name_last,
         named=last or upper.named,
         prefix_words=upper.prefix_words,
+        wrapped=True,
     )
 
 

@@ -14,6 +14,7 @@ used. (Queue = requests × wait does not hold on every kernel.)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -57,6 +58,7 @@ SAR = (
 )
 UNITS = ("sec", "kB", "MB", "GB")
 
+_POINT = re.compile("[.,]")
 TITLES = IOSTAT_DEVICE | {SAR_DEVICE}
 ROWS = 1000  # read at most this many
 
@@ -244,6 +246,8 @@ class WrappedRow:
 
     def _continue(self, words: list[str], heading: Heading) -> bool:
         whole = self._words + words
+        if _is_cut(self._words, words[0]):
+            whole = [*self._words[:-1], self._words[-1] + words[0], *words[1:]]
         row = heading.row(whole)
         if row is not None:
             self._words = []
@@ -282,6 +286,25 @@ def _begins_row(words: list[str], heading: Heading) -> bool:
         return may_name(words[0])
     name = words[before - 1] if before else ""
     return bool(shown) and bool(name) and heading.may_precede(words[: before - 1], name)
+
+
+def _is_cut(words: list[str], following: str) -> bool:
+    """Whether a terminal cut a figure: the last of *words* lacks decimals that others have, *following* may be its rest."""
+    shown = _figures_at_end(words)
+    return (
+        lacks_decimals(shown)
+        and _POINT.search(shown[-1] + following) is not None
+        and is_number(following)
+    )
+
+
+def lacks_decimals(figures: Sequence[str]) -> bool:
+    """Whether the last of *figures* has fewer decimals than the first one."""
+    return len(figures) > 1 and _decimals(figures[-1]) < _decimals(figures[0])
+
+
+def _decimals(word: str) -> int:
+    return len(_POINT.sub(".", word).partition(".")[2])
 
 
 def _figures_at_end(words: list[str]) -> list[str]:

@@ -151,6 +151,7 @@ class ReportBuilder:
         self._tables: set[tuple[str, ...]] = set()  # the headings this report has had
         self._before: tuple[str, ...] = ()  # sar's time in the last row
         self._stamp = ""
+        self._times_of_rows = False  # no line of a report's own tells its time
         self.since_boot = self.skips_first = False
         self._events: list[str] = []
         self._machine = UNKNOWN_MACHINE
@@ -179,7 +180,8 @@ class ReportBuilder:
         if heading.sar:
             report = self._sar_report(name, row.before, heading)
         else:
-            stamp = time_before(row.before)
+            own = report is not None and report.stamp and not self._times_of_rows
+            stamp = "" if own else time_before(row.before)  # that of a log is later
             # A time in the heading too is that of each line: a report may last over a second.
             elsewhen = stamp and not heading.prefix_words and report and report.stamp != stamp
             again = report is not None and heading.layout is report.layout and report.in_table(name)
@@ -187,6 +189,7 @@ class ReportBuilder:
                 report = self._begin(heading)
             if stamp and not report.has_rows:
                 self._set_time(report, stamp)
+                self._times_of_rows = True
         report.add(name, row.values, heading.layout, doubtful=not row.is_plain)
         if not row.is_plain and is_rounded(row.words):
             report.note([APPROXIMATE])
@@ -208,7 +211,7 @@ class ReportBuilder:
     def stamp(self, stamp: str) -> None:
         """Take the time of the next report."""
         self.close()
-        self._stamp = stamp
+        self._stamp, self._times_of_rows = stamp, False
 
     def banner(self, machine: Machine, date: str) -> None:
         """Take the first line of a run: iostat's first report is since boot."""

@@ -25,7 +25,7 @@ from stackmap.text.headings import (
     without_remark,
 )
 from stackmap.text.printed_time import is_time
-from stackmap.text.repairs import FoldedTable, WrappedRow
+from stackmap.text.repairs import FoldedTable, WrappedRow, lacks_decimals
 from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
 
@@ -75,6 +75,7 @@ class TableReader:
         self._size = 0  # of these, in rows
         self._pending = WrappedRow(self._wrapped_row)
         self._folded = FoldedTable()
+        self._cut = False  # the last figure of a row, once
         self._below_rows = False  # nothing else since: the rest of a folded table may follow
         self._may_read_table = True  # once a paragraph, which may have many headings
         self._after_heading = False  # the next line may be the rest of the heading
@@ -94,6 +95,8 @@ class TableReader:
             row = heading.row(words)
             if row is not None:
                 self._row(row, heading)
+                return True
+            if self._cut and len(words) == 1 and is_number(words[0]):
                 return True
         if heading is None and "." in words[0] and parse_plain_numbers(words) is not None:
             self._after_heading = self._after_row = False
@@ -139,16 +142,24 @@ class TableReader:
         self.reports.end()
 
     def _row(self, row: Row, heading: Heading) -> None:
-        self.reports.row(row, heading)
+        self.reports.row(self._whole(row, heading), heading)
         self._after_heading, self._after_row = False, True
         self._below_rows = not heading.name_last
 
     def _wrapped_row(self, row: Row, heading: Heading, lacking: str) -> None:
-        report = self.reports.row(row, heading)
+        report = self.reports.row(self._whole(row, heading), heading)
         if lacking:
             report.note([lacking])
         else:
             self._after_heading, self._after_row = False, True
+
+    def _whole(self, row: Row, heading: Heading) -> Row:
+        """Return *row* without a last figure that a terminal cut: its rest follows."""
+        may_be_cut = heading.wrapped and heading.layout.names[-1] == "%util"
+        if not (may_be_cut and lacks_decimals(row.words)):
+            return row
+        self._cut = True
+        return row._replace(values=[*row.values[:-1], None])
 
     def _blank(self) -> None:
         self._may_read_table = True
@@ -162,6 +173,11 @@ class TableReader:
             self._pending.give_up(self.heading)
             return True
         self._below_rows = self._below_rows and not any(map(str.isalnum, line))
+        if self._after_heading and self.heading is not None:
+            whole = join_wrapped(self.heading, words)
+            if whole is not None:
+                self.heading = whole
+                return True
         if self.heading is not None and self._pending.take(
             words, self.heading, may_begin=self._after_row
         ):
@@ -178,11 +194,6 @@ class TableReader:
     # Headings
 
     def _take_heading(self, line: str, words: list[str]) -> bool:
-        if self._after_heading and self.heading is not None:
-            whole = join_wrapped(self.heading, words)
-            if whole is not None:
-                self.heading = whole
-                return True
         found = self._heading_in(line, words)
         if found is None:
             return False

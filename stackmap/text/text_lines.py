@@ -35,14 +35,16 @@ MANY_BLANKS = b"\n" * 64
 _LOGGED = re.compile(
     rf"^({LOGGED_TIME} )\S{{1,64}} [\w./@-]{{1,64}}\[\d{{1,10}}\]: ?(?=(.{{0,3}}))", re.MULTILINE
 )
-# After it: an empty line, or a row of sar, which has a time of its own.
-_NO_TIME = re.compile(r"\s*$|\d\d[:時时시]")
+# After it: an empty line, a row of sar or the line of iostat -t, which have a time of their own.
+_NO_TIME = re.compile(r"\s*$|\d\d[:時时시/.]|20\d")
 _CHAT = re.compile(r"^\[?\d\d?:\d\d(?::\d\d)?\]? ?<[ @+]?[\w|`^-]{1,32}> ?", re.MULTILINE)
 # The number that `cat -n` or `grep -n` prints before a line; /proc/drbd and dmsetup have other ones.
+_TIME = r"\d\d:\d\d:\d\d\s|\d\d[/.]\d\d[/.]\d\d|\d{4}-\d\d-\d\d"
 NUMBERED = re.compile(
-    r"^(?:\d{1,6}:(?! ?cs:| \d)(?=\D|$)|(?=[ \d]{6}\t) {0,5}\d{1,6}\t)", re.MULTILINE
+    rf"^(?:\d{{1,6}}:(?! ?cs:| \d)(?=\D|$|{_TIME})|(?=[ \d]{{6}}\t) {{0,5}}\d{{1,6}}\t)",
+    re.MULTILINE,
 )
-_HAS_NUMBERS = re.compile(r"\n(?: {0,5}\d{1,6}\t|\d{1,6}:\D)")
+_HAS_NUMBERS = re.compile(rf"\n(?: {{0,5}}\d{{1,6}}\t|\d{{1,6}}:(?:\D|{_TIME}))")
 _OF_HOST = re.compile(r"^([\w.-]{1,64}): Linux \S{1,200} \(([^()\s]{1,64})\)", re.MULTILINE)
 MAX_HOSTS = 1000
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
@@ -248,7 +250,7 @@ def _line(raw: bytes) -> str:
 
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run; \s: a paste has no-break spaces.
-BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+(\S*\d)")
+BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+(\d{4}년 \d\d?월 \d\d?일|\S*\d)")
 
 # A command line without the report since boot: "iostat -xy 5".
 SKIPS_FIRST = re.compile(r"\biostat\b(?=[^|;]{0,99}\s\d)[^|;]{0,99}\s-[a-zA-Z]{0,20}y")

@@ -110,3 +110,36 @@ def test_numbers_of_lines_are_no_part_of_them(form, tmp_path):
 )
 def test_other_numbers_stay(line):
     assert [*Lines([f"\n{line}\n".encode()])] == ["", line]
+
+
+SAR = """\
+Linux 5.14.0 (db7)  {date}  _x86_64_  (8 CPU)
+
+20:00:00          DEV       tps     rkB/s     wkB/s   areq-sz    aqu-sz     await     %util
+20:10:00          sda      2.00      3.00      5.00      4.00      7.00     11.00     13.00
+20:20:00          sda     17.00     19.00     23.00      2.47     29.00     31.00     37.00
+"""
+
+
+def test_a_number_before_a_time_is_no_part_of_it():
+    """`grep -n` prints "5:20:20:00 sda"."""
+    text = SAR.format(date="11/16/2026")
+    numbered = "".join(f"{n}:{line}\n" for n, line in enumerate(text.splitlines(), 1))
+    assert [(each.stamp, each.clock, {**each.loads}) for each in read(numbered)] == [
+        (each.stamp, each.clock, {**each.loads}) for each in read(text)
+    ]
+
+
+def test_the_date_of_a_korean_banner():
+    clocks = [
+        [each.clock for each in read(SAR.format(date=date))]
+        for date in ("2026년 11월 16일", "11/16/2026")
+    ]
+    assert clocks[0] == clocks[1]
+
+
+def test_a_reports_own_time_is_not_that_of_the_log():
+    """A log may have been written at once, long after the measurement."""
+    text = TABLE.replace("\nDevice", "\n11/13/2024 09:00:05 AM\nDevice")
+    logged = "".join(f"{PREFIXES['syslog']}{line}\n" for line in text.splitlines())
+    assert {each.stamp for each in read(logged)} == {"11/13/2024 09:00:05 AM"}

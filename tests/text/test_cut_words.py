@@ -1,0 +1,55 @@
+"""Wide tables that a terminal cut at its width, within words and figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.model.load import Flow
+from stackmap.text import intervals
+
+HEADINGS = "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz     f/s f_await  aqu-sz  %util"
+ROW = "{:<13} {:7.2f} 82303.17     8.18  11.41   13.55   211.03   92.89   3350.92   192.46  67.45    1.32    36.07  140.06   2453.06     0.01   0.01    0.18    17.51   15.16    0.18    1.01  95.34"
+TEXT = "\n".join([HEADINGS, *(ROW.format(name, rate) for name, rate in (("sda", 390.0), ("dm-0", 391.0), ("nvme0n1", 392.0)))]) + "\n"  # fmt: skip
+
+
+def cut(text, width, *, keeps_blanks):
+    """Return *text* as a terminal of *width* columns shows it."""
+    parts = (
+        line[begin : begin + width]
+        for line in text.splitlines()
+        for begin in range(0, len(line), width)
+    )
+    return "".join((part if keeps_blanks else part.rstrip()) + "\n" for part in parts)
+
+
+def read(text):
+    (report,) = intervals([text.encode()], "text")
+    return report.loads
+
+
+@pytest.mark.parametrize("keeps_blanks", [True, False])
+@pytest.mark.parametrize("width", range(72, len(ROW) + 12))
+def test_no_width_changes_a_figure(width, keeps_blanks):
+    """Of a last figure that is cut, nothing is known."""
+    found, whole = read(cut(TEXT, width, keeps_blanks=keeps_blanks)), read(TEXT)
+    assert found.keys() == whole.keys()
+    for name, load in found.items():
+        assert load._replace(busy=None) == whole[name]._replace(busy=None)
+        assert load.busy in (None, whole[name].busy)
+
+
+def test_whole_figures_are_not_joined():
+    """Those of plain iostat that have no decimals stay apart."""
+    text = """\
+Device             tps    kB_read/s    kB_wrtn/s    kB_read
+kB_wrtn
+sda               2.00         3.00         5.00          7
+11
+sdb              13.00        17.00        19.00         23
+29
+"""
+    loads = read(text)
+    assert {name: (load.whole.ios, load.read) for name, load in loads.items()} == {
+        "sda": (2, Flow(bytes=3 * 1024)),
+        "sdb": (13, Flow(bytes=17 * 1024)),
+    }
