@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from click.testing import CliRunner
 
+from stackmap.cli import stackmap
 from tests.lab import judged
 
 pytestmark = pytest.mark.lab("all")
@@ -91,6 +93,21 @@ def test_volumes_have_failed_when_their_data_is_gone(out, moment):
 
     assert {name: known[name]["state"] for name in LVM[moment]} == LVM[moment]
     assert {name: broken[known[name]["name"]] for name in LVM[moment]} == LVM[moment]
+
+
+@pytest.mark.parametrize("moment", [*MD, *LVM])
+def test_monitoring_is_told_the_same(out, moment):
+    """What export calls degraded or failed is the state in tree."""
+    machine = out / f"{moment}.tar"
+    words = ["--from", str(machine), "export", "--textfile", "-"]
+    text = CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout
+    told = dict(
+        re.findall(r'stackmap_broken\{device="([^"]+)",name="[^"]*",what="([a-z]+)"\}', text)
+    )
+    arrays = [d for d in judged.devices(machine).values() if d["layout"] and d["state"] in FINDINGS]
+
+    assert arrays
+    assert {d["name"]: told[d["name"]] for d in arrays} == {d["name"]: d["state"] for d in arrays}
 
 
 def test_wrong_checksums_are_counted(out):
