@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from stackmap.model.device import Role
+from stackmap.model.device import Kind, Role
 from stackmap.sources.printed import Reader
 from tests.paths import ROOT
 from tests.test_tickets import edges, read
@@ -208,3 +208,19 @@ def test_what_lsblk_draws_below_an_array_are_no_spares():
         ("sdb", Role.DATA),
     ]
     assert topology["md0"].layout is None
+
+
+def test_volumes_without_the_column_type():
+    """`lsblk -f` tells what lies on the device below: LVM's name is a volume, LUKS's a crypt device."""
+    topology, _ = read("""\
+NAME            FSTYPE      FSVER    LABEL UUID                                   FSAVAIL FSUSE% MOUNTPOINTS
+sda
+└─sda2          LVM2_member LVM2 001       eKq1dP-hd2u-xxxx-yyyy-zzzz-1111-222222
+  ├─sys-root    xfs                        4bf4ddcb-1a3b-4f1c-8d58-8f7ed0f2e9bb     31,2G    37% /
+  └─sys-safe    crypto_LUKS 2              0a3b66f8-9c9f-4f3d-98a9-5f8e9a7f0c11
+    └─open      ext4        1.0            9c1b7d6a-8f8b-4b35-9c7c-2a1fd7b2a3c4      1,2T    83% /safe
+""")
+    kinds = {device.title: device.kind for device in topology}
+    assert kinds["sys/root"] is Kind.VOLUME
+    assert kinds["sys/safe"] is Kind.VOLUME
+    assert kinds["open"] is Kind.CRYPT

@@ -59,6 +59,8 @@ FILES = {
 }  # fmt: skip
 # The beginning of a device-mapper uuid, from which lsblk made the type.
 MADE = {"lvm": "LVM-", "crypt": "CRYPT-", "mpath": "mpath-"}
+# And the same by what lies on the device below, where there is no column TYPE, as with -f.
+MADE_ON = {"LVM2_member": "LVM-", "crypto_LUKS": "CRYPT-"}
 BOOLEANS = {"true": "1", "false": "0"}
 BRANCHES = "│├└|`"
 FILL = "─"  # in place of what is drawn before a name
@@ -90,7 +92,9 @@ def read(lines: list[str]) -> Iterator[Fact]:
     drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
     inverse = any(row.width and _is_disk(row.cells) for row in rows)
     groups = Groups()
-    way: list[tuple[int, str]] = []  # the width and the device of each row above this one
+    way: list[
+        tuple[int, str, str]
+    ] = []  # the width, the device and the content of each row above this one
     for row in rows:
         if not row.cells:  # what follows below a row that cannot be read is below an unknown device
             way.clear()
@@ -103,7 +107,10 @@ def read(lines: list[str]) -> Iterator[Fact]:
         if way and row.width - way[-1][0] <= MAX_STEP and drawn:
             above, below = (way[-1][1], ref) if inverse else (ref, way[-1][1])
             yield Fact(above, "on", below)
-        way.append((row.width, ref))
+            made = "" if inverse or "TYPE" in row.cells else MADE_ON.get(way[-1][2], "")
+            if made:
+                yield Fact(ref, "dm/uuid", made)
+        way.append((row.width, ref, row.cells.get("FSTYPE", "")))
 
 
 def _whole_heading(
