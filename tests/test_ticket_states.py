@@ -278,3 +278,23 @@ def test_how_many_times_as_slow_a_path_is(tmp_path):
     maps = PATHS["multipath-tools 0.8"].replace("sde 8:64  failed faulty", "sdb 8:16  active ready")
     said = " ".join(run(tmp_path, maps + figures, "explain", "--input").stdout.split())
     assert "await is 48.0 ms, 60.0 times as long as on sdc" in said
+
+
+def test_members_of_an_array_of_unknown_level_are_peers(tmp_path):
+    """`lsblk -f` has no level. Both members get the same writes, and one needs 17 times as long."""
+    text = """\
+NAME      FSTYPE            FSVER LABEL   UUID                                 FSAVAIL FSUSE% MOUNTPOINTS
+sdb
+└─sdb1    linux_raid_member 1.2   node1:0 1a0b5dbc-6a09-6b41-9a1b-1d7a6e0b9a6e
+  └─md0   ext4              1.0   backup  9c1b7d6a-8f8b-4b35-9c7c-2a1fd7b2a3c4    1,2T    83% /backup
+sdc
+└─sdc1    linux_raid_member 1.2   node1:0 1a0b5dbc-6a09-6b41-9a1b-1d7a6e0b9a6e
+  └─md0   ext4              1.0   backup  9c1b7d6a-8f8b-4b35-9c7c-2a1fd7b2a3c4    1,2T    83% /backup
+
+Device            r/s     rkB/s r_await     w/s     wkB/s w_await  aqu-sz  %util
+md0            150.00  19200.00   21.00   60.00   7680.00  190.00   14.55  99.10
+sdb             96.00  12288.00    9.00   60.00   7680.00   11.00    1.52  71.00
+sdc             54.00   6912.00   41.00   60.00   7680.00  188.00   13.49  99.60
+"""
+    found = json.loads(run(tmp_path, text, "explain", "-J", "--input").stdout)["findings"]
+    assert (found[0]["id"], found[0]["device"]) == ("SM202", "sdc")

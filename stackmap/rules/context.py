@@ -176,7 +176,9 @@ class Context:
         groups: dict[tuple[str, ...], Device] = {}
         for raid in self.topology:
             members = set(self.below(raid.name, Role.DATA))
-            if raid.layout is None or raid.layout.members < 2 or len(members) < 2:
+            # A text may tell the members of an array of md and not its level.
+            several = raid.layout.members > 1 if raid.layout else raid.kind is Kind.ARRAY
+            if not several or len(members) < 2:
                 continue
             for layer in reversed(layers(self.topology, raid.name)[1:]):
                 known = self.loads.keys() >= set(layer.devices)
