@@ -14,12 +14,14 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.log_reader import MAX_WAITING, Answers, LogReader
 from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import TimeWindow
+from stackmap.measurement import machines
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection
+from stackmap.sampling.snapshots import interval_between
 from stackmap.sampling.watch import Watch
 from stackmap.sources import diskstats
 from tests.machine import DrawnHost, block
-from tests.test_stretches import COUNT, INTERVAL, close, recorded
+from tests.test_stretches import COUNT, INTERVAL, Growing, close, recorded
 
 ALL = IntervalSelection(which="all")
 
@@ -62,6 +64,17 @@ def test_a_coarse_interval_is_the_sum_of_its_samples(recording, step):
             for kind in ("read", "write", "discard", "flush"):
                 sums = sum_of([each.loads[name].flow(kind) for each in within], within)
                 assert close(tuple(figure_of(load.flow(kind), whole.seconds)), sums)
+
+
+def test_changes_that_leave_the_devices_do_not_divide_an_interval(tmp_path, monkeypatch):
+    """One difference of counters per interval: a machine whose settings change all the time takes no longer."""
+    differences = []
+    monkeypatch.setattr(machines, "interval_between",
+                        lambda *args: differences.append(args) or interval_between(*args))  # fmt: skip
+    found = coarse(recorded(tmp_path / "c", 1, 2, Growing), 5)
+
+    assert sum("size changed" in event for each in found for event in each.events) > COUNT / 4
+    assert len(differences) == len(found)
 
 
 def figure_of(flow, seconds):

@@ -29,7 +29,7 @@ class Busy(DrawnHost):
     """
     Disks that do something now and then, as *seed* has it; one in *rare* ticks something happens.
 
-    A disk is replaced under its name (told or not), goes and returns, has
+    A disk is replaced under its name (told or not), goes and returns, grows, has
     counters that begin anew, or milliseconds that pass 32 bits.
     """
 
@@ -56,7 +56,7 @@ class Busy(DrawnHost):
     def ticks(self, interval, count):
         for tick in range(count):
             if not self.random.randrange(self.rare):
-                self.random.choice((self.replaced, self.away, self.reset, self.wrapped))()
+                self.random.choice(self.happenings)()
             for counters in self.counters.values():
                 if self.random.random() < 0.7:
                     self.work(counters)
@@ -67,6 +67,15 @@ class Busy(DrawnHost):
         counters[IN_FLIGHT] = self.random.randrange(9)
         for place in TIMES:
             counters[place] %= MILLISECONDS_WRAP
+
+    @property
+    def happenings(self):
+        return self.replaced, self.away, self.reset, self.wrapped, self.grown
+
+    def grown(self):
+        name = self.random.choice(NAMES)
+        self.files[f"/sys/block/{name}/size"] = f"{self.random.randrange(10**6)}\n"
+        self.events.append({"ACTION": "change", "DEVNAME": f"/dev/{name}"})
 
     def replaced(self):
         name = self.random.choice(NAMES)
@@ -88,9 +97,17 @@ class Busy(DrawnHost):
         self.counters["sdb"][self.random.choice(TIMES)] = MILLISECONDS_WRAP - 1
 
 
-def recorded(path, seed, rare):
-    """Record a busy machine to *path*, and return it."""
-    with RecordingHost(Busy(seed, rare), str(path)) as host:
+class Growing(Busy):
+    """The same, of which only sizes change."""
+
+    @property
+    def happenings(self):
+        return (self.grown,)
+
+
+def recorded(path, seed, rare, machine=Busy):
+    """Record a busy *machine* to *path*, and return it."""
+    with RecordingHost(machine(seed, rare), str(path)) as host:
         for _ in samples(host, INTERVAL, COUNT):
             pass
     return path

@@ -31,7 +31,7 @@ from stackmap.measurement.machines import listen
 from stackmap.model.differences import another_machine
 from stackmap.model.units import parse_size
 from stackmap.render.text import safe
-from stackmap.sampling.snapshots import Snapshot, counted_on
+from stackmap.sampling.snapshots import Snapshot, only_counted
 from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, ebs, health, limits
 
@@ -192,7 +192,7 @@ def samples(
             told = late
             with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
                 host.read(diskstats.UPTIME)
-            if before is not None and not counted_on(before, moment):
+            if before is not None and not only_counted(before, moment):
                 host.mark()
             host.set_outdated(watch.is_behind)
             caps.count(None)

@@ -188,11 +188,21 @@ def interval_between(
 
 
 def counted_on(earlier: Snapshot, later: Snapshot, devices: Container[str] | None = None) -> bool:
-    """Whether the same devices were there, without events, and all counters only went up; *devices*: those of these."""
+    """Whether the same devices were there, and all counters only went up; *devices*: those of these."""
     return (
         earlier.identities is later.identities is not None
-        and not later.events
+        and not later.changes.touched
         and diskstats.only_counted_up(earlier.sample, later.sample, devices)
+    )
+
+
+def only_counted(earlier: Snapshot, later: Snapshot) -> bool:
+    """Whether nothing happened from one snapshot to the next but that counters went up."""
+    return (
+        earlier.topology is later.topology
+        and not later.events
+        and not later.later_changes
+        and counted_on(earlier, later)
     )
 
 
@@ -207,18 +217,21 @@ def stretches(
 
     Each snapshot comes with the number of intervals that it ends, 0 if it is only examined. While all
     counters of *devices* only go up, the difference of the first and the last sample is the sum of the intervals
-    between. What lies across anything else is a stretch of its own. *steps*: none is longer than from one
-    snapshot that is not only examined to the next.
+    between, and the last snapshot has the events of all. What lies across anything else is a stretch of its own.
+    *steps*: none is longer than from one snapshot that is not only examined to the next.
     """
     begin: Snapshot | None = None
     last: Snapshot | None = None
     due: Snapshot | None = None  # the newest since begin that is not only examined
     count = 0
-    for moment, passed in snapshots:
+    for taken, passed in snapshots:
+        moment = taken
         if begin is None or last is None:
             begin = moment
         # One interval itself shows what happened in it.
         elif (steps and passed and begin is last) or counted_on(last, moment, devices):
+            if last is not begin and last.events:
+                moment = moment._replace(events=(*last.events, *moment.events))
             count += passed
             due = moment if passed else due
             if steps and passed:

@@ -87,6 +87,7 @@ class Watch:
         self._later_changes = NO_CHANGES  # uevents since it began
         self._sampled: frozenset[str] = frozenset()  # devices sampled since it began
         self._last_sample: Sample | None = None
+        self._identities: Identities = {}
         self._errors: tuple[str, ...] = ()  # counted since the last snapshot
         self._adopt(surveyed(host, topology))
 
@@ -210,7 +211,7 @@ class Watch:
         changes = self._changes + self._later_changes
         if changes.unknown:
             return Snapshot(sample, self.topology, None, later_changes=changes)
-        by_name = {**self._identities, **dict.fromkeys(changes.touched)}
+        by_name = self._with_unknown(self._identities, changes)
         return Snapshot(sample, self.topology, by_name, later_changes=changes)
 
     def _snapshot_with_survey(self, sample: Sample, survey: Survey) -> Snapshot:
@@ -226,7 +227,7 @@ class Watch:
         by_name: Identities | None = None
         if not later_changes.unknown:
             at_sample = identities(before, self.topology, changes)
-            by_name = {**at_sample, **dict.fromkeys(later_changes.touched)}
+            by_name = self._with_unknown(at_sample, later_changes)
         events = tuple(topology_events(before, self.topology, changes))
         return Snapshot(
             sample, self.topology, by_name, events, changes.without(sampled), later_changes
@@ -234,10 +235,15 @@ class Watch:
 
     def _adopt(self, survey: Survey) -> None:
         self.topology, self._current = survey.topology, survey
-        self._identities = identities(self.topology, self.topology)
+        self._identities = self._with_unknown(identities(self.topology, self.topology), NO_CHANGES)
         devices = self.topology.devices.values()
         self._diskseqs = [(device.name, device.diskseq) for device in devices if device.diskseq]
         self._commands_run_at = self._version = None
+
+    def _with_unknown(self, by_name: Identities, changes: UeventDelta) -> Identities:
+        """Return *by_name* without what *changes* may have replaced; the same object as before while no device came or went."""
+        found = {**by_name, **dict.fromkeys(changes.touched)}
+        return self._identities if found == self._identities else found
 
     def _read_uevents(self) -> UeventDelta:
         if self._listening:
