@@ -11,8 +11,9 @@ Kinds of explanation, by what the members together write and read per byte of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import sqrt
+from operator import add, le
 from typing import NamedTuple
 
 from stackmap.discover.shapes import ALONE, READ, SHAPES, SUM, Shape
@@ -48,21 +49,21 @@ SETTLE = "`lsblk -J -O; cat /proc/mdstat; dmsetup table`"
 
 
 class Series(NamedTuple):
-    """The bytes per second that a device wrote and read, an interval each, and how much may be in flight."""
+    """
+    The bytes per second that a device wrote and read, an interval each, and how much may be in flight.
+
+    ``moved``: both together, which are compared with those of many devices.
+    """
 
     writes: tuple[float, ...]
     reads: tuple[float, ...]
+    moved: tuple[float, ...]
     slack: float
 
     @property
     def total(self) -> float:
         """Of both, in all intervals."""
         return sum(self.writes) + sum(self.reads)
-
-    @property
-    def pairs(self) -> list[tuple[float, float]]:
-        """Both, an interval each."""
-        return [*zip(self.writes, self.reads, strict=True)]
 
 
 class Found(NamedTuple):
@@ -142,12 +143,13 @@ def _series(name: str, intervals: Sequence[Interval]) -> Series | None:
         size = max(load.read.size or 0.0, load.write.size or 0.0)
         flying = FLYING + (load.aqu or 0.0) / FLYING
         slack = max(slack, flying * size / (interval.seconds or 1.0))
-    return Series(tuple(writes), tuple(reads), slack) if any(writes) or any(reads) else None
+    moved = tuple(map(add, writes, reads))
+    return Series(tuple(writes), tuple(reads), moved, slack) if any(moved) else None
 
 
 def _tells(series: Series) -> bool:
     """Whether *series* has enough intervals with different rates that agreement is no chance."""
-    rates = {round(w + r, -2) for w, r in zip(series.writes, series.reads, strict=True) if w or r}
+    rates = {round(rate, -2) for rate in series.moved if rate}
     return len(rates) >= MIN_INTERVALS
 
 
@@ -202,14 +204,8 @@ class Search:
         """Return those of *names* that may be below a volume with the figures *own*, the busiest first."""
         if not self._may_compare(own, names):
             return []
-        most = [MOST * (w + r) + 2 * own.slack + ROUNDED for w, r in own.pairs]
-        found = [
-            name
-            for name in names
-            if all(
-                w + r <= limit for (w, r), limit in zip(self._series[name].pairs, most, strict=True)
-            )
-        ]
+        most = [MOST * rate + 2 * own.slack + ROUNDED for rate in own.moved]
+        found = [name for name in names if all(map(le, self._series[name].moved, most))]
         return sorted(found, key=lambda name: -self._series[name].total)
 
     def solutions(
@@ -223,7 +219,8 @@ class Search:
             yield from ((name,) for name in names if _fits(shape, own, [series[name]], DOUBTFUL))
         elif shape.each:
             part = [shape.writes / shape.members * rate for rate in own.writes]
-            alike = [n for n in names if _agree(part, series[n].writes, own.slack, DOUBTFUL)]
+            agreeing = (n for n in names if _agree(part, series[n].writes, own.slack, DOUBTFUL))
+            alike = [*islice(agreeing, MAX_ALIKE + 1)]
             if len(alike) > MAX_ALIKE:
                 yield ()  # not all are tried: perhaps there is another one
                 return
@@ -241,7 +238,7 @@ class Search:
     def _sums(self, own: Series, shape: Shape, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
         wanted = [w + r for w, r in zip(*_wanted(shape, own), strict=True)][:EXAMINED]
         spare = [DOUBTFUL * (NEAR * rate + 2 * own.slack + ROUNDED) for rate in wanted]
-        moved = [[w + r for w, r in self._series[name].pairs][:EXAMINED] for name in names]
+        moved = [self._series[name].moved[:EXAMINED] for name in names]
         rest = [[0.0] * len(wanted)]
         for each in reversed(moved):
             rest.append([a + b for a, b in zip(rest[-1], each, strict=True)])

@@ -24,7 +24,8 @@ from stackmap.model.load import (
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
 SEPARATE = "the reports have no device and no heading in common: each device has the figures of its own report"
-MAX_HELD = 1000  # loads not yet added up: some 1 MB; more of them leave the caches of a CPU
+# Loads not yet added up: some 1 MB; more of them leave the caches of a CPU. Rows of a text: each sum makes all loads anew.
+MAX_HELD, MAX_ROWS = 1000, 20_000
 
 Part = tuple[Mapping[str, Load], float]  # loads and their weight
 
@@ -82,7 +83,8 @@ class Average:
         self._sizes.add(len(loads))
         self._compare(loads)
         self._size += 0 if before else 1 + len(loads)
-        if self._size > MAX_HELD:
+        most = MAX_ROWS if isinstance(loads, PrintedLoads) else MAX_HELD
+        if self._size > most:
             self._total, self._held, self._size = self._sum(), {}, 0
 
     def _compare(self, loads: Mapping[str, Load]) -> None:
@@ -166,6 +168,14 @@ def _rank(interval: Interval) -> int:
     if interval.totals:
         return 2
     return 3 if interval.summary else 4
+
+
+def average_without_note(intervals: Iterable[Interval]) -> Interval | None:
+    """Return the average of *intervals* that nobody can ask for one by one; None if there are none."""
+    running = Average()
+    for interval in intervals:
+        running.add(interval)
+    return running.result()
 
 
 def average(intervals: Iterable[Interval]) -> Iterator[Interval]:

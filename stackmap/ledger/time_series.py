@@ -21,7 +21,7 @@ from math import inf, isnan, nan
 from statistics import median
 from typing import NamedTuple
 
-from stackmap.ledger.averages import Average, average
+from stackmap.ledger.averages import Average, average, average_without_note
 from stackmap.ledger.load_columns import Columns
 from stackmap.model.interval import Interval
 from stackmap.model.load import UNKNOWN_LOAD, Flow, Load, PrintedLoads, plus, ratio
@@ -90,13 +90,15 @@ class TimeSeries:
         self._ends: tuple[Interval, ...] = ()
         self._count = 0
         self._extremes: dict[str, Ends] = {}
-        self._running = Average()
+        self._running = Average()  # from the second on: one alone is its own average
         self._newest: Mapping[str, Load] = {}  # of the watched devices
         self._changed: dict[str, list[Load]] = {}  # whose extremes are not known yet
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Add one interval; *watched*: the corrected loads of which the extremes are kept."""
-        self._running.add(interval)
+        if self._count:
+            for each in (*self._ends, interval) if self._count == 1 else (interval,):
+                self._running.add(each)
         self._ends = (*self._ends[:1], interval)
         self._count += 1
         # A device that stays idle has the same load, whose extremes are known.
@@ -125,7 +127,9 @@ class TimeSeries:
 
     def average(self) -> Interval | None:
         """Return the average of all intervals; None if there are none."""
-        return next(average(stretch.interval for stretch in self.stretches), None)
+        if self._per_stretch == 1:  # each is an interval that the user can ask for
+            return next(average(stretch.interval for stretch in self.stretches), None)
+        return average_without_note(stretch.interval for stretch in self.stretches)
 
     def _current(self) -> Stretch:
         """Return the intervals since the last stretch: their average, or the interval itself if there is one."""
@@ -157,11 +161,15 @@ def start_of(interval: Interval) -> float | None:
 
 
 def _joined(first: Stretch, second: Stretch) -> Stretch:
-    interval = next(average([first.interval, second.interval]), second.interval)
-    extremes: dict[str, Ends] = {}
-    for each in (first, second):
-        single = {name: _ends_of([load]) for name, load in each.watched.items()}
-        _widen(extremes, each.extremes or single)
+    interval = average_without_note([first.interval, second.interval]) or second.interval
+    extremes = {**first.extremes}
+    _widen(extremes, second.extremes)
+    singles = [each.watched for each in (first, second)]
+    names = dict.fromkeys(name for watched in singles for name in watched)
+    _widen(
+        extremes,
+        {name: _ends_of([w[name] for w in singles if name in w]) for name in names},
+    )
     return Stretch(interval, first.count + second.count, first.start, extremes=extremes)
 
 

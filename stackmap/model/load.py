@@ -83,18 +83,6 @@ class Flow(NamedTuple):
         ios, _, size, wait = self
         return make_flow((ios, 0.0, size, wait))
 
-    def or_else(self, other: Flow) -> Flow:
-        """Return this flow with its unknown figures taken from *other*."""
-        ios, merges, size, wait = self
-        return make_flow(
-            (
-                other.ios if ios is None else ios,
-                other.merges if merges is None else merges,
-                other.bytes if size is None else size,
-                other.wait if wait is None else wait,
-            )
-        )
-
 
 DIRECTIONS = ("read", "write", "discard", "total")  # of a load; total is reads and writes
 
@@ -134,8 +122,29 @@ class Load(NamedTuple):
     @property
     def total(self) -> Flow:
         """Reads and writes together."""
-        both = self.read + self.write
-        return both if self.whole is None else self.whole.or_else(both)
+        whole, read = self.whole, self.read
+        if whole is None:
+            return read + self.write
+        if read is NONE:
+            return whole
+        # In a text with the await of both, each load has a whole: one flow is made.
+        ios, merges, size, wait = whole
+        r_ios, r_merges, r_size, r_wait = read
+        w_ios, w_merges, w_size, w_wait = self.write
+        return make_flow(
+            (
+                (None if r_ios is None or w_ios is None else r_ios + w_ios) if ios is None else ios,
+                (None if r_merges is None or w_merges is None else r_merges + w_merges)
+                if merges is None
+                else merges,
+                (None if r_size is None or w_size is None else r_size + w_size)
+                if size is None
+                else size,
+                (None if r_wait is None or w_wait is None else r_wait + w_wait)
+                if wait is None
+                else wait,
+            )
+        )
 
     @property
     def idle(self) -> bool:

@@ -189,3 +189,20 @@ def test_a_size_is_in_its_class(size):
 
     assert least <= size < 2 * least
     assert least in span([least])
+
+
+def test_a_joined_stretch_is_no_report_to_choose():
+    """Reports of different workloads are named only while each is a stretch of its own."""
+    reports = [
+        Interval({"sda": moved(read=did(1, 4096), write=did(99, 4096)), "sdb": moved(read=did(7, 4096))}),
+        Interval({"sda": moved(read=did(99, 4096), write=did(1, 4096)), "sdb": moved(read=did(7, 4096))}),
+    ] * 4
+    one_each, joined = TimeSeries(limit=10), TimeSeries(limit=4)
+    for each in reports:
+        one_each.add(each, each.loads)
+        joined.add(each, each.loads)
+
+    assert any("--report 1 to --report 8" in note for note in one_each.average().notes)
+    assert joined.stretches[0].count > 1
+    assert not joined.average().notes
+    assert not any(stretch.interval.notes for stretch in joined.stretches)

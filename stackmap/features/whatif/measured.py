@@ -360,11 +360,12 @@ def window_of(topology: Topology, intervals: Iterable[Interval], context: Volume
     parts: list[Measured] = []
     counts: list[int] = []
     first: list[Interval] = []
+    near = topology.connected([context.device.name])
     for interval in intervals:
         average.add(interval)
         if len(first) <= FEW:
             first.append(interval)
-        right = corrected(topology, interval)
+        right = corrected(topology, interval, near)
         part = measured(Ledger(topology, right.loads, right.seconds), context)
         if part is not None:  # one interval may tell less than all together
             parts.append(part)
