@@ -7,6 +7,7 @@ stack that waited longest beyond its usual await.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import isnan, log
@@ -22,6 +23,7 @@ from stackmap.model.topology import NO_TOPOLOGY, Topology
 SHARED = 0.5  # of the shorter of two runs, that both are one episode
 CHANGED, TURNED = log(1.5), 0.25  # the least change of rate and size, and of the share of writes
 SPREADS = 2.5
+PARTS = 512  # of a series, by which runs are compared
 LEAD = 4  # the first of so many parts of an episode tells what changed first
 
 
@@ -89,9 +91,9 @@ def episodes(topology: Topology, series: IntervalSeries) -> list[Episode]:
     }
     runs = [_OfDevice(name, run) for name in figures for run in unusual(figures[name], clock)]
     found = [
-        _episode(topology, series, group, figures)
+        _episode(topology, series, group, figures, clock)
         for stack in _by_stack(topology, runs)
-        for group in _groups(stack)
+        for group in _groups(stack, series.count)
     ]
     return sorted(found, key=lambda each: -each.excess)
 
@@ -149,14 +151,30 @@ def _by_stack(topology: Topology, runs: Iterable[_OfDevice]) -> Iterator[list[_O
     yield from stacks.values()
 
 
-def _groups(runs: list[_OfDevice]) -> Iterator[list[_OfDevice]]:
-    """Yield the runs that overlap, the worst first in each."""
-    rest = sorted(runs, key=lambda each: -each.run.excess)
-    while rest:
-        worst = rest[0].run
-        group = [each for each in rest if _shared(worst, each.run) >= SHARED]
-        yield group
-        rest = [each for each in rest if each not in group]
+def _groups(runs: Iterable[_OfDevice], count: int) -> Iterator[list[_OfDevice]]:
+    """Yield the runs that overlap, the worst first in each; *count*: the intervals of the series."""
+    ordered = sorted(runs, key=lambda each: -each.run.excess)
+    # Thousands of runs are compared only with those in the same parts of the series.
+    size = max(1, count // PARTS)
+    rest: defaultdict[int, set[int]] = defaultdict(set)
+    for place, each in enumerate(ordered):
+        for part in _parts(each.run, size):
+            rest[part].add(place)
+    for place, each in enumerate(ordered):
+        here = _parts(each.run, size)
+        if place not in rest[here[0]]:
+            continue  # it is in an earlier group
+        near = sorted({other for part in here for other in rest[part]})
+        group = [n for n in near if _shared(each.run, ordered[n].run) >= SHARED]
+        for n in group:
+            for part in _parts(ordered[n].run, size):
+                rest[part].discard(n)
+        yield [ordered[n] for n in group]
+
+
+def _parts(run: Run, size: int) -> range:
+    """Return the parts of a series, *size* intervals each, that have some of *run*."""
+    return range(run.first // size, run.last // size + 1)
 
 
 def _shared(one: Run, other: Run) -> float:
@@ -170,6 +188,7 @@ def _episode(
     series: IntervalSeries,
     group: Sequence[_OfDevice],
     figures: Mapping[str, Figures],
+    clock: Clock,
 ) -> Episode:
     first = min(each.run.first for each in group)
     last = max(each.run.last for each in group)
@@ -180,7 +199,6 @@ def _episode(
         for one in own
         for name in (*topology.with_all_above(one), *topology.with_all_below(one))
     }
-    clock = series.clock()
     hot = own | {n for n in stack & figures.keys() - own if risen(figures[n], (first, last), clock)}
     devices = tuple(device.name for device in topology if device.name in hot)
     highest = {n for n in devices if hot.isdisjoint(topology.with_all_above(n)[1:])}

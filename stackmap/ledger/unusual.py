@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
-from math import exp, log
+from math import exp, inf, log
 from statistics import median
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from stackmap.ledger.unusual_spans import (
     joined,
     level_without,
     middle_of,
-    overlap,
+    overlaps,
     quantiles,
     quiet_level,
 )
@@ -104,17 +104,15 @@ def unusual(figures: Figures, clock: Clock) -> list[Run]:
         found += [
             _run(figures, awaits, usual, span)
             for span in find_spans(queues, longer, QUEUE_FACTOR, clock)
-            if not any(overlap(span, other) for other in spans)
-            and _rise(queues, span, longer) >= QUEUE
+            if not overlaps(span, spans) and _rise(queues, span, longer) >= QUEUE
         ]
     least = WAITING * _waited_usually(figures, awaits, usual, clock)
     found = [run for run in found if _matters(run)]
+    stuck, habits = [run[:2] for run in runs], Habits(found, len(logs))
     runs += [
         run
         for run in found
-        if run.excess >= least
-        and not any(overlap(run[:2], other[:2]) for other in runs)
-        and not _is_habit(run, found, len(logs))
+        if run.excess >= least and not overlaps(run[:2], stuck) and not habits.have(run)
     ]
     load = level_without(rates, [run[:2] for run in runs])
     return _with_aftermath(
@@ -236,20 +234,40 @@ def _evident(figures: Figures, awaits: Logs, clock: Clock) -> list[Run]:
 # What recurs
 
 
-def _is_habit(run: Run, runs: Sequence[Run], count: int) -> bool:
-    """Whether *run* is one of several short ones that look alike, and no half of the series is without them."""
-    alike = [each for each in runs if _alike(run, each)]
-    size = run.last + 1 - run.first
-    if size > max(1, SHORT * count) or len(alike) <= FEWEST:
-        return False
-    places = [-1, *(each.first for each in sorted(alike)), count]
-    return max(b - a for a, b in pairwise(places)) <= count / 2
+class Habits:
+    """Tells which of *runs* is one of several short ones that look alike, where no half of the *count* intervals is without them."""
+
+    def __init__(self, runs: Iterable[Run], count: int) -> None:
+        self._runs = sorted(runs, key=_height)
+        self._count = count
+        self._highest: dict[int, float] = {}  # by the length of a run
+
+    def have(self, run: Run) -> bool:
+        """Whether enough runs everywhere are about as high and about as long as *run*, or more so."""
+        length = run.last + 1 - run.first
+        if length > max(1, SHORT * self._count):
+            return False
+        if length not in self._highest:
+            self._highest[length] = self._highest_for(length)
+        return _height(run) <= self._highest[length] + FACTOR
+
+    def _highest_for(self, length: int) -> float:
+        """Return the height that enough of the runs that are about as long have everywhere, -inf for none."""
+        longer = [each for each in self._runs if length <= LONGER * (each.last + 1 - each.first)]
+
+        def are_few(lowest: int) -> bool:
+            """Whether the runs from *lowest* on are few, or leave out a half."""
+            places = [-1, *sorted(each.first for each in longer[lowest:]), self._count]
+            few = len(places) - 2 <= FEWEST
+            return few or max(b - a for a, b in pairwise(places)) > self._count / 2
+
+        # The higher, the fewer.
+        place = bisect_left(range(len(longer)), True, key=are_few)
+        return _height(longer[place - 1]) if place else -inf
 
 
-def _alike(run: Run, other: Run) -> bool:
-    """Whether *other* is about as high and about as long as *run*, or more so."""
-    longer = (run.last + 1 - run.first) <= LONGER * (other.last + 1 - other.first)
-    return longer and log(run.during or 1.0) <= log(other.during or 1.0) + FACTOR
+def _height(run: Run) -> float:
+    return log(run.during or 1.0)
 
 
 def _recurs(

@@ -7,9 +7,11 @@ how sharply it begins or ends: a daily swing begins slowly. A slow rise begins w
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from math import ceil, exp, inf, log, log1p, sqrt
+from operator import itemgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -328,6 +330,12 @@ def joined(places: Iterable[int], clock: Clock) -> list[Span]:
 def overlap(one: Span, other: Span) -> bool:
     """Whether both have an interval."""
     return one[0] <= other[1] and other[0] <= one[1]
+
+
+def overlaps(span: Span, others: Sequence[Span]) -> bool:
+    """Whether one of *others*, which are in order and apart from each other, has an interval of *span*."""
+    place = bisect_right(others, span[1], key=itemgetter(0))
+    return place > 0 and others[place - 1][1] >= span[0]
 
 
 def middle_of(logs: Logs, first: int, last: int) -> float:

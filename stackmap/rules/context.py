@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -129,12 +129,19 @@ class Context:
             edges = self.topology.below(name)
         return True
 
-    @property
-    def stacks(self) -> Iterator[StackFigures]:
-        """The figures of each stack with load, and of devices that several stacks share, one at a time."""
+    def stacks(self, part: Container[str] | None = None) -> Iterator[StackFigures]:
+        """
+        Yield the figures of each stack with load, and of devices that several stacks share, one at a time.
+
+        *part*: only stacks with one of these devices; None: all.
+        """
         from stackmap.ledger.amplification import one_by_one
 
-        return one_by_one(self.ledger, self.ledger.busy_tops)
+        below = self.topology.with_all_below
+        tops = self.ledger.busy_tops
+        if part is not None:
+            tops = [top for top in tops if top in part or any(each in part for each in below(top))]
+        return one_by_one(self.ledger, tops)
 
     @cached_property
     def tops(self) -> frozenset[str]:

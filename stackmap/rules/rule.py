@@ -131,7 +131,7 @@ class PerStack:
 
     def __call__(self, context: Context, limits: Limits) -> Found:
         """Yield the observations on all stacks."""
-        for stack in context.stacks:
+        for stack in context.stacks():
             yield from self.judge(context, stack, limits)
 
 

@@ -143,7 +143,7 @@ class Judging:
             else:
                 self._add(rule, rule.find(self._context, rule.limits))
                 yield
-        for stack in self._context.stacks if per_stack else ():
+        for stack in self._context.stacks(self._part) if per_stack else ():
             for rule, find in per_stack:
                 self._add(rule, find.judge(self._context, stack, rule.limits))
             yield

@@ -35,5 +35,5 @@ def test_the_figures_of_a_stack_are_freed_after_it_was_judged():
 
     held = [len(vars(context.ledger).get("_known_shares", {})) for _ in Judging(context).steps()]
 
-    assert len(list(context.stacks)) == 2
+    assert len(list(context.stacks())) == 2
     assert max(held) == 1
