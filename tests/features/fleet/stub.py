@@ -28,7 +28,9 @@ def vector(*series):
         "status": "success",
         "data": {
             "resultType": "vector",
-            "result": [{"metric": labels, "value": [1, str(value)]} for labels, value in series],
+            "result": [
+                {"metric": {**labels}, "value": [1, str(value)]} for labels, value in series
+            ],
         },
     }
 
