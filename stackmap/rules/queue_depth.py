@@ -104,17 +104,14 @@ def _limit_of_like_disks(
     {} where fewer than ``LIKE_DISKS`` do.
     """
     members = {*context.peers_of(device.name)} - {device.name}
+    moved = load.total.bytes or 0.0
     depths = [
-        other.aqu
-        for disk in context.disks
-        if disk.name not in members
+        other.aqu or 0.0
+        for disk, other in _with_queues(context, least)
+        if abs((other.total.bytes or 0.0) - moved) <= SAME_RATE * moved
+        and disk.name not in members
         and medium(disk) == medium(device)
-        and (other := context.load(disk.name)).aqu is not None
-        and other.aqu >= least
-        and (other.busy or 0.0) >= knee.limits["busy"]
         and same_kind(load, other, knee.limits)
-        and abs((other.total.bytes or 0.0) - (load.total.bytes or 0.0))
-        <= SAME_RATE * (load.total.bytes or 0.0)
     ]
     if len(depths) < LIKE_DISKS or max(depths) < knee.limits["beyond"] * min(depths):
         return {}
@@ -123,6 +120,18 @@ def _limit_of_like_disks(
         "shallow": (min(depths), "requests"),
         "deep": (max(depths), "requests"),
     }
+
+
+@computed_once
+def _with_queues(context: Context, least: float) -> list[tuple[Device, Load]]:
+    """Return the busy disks with a queue depth of *least*, and their loads: of thousands each is compared with these."""
+    loads = ((disk, context.load(disk.name)) for disk in context.disks)
+    busy = knee.limits["busy"]
+    return [
+        (disk, load)
+        for disk, load in loads
+        if (load.aqu or 0.0) >= least and (load.busy or 0.0) >= busy
+    ]
 
 
 def _queueing(
