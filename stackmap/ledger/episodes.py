@@ -18,7 +18,7 @@ from stackmap.ledger.load_columns import Columns
 from stackmap.ledger.time_series import Clock, IntervalSeries, Span
 from stackmap.ledger.unusual import REQUESTS, Figures, Run, risen, unusual
 from stackmap.ledger.unusual_spans import LEAST
-from stackmap.model.topology import NO_TOPOLOGY, Topology
+from stackmap.model.topology import NO_TOPOLOGY, Topology, computed_once
 
 SHARED = 0.5  # of the shorter of two runs, that both are one episode
 CHANGED, TURNED = log(1.5), 0.25  # the least change of rate and size, and of the share of writes
@@ -200,7 +200,7 @@ def _episode(
         for name in (*topology.with_all_above(one), *topology.with_all_below(one))
     }
     hot = own | {n for n in stack & figures.keys() - own if risen(figures[n], (first, last), clock)}
-    devices = tuple(device.name for device in topology if device.name in hot)
+    devices = tuple(sorted((name for name in hot if name in topology), key=_places(topology).get))  # type: ignore[arg-type]  # all have one
     highest = {n for n in devices if hot.isdisjoint(topology.with_all_above(n)[1:])}
     worst = next(
         (each for each in group if each.device in highest and not each.run.stuck), group[0]
@@ -224,6 +224,12 @@ def _episode(
         worst.run.excess,
         any(each.run.stuck for each in group),
     )
+
+
+@computed_once
+def _places(topology: Topology) -> Mapping[str, int]:
+    """Return the place of each device, top down: thousands of episodes need some of them."""
+    return {device.name: place for place, device in enumerate(topology)}
 
 
 def _pairs(columns: Columns, first: int, last: int) -> tuple[dict[str, Pair], dict[str, Pair]]:
