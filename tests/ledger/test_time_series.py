@@ -194,8 +194,12 @@ def test_a_size_is_in_its_class(size):
 def test_a_joined_stretch_is_no_report_to_choose():
     """Reports of different workloads are named only while each is a stretch of its own."""
     reports = [
-        Interval({"sda": moved(read=did(1, 4096), write=did(99, 4096)), "sdb": moved(read=did(7, 4096))}),
-        Interval({"sda": moved(read=did(99, 4096), write=did(1, 4096)), "sdb": moved(read=did(7, 4096))}),
+        Interval(
+            {"sda": moved(read=did(1, 4096), write=did(99, 4096)), "sdb": moved(read=did(7, 4096))}
+        ),
+        Interval(
+            {"sda": moved(read=did(99, 4096), write=did(1, 4096)), "sdb": moved(read=did(7, 4096))}
+        ),
     ] * 4
     one_each, joined = TimeSeries(limit=10), TimeSeries(limit=4)
     for each in reports:
