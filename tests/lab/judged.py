@@ -23,8 +23,10 @@ from tests.lab.truth import Sent, Truth
 KINDS = {"R": "read", "W": "write"}
 FEW = 20  # of so few requests, one that straddles an edge of the span is more than 1 %
 
-# Devices whose requests have no remap event: stackmap-kernel(7), "Device-mapper targets".
-MAKERS = frozenset({"raid", "thin", "thin-pool", "cache", "mirror", "snapshot", "writecache"})
+# Targets and kinds whose requests have no remap event: stackmap-kernel(7), "Device-mapper targets".
+MAKERS = frozenset(
+    {"raid", "thin", "thin-pool", "cache", "mirror", "snapshot", "writecache", "bcache"}
+)
 
 
 @dataclass(frozen=True)
@@ -150,12 +152,18 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
     seconds = said["seconds"]
     for kind, direction in KINDS.items():
         above: list[str] = []
+        metadata: list[str] = []
         sent = _taken(known, known[said["device"]], counted, kind)
         top_told = said["layers"][0][direction]
         for layer in said["layers"]:
-            parts = (_arrived(known, counted, above, name, kind) for name in layer["devices"])
+            parts = (
+                # An array has one count for all that comes to it.
+                _arrived(known, counted, above + metadata * is_array(known[name]), name, kind)
+                for name in layer["devices"]
+            )
             here = sum(parts, Sent())
             above += layer["devices"]
+            metadata += layer["metadata"]
             if here.count < FEW:
                 continue
             told, ratios = layer[direction], layer["amplification"]
@@ -220,6 +228,11 @@ def cost(workload: Workload, top: str) -> float:
     return (there["W"] + there["R"] - above["R"]) / above["W"]
 
 
+def is_array(device: dict[str, Any]) -> bool:
+    """Whether a device is an array of md."""
+    return bool(device["kind"] == "array")
+
+
 def _arrived(
     known: dict[str, dict[str, Any]], counted: Truth, above: list[str], name: str, kind: str
 ) -> Sent:
@@ -236,12 +249,12 @@ def _arrived(
         # Each event names its disk instead, but for the one that leaves the partition.
         (disk,) = known[name]["below"]
         return counted.remapped(number, known[disk["name"]]["dev"], kind)
-    if not senders or any(device["target"] in MAKERS for device in senders):
+    if not senders or any(MAKERS & {device["target"], device["kind"]} for device in senders):
         return _taken(known, known[name], counted, kind)
     passed = (counted.remapped(device["dev"], number, kind) for device in senders)
     # md sends a flush to each member without telling of a remap. Nobody else sends empty bios:
     # those of its superblocks and bitmaps carry something, and are not of the data path.
-    by_md = any(device["kind"] == "array" for device in senders)
+    by_md = any(map(is_array, senders))
     return sum(passed, Sent(counted.empty(number, kind) if by_md else 0))
 
 
@@ -262,12 +275,18 @@ def _taken(
             left = counted.remapped(number, known[device["below"][0]["name"]]["dev"], kind)
             divided = min(divided, max(0, left.count - taken.count))
         return taken + Sent(divided)
-    if device["kind"] != "array":
+    if not is_array(device):
         return counted.taken(number, kind)
-    # md does not count empty flushes and splits at its chunks without counting that; all writes here are aligned.
+    # md does not count empty flushes, and counts each piece that it cuts at its chunks.
     whole = counted.arrived(number, kind)
     if layout["level"] == "raid1" or (layout["parity"] and kind == "W"):
         return whole
+    # Each piece leaves RAID0 and RAID10 once per copy. Of partitions the events name the disk.
+    members = [known[below["name"]]["dev"] for below in device["below"]]
+    left = sum(counted.remapped(number, member, kind).count for member in members)
+    if left and not layout["parity"]:
+        return Sent(left // (layout["copies"] if kind == "W" else 1), whole.bytes)
+    # Without them: all requests are aligned.
     pieces = (n * -(-size // layout["chunk"]) for size, n in counted.sizes(number, kind).items())
     return Sent(sum(pieces), whole.bytes)
 
