@@ -205,6 +205,20 @@ def replays(scale: float) -> dict[str, Replay]:
         for n in samples:
             yield [_change(b"0\n8 0 sd0x %d 0 8 1 1 0 8 1 0 1 1" % (n + 1)), *more(n)]
 
+    def busy(count: int) -> Iterator[list[bytes]]:
+        """Every device counts in every sample, as much as a machine would: only bytes pay for that."""
+        chance = random.Random(1)
+        counters = [[chance.randrange(10**6) for _ in range(6)] for _ in range(count)]
+        for n in range(int(1500 * scale)):
+            for each in counters:
+                each[:] = [figure + chance.randrange(300) for figure in each]
+            lines = [
+                f"8 {d} sd{d}x {r} 0 {rs} {rt} {w} 0 {ws} {wt} 0 {rt} {rt + wt}"
+                for d, (r, rs, rt, w, ws, wt) in enumerate(counters)
+            ]
+            of_settings = changed(n) if n and n % 5 == 0 else []
+            yield [log.encode_entry("read /proc/diskstats", lines), *of_settings]
+
     def changed(n: int) -> list[bytes]:
         event = log.encode_transient("uevents", '[{"ACTION": "change", "DEVNAME": "sd0x"}]')
         return [event, log.encode_entry("read /sys/block/sd0x/size", [str(n)])]
@@ -231,6 +245,7 @@ def replays(scale: float) -> dict[str, Replay]:
             lambda: disks(small),
             0,
         ),
+        "changes of busy devices": (lambda: busy(200), lambda: disks(200), 9),
         "changes of few devices": (lambda: counted(9, changed), lambda: disks(9), 9),
         "changes of devices": (lambda: counted(small, changed), lambda: disks(small), 9),
         "changes of many devices": (lambda: counted(large, changed), lambda: disks(large), 9),

@@ -35,6 +35,26 @@ def _lines(line: str, count: int) -> str:
     return "".join(line.replace("%d", str(number)) for number in range(count))
 
 
+def _slow_times(devices: int, reports: int, is_slow: Callable[[int, int], bool]) -> str:
+    """Reports of busy disks of which each is slow in some: *is_slow* of the number of a report and of a disk."""
+    chance = random.Random(7)
+    tables = []
+    for report in range(reports):
+        rows = [HEADING]
+        for disk in range(devices):
+            rate, usual = chance.randrange(100, 120), chance.uniform(1, 1.2)
+            wait = usual * chance.uniform(10, 10 + report) if is_slow(report, disk) else usual
+            rows.append(
+                f"sd{disk}x {rate} {rate} {rate * 8} {rate * 8} {wait:.2f} {wait * rate / 500:.2f}"
+            )
+        tables.append("\n".join(rows))
+    return "\n\n".join(tables)
+
+
+def _named_disks(count: int) -> str:
+    return LSBLK + _lines("sd%dx 8:%d 0 10G 0 disk\n", count) + "\n"
+
+
 TICKETS: Mapping[str, Callable[[], str]] = {
     "lsblk rows": lambda: LSBLK + _lines("d%d 8:%d 0 10G 0 disk\n", 200_000),
     "lsblk -J": lambda: json.dumps({"blockdevices": [{"name": f"d{n}", "type": "disk"} for n in range(200_000)]}),
@@ -54,6 +74,10 @@ TICKETS: Mapping[str, Callable[[], str]] = {
     "JSON, half": lambda: '{"blockdevices":[{"name":"a"\n' * 340_000,
     "braces": lambda: "{" * SIZE,
     "lines of braces": lambda: "{\n" * (SIZE // 2),
+    "disks with a long bad time": lambda: _named_disks(1500)
+    + _slow_times(1500, 80, lambda report, disk: 10 + disk < report < 40 + disk),
+    "disks with spikes": lambda: _slow_times(60, 1950, lambda report, disk: (report + 7 * disk) % 7 < 2),
+    "a disk with spikes": lambda: _slow_times(10, 15_000, lambda report, disk: (report + 7 * disk) % 8 < 2),
     "equal devices": lambda: _reports(60, [f"{kind}{n}" for n in range(1000) for kind in ("sda", "dm-")]),
 }  # fmt: skip
 TITLES = "rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await svctm %util"
@@ -119,10 +143,11 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "a page": lambda: "<table><tr><td>Device</td><td>r/s</td></tr>" + _lines("<tr><td>sd%d</td><td>1</td></tr>", 300_000),
     "entities": lambda: "Device&nbsp;r/s\n" + "&amp;" * 1_900_000,
 }  # fmt: skip
-COMMANDS = (("tree",), ("explain",), ("iostat", "-l"))
+REPORT = ("report", "-o", "-")
+COMMANDS = (("tree",), ("explain",), ("iostat", "-l"), REPORT)
 AVERAGE = ("iostat", "-l", "--report", "average")  # without it, each report is printed
 OF_FIGURES = (("tree",), ("explain",), AVERAGE, ("annotate",))
-OTHER_COMMANDS = (AVERAGE, ("report", "-o", "-"), ("blame",), ("annotate",))
+OTHER_COMMANDS = (AVERAGE, REPORT, ("blame",), ("annotate",))
 
 
 def named(tally: Tally, folder: Path) -> None:
