@@ -24,8 +24,8 @@ from typing import NamedTuple
 from stackmap.ledger.amounts import Amount, Share, Traffic, join_divisions
 from stackmap.ledger.corrections import LABEL_SCAN
 from stackmap.ledger.layers import counted_tops
-from stackmap.ledger.ownership import shares, together, with_pieces
-from stackmap.ledger.rows import Cause, Row, StackRows
+from stackmap.ledger.ownership import is_pool, shares, together, with_pieces
+from stackmap.ledger.rows import CAUSED, Cause, Row, StackRows
 from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.health import NO_LIVES, Life
 from stackmap.model.load import (
@@ -267,7 +267,11 @@ class Ledger:
 
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
         """Return the completions of the disks for *top*, by cause and direction; unknown where a part is."""
-        return self._stack_rows(top).completed()
+        if self.topology.below(top) or is_pool(self.topology[top]):
+            return self._stack_rows(top).completed()
+        parts = self.shares(top)[top].parts
+        known = [d for d in CAUSED if d in parts and parts[d].arrivals is not None] or ["total"]
+        return {(Cause.DATA, d): parts[d] if d in parts else Traffic() for d in known}
 
     def written_to_disks(self, top: str) -> Mapping[str, Mapping[Cause, Traffic]]:
         """Return what each disk wrote for *top*, by cause."""

@@ -218,6 +218,8 @@ def with_pieces(device: Device, share: Share) -> Share:
 
 def together(sent: Sent, several: list[Share]) -> Share:
     """Return *several* devices' shares as one; exact where they cover every target of a divided device."""
+    if len(several) == 1 and not several[0].divisions:
+        return several[0]._replace(undivided=False)
     total = sum_shares(several)
     complete = all(covered >= sent.targets(above) for above, covered in total.divisions.items())
     if not total.divisions or not complete:

@@ -92,6 +92,7 @@ def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Ca
     return Cause(target_of(device).extra or Cause.OTHER)
 
 
+CAUSED = ("read", "write", "discard")  # directions of rows, "total" where none is known
 SKEW = 0.02  # counters of two layers are read at different instants
 ROUNDING = 1e-12  # of a sum of floats: a smaller share is no traffic
 
@@ -151,7 +152,7 @@ class StackRows:
     def _from_the_top(self) -> Iterator[Row]:
         """Yield all rows, those of higher devices first."""
         head = self._shares[self._top]
-        known = [d for d in ("read", "write", "discard") if head.part(d).arrivals is not None]
+        known = [d for d in CAUSED if head.part(d).arrivals is not None]
         for name in self._shares:
             for direction in known or ["total"]:
                 rows = list(self._to_device(name, direction))

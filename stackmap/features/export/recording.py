@@ -236,17 +236,16 @@ def _about(finding: Finding, part: Topology) -> bool:
     return not finding.device or finding.device in part
 
 
-def _counts(load: Load, seconds: float) -> Iterator[float | None]:
-    """Yield the counts of a device in the order of the columns; sums of reads and writes alone are unknown."""
-    for flow in (load.read, load.write):
-        yield from (
-            _count(each, seconds) for each in (flow.ios, flow.merges, flow.bytes, flow.wait)
-        )
+def _counts(load: Load, seconds: float) -> Row:
+    """Return the counts of a device in the order of the columns; sums of reads and writes alone are unknown."""
     discard, flush = load.discard, load.flush
-    for each in (discard.ios, discard.bytes, discard.wait, flush.ios, flush.wait):
-        yield _count(each, seconds)
-    for each in (load.aqu, load.busy):
-        yield _count(each, 1000 * seconds)
+    counts = (*load.read, *load.write, discard.ios, discard.bytes, discard.wait, flush.ios, flush.wait)  # fmt: skip
+    milliseconds = 1000 * seconds
+    return (
+        *[None if each is None else round(each * seconds, DIGITS) for each in counts],
+        _count(load.aqu, milliseconds),
+        _count(load.busy, milliseconds),
+    )
 
 
 def _count(rate: float | None, seconds: float) -> float | None:
