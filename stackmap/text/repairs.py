@@ -246,7 +246,7 @@ class WrappedRow:
 
     def _continue(self, words: list[str], heading: Heading) -> bool:
         whole = self._words + words
-        if _is_cut(self._words, words[0]):
+        if words and _is_cut(self._words, words[0]):
             whole = [*self._words[:-1], self._words[-1] + words[0], *words[1:]]
         row = heading.row(whole)
         if row is not None:
