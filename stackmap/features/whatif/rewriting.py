@@ -3,7 +3,8 @@ Rows of RAID4, 5 and 6 in a simulation: which writes are in one row, and when md
 
 md's thread handles what came meanwhile at once (raid5.c, raid5d). A row for which nothing must be read is written;
 one for which a program waits (REQ_SYNC) is read for at once; others are put off until no row is read for, so that
-later writes may complete them (``add_stripe_bio``, ``raid5_activate_delayed``, IO_THRESHOLD).
+later writes may complete them (``add_stripe_bio``, ``raid5_activate_delayed``, IO_THRESHOLD). Parity is computed in
+one turn and written in another, behind all rows that are ready (``ops_complete_reconstruct``).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Rewriting:
         """Write *rows*, or read for them: now, or when no others are read for."""
         update = self._rows[rows]
         if not self._run.geometry.reads_for(rows, update.places):
-            self._write(rows, read_before=False)
+            self._compute(rows, read_before=False)
         elif update.hold == "background":
             self._delayed.append(rows)
             self._later()
@@ -104,11 +105,14 @@ class Rewriting:
     def _read(self, rows: Rows) -> None:
         self._reading += 1
         parts = self._run.geometry.reads_for(rows, self._rows[rows].places)
-        job = partial(self._write, rows, read_before=True)
+        job = partial(self._compute, rows, read_before=True)
         self._run.send(parts, READ, CAUSED, partial(self._do, job))
 
-    def _write(self, rows: Rows, *, read_before: bool) -> None:
-        update = self._rows.pop(rows)
+    def _compute(self, rows: Rows, *, read_before: bool) -> None:
+        """Compute the parity of *rows*: they are written when md's thread has handled all that is ready."""
+        self._do(partial(self._write, rows, self._rows.pop(rows), read_before=read_before))
+
+    def _write(self, rows: Rows, update: Update, *, read_before: bool) -> None:
         parts = self._run.geometry.writes_of(rows, update.places)
         room = self._run.room(parts, update.hold)
         if room < rows.length // PAGE:

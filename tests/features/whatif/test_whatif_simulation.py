@@ -221,6 +221,19 @@ def test_rows_that_are_written_end_when_mds_thread_goes_on():
     assert times == pytest.approx([4] * 8 + [5, 5, 6, 6], abs=0.01)
 
 
+def test_md_writes_rows_behind_all_that_is_ready():
+    """
+    md's thread sleeps for the third row until the second is done. It finds two rows that came before the first was
+    done, but only computes their parity in that turn: it tells the end of the first before it sleeps for these.
+    """
+    disk = Service((1.0,), (1.0,), depth=1, cached=True)
+    late = [each._replace(delay=0.5) for each in full_rows(5)[6:]]
+
+    times = Simulation(stack("raid5", 3, disk)).run([*full_rows(3), *late]).latencies["write"]
+
+    assert times[:2] == pytest.approx([2, 2], abs=0.01)
+
+
 @pytest.mark.parametrize(("pages", "ends"), [(1, [1] * 6), (4, [1, 1, 1, 1, 2, 2])])
 def test_pages_behind_the_first_request_of_a_plug_take_room_each(pages, ends):
     """Disks that serve all at once, with room for six: three rows of four pages are 1 + 4 + 1, and three pages wait."""
