@@ -53,6 +53,8 @@ dump lab
 # How many requests the driver gives a disk at once is not in the disk's own folder.
 for disk in "${disks[@]}"; do cp --parents "$(readlink -f "/sys/block/${disk##*/}/device")/queue_depth" /tmp/dump; done
 tar -C /tmp/dump -cf lab.tar .
+# From here on no data is stored: to copy 448 KiB takes the emulated CPU 9 ms, and all disks wait for it.
+echo 1 > $params/fake_rw
 echo "$SECONDS s: lab stands"
 
 # The requests of a volume, and what disks were sent and did.
