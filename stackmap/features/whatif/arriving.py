@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from stackmap.features.whatif.disks import FLUSH, READ, WRITE
 from stackmap.features.whatif.simulation import PACE, SEED, Arrival
+from stackmap.features.whatif.threads import AT_ONCE
 from stackmap.model.raid import PAGE
 from stackmap.model.units import SECTOR
 
@@ -32,8 +33,8 @@ MOST = 6000  # requests of one run: enough for a 95th percentile
 FROM_COUNTERS = 3000
 ALWAYS_BUSY = 0.97
 COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
-AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
 SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
+MOST_PLUGGED = 0.7  # of all requests: sent at once with the next one, as under a plug
 FEW_GAPS = 20  # requests with such a gap
 # To submit a request takes as long as FIXED pages more; md's thread takes PER_GAP times as long for a page (lab runs).
 FIXED, PER_GAP = 3, 4.5
@@ -51,7 +52,8 @@ Parts = tuple[
 class Load(NamedTuple):
     """
     Requests as they may have arrived. ``kind``: whether they wait for each other; ``depth``: of a closed loop.
-    ``traced``: each was seen. ``sequential``: the share of writes, if not traced.
+    ``traced``: each was seen. ``sequential``: the share of writes, if not traced. ``plugged``: what a thread sends at
+    once is under one plug.
     """
 
     kind: Kind
@@ -59,6 +61,7 @@ class Load(NamedTuple):
     depth: float = 0.0
     traced: bool = False
     sequential: float = 0.0
+    plugged: bool = False
 
 
 def represents(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> bool:
@@ -73,7 +76,7 @@ def represents(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> 
 def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
     """Return the loads that *requests* may be, the likely one first."""
     kept = list(requests[:MOST])
-    loads = []
+    loads: list[Load] = []
     share = _followed(kept)
     rate = len(kept) / max(1e-9, kept[-1].time - kept[0].time) if len(kept) > 1 else 0.0
     chance = min(0.5, rate * FOLLOWS)
@@ -86,7 +89,38 @@ def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
         loads.append(Load("open", own, traced=True))
     if beyond > FEW_FOLLOW:
         loads.insert(0, Load("closed", _looped(kept), depth=_in_flight(kept), traced=True))
+    followed = _followed_at_once(kept)
+    if sum(followed) > MOST_PLUGGED * len(kept):
+        loads += [_plugged(load, followed) for load in loads]
     return loads
+
+
+def _plugged(load: Load, followed: Sequence[bool]) -> Load:
+    pairs = zip(load.arrivals, followed, strict=True)
+    return load._replace(arrivals=[each._replace(more=more) for each, more in pairs], plugged=True)
+
+
+def _followed_at_once(requests: Sequence[TracedRequest]) -> list[bool]:
+    """
+    Return which writes another one of their thread follows ``AT_ONCE``, before anything ended that it sent so.
+
+    The kernel writes back the page cache like that, and programs that submit several requests in one call: such
+    writes are under one plug. A trace does not show it.
+    """
+    followed = [False] * len(requests)
+    # By thread: its last write, and the first end of those at once.
+    last: dict[int, tuple[int, float]] = {}
+    for place, each in enumerate(requests):
+        if each.operation != WRITE:
+            last.pop(each.thread, None)
+            continue
+        done = inf if each.done is None else each.done
+        before, ends = last.get(each.thread, (None, inf))
+        if before is not None and each.time < min(ends, requests[before].time + AT_ONCE):
+            followed[before] = True
+            done = min(done, ends)
+        last[each.thread] = place, done
+    return followed
 
 
 class Ends:
@@ -275,5 +309,5 @@ def saturating(load: Load, depth: int) -> Load:
     for each in load.arrivals:
         sent[each.thread] += 1
         after = max(0, sent[each.thread] - max(1, depths[each.thread]))
-        made.append(each._replace(delay=THINK, after=after))
+        made.append(each._replace(delay=THINK, after=after, more=False))
     return load._replace(kind="closed", arrivals=made, depth=depth)

@@ -319,11 +319,13 @@ class Fitting:
         return now
 
     def different(self) -> list[Fit]:
-        """Return the likely fit, and of those that differ in kind, pattern or disks the nearest and the deepest."""
+        """Return the likely fit, and of those that differ in kind, pattern, plugs or disks the nearest and the deepest."""
         chosen = self.fits[:1]
         groups: dict[object, list[Fit]] = {}
         for fit in self.fits:
-            groups.setdefault((fit.load.kind, fit.load.sequential, fit.services), []).append(fit)
+            load = fit.load
+            key = load.kind, load.sequential, load.plugged, fit.services
+            groups.setdefault(key, []).append(fit)
         for group in groups.values():
             chosen += [group[0], max(group, key=lambda fit: fit.load.depth)]
         return list({id(fit): fit for fit in chosen}.values())

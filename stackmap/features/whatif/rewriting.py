@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from stackmap.features.whatif.disks import READ
 from stackmap.features.whatif.geometry import Part, Rows
 from stackmap.features.whatif.outcome import CAUSED
-from stackmap.features.whatif.threads import Countdown
+from stackmap.features.whatif.threads import Countdown, Job
 from stackmap.model.raid import PAGE
 
 if TYPE_CHECKING:
@@ -48,19 +48,30 @@ class Rewriting:
         self._delayed: list[Rows] = []
         self._reading = 0  # rows for which pages are read before they are written
 
-    def join(self, rows: Rows, places: set[int], hold: Hold, then: Then) -> None:
-        """Add a write to its rows: until these are written, later ones join, and less must be read."""
+    def join(
+        self, rows: Rows, places: set[int], hold: Hold, then: Then, *, is_plugged: bool = False
+    ) -> None:
+        """
+        Add a write to its rows: until these are written, later ones join, and less must be read.
+
+        *is_plugged*: more come under the same plug before md's thread sees them (raid5.c, release_stripe_plug).
+        """
         update = self._rows.get(rows)
         if update is None:
             self._rows[rows] = update = Update(places, hold)
             self._fresh.append(rows)
-            if not self._has_batch:
-                self._has_batch = True
-                self._run.at(self._run.now + HANDLING, self._take_batch)
         elif update.hold == "background":
             update.hold = hold
         update.places |= places
         update.ends.append(then)
+        if not is_plugged:
+            self.unplug()
+
+    def unplug(self) -> None:
+        """Let md's thread see the rows that came."""
+        if self._fresh and not self._has_batch:
+            self._has_batch = True
+            self._run.at(self._run.now + HANDLING, self._take_batch)
 
     def _take_batch(self) -> None:
         """Begin with all rows that came meanwhile: pages of several requests are under one plug."""
@@ -69,14 +80,14 @@ class Rewriting:
         self._run.at(self._run.now + pages * self._pace, self._handle_batch, batch)
 
     def _handle_batch(self, batch: Sequence[Rows]) -> None:
-        self._run.md.jobs.extend(partial(self._handle, rows) for rows in batch)
+        self._run.md.jobs.extend(Job(0.0, partial(self._handle, rows)) for rows in batch)
         self._run.go_on(self._run.md)
         self._has_batch = bool(self._fresh)
         if self._fresh:
             self._take_batch()
 
     def _do(self, job: Then) -> None:
-        self._run.md.jobs.append(job)
+        self._run.md.jobs.append(Job(0.0, job))
         self._run.go_on(self._run.md)
 
     def _handle(self, rows: Rows) -> None:
@@ -109,8 +120,9 @@ class Rewriting:
         self._run.send(parts, READ, CAUSED, partial(self._do, job))
 
     def _compute(self, rows: Rows, *, read_before: bool) -> None:
-        """Compute the parity of *rows*: they are written when md's thread has handled all that is ready."""
-        self._do(partial(self._write, rows, self._rows.pop(rows), read_before=read_before))
+        """Compute the parity of *rows*: md's thread, which does this, writes them when it has handled all that is ready."""
+        write = partial(self._write, rows, self._rows.pop(rows), read_before=read_before)
+        self._run.md.jobs.append(Job(0.0, write))
 
     def _write(self, rows: Rows, update: Update, *, read_before: bool) -> None:
         parts = self._run.geometry.writes_of(rows, update.places)
@@ -129,7 +141,7 @@ class Rewriting:
         left = Countdown(len(parts), partial(self._do, written))
         self._run.write_on(self._run.md, parts, update.hold, left)
         if read_before:  # done when the thread is through with these writes
-            self._run.md.jobs.appendleft(sent)
+            self._run.md.jobs.appendleft(Job(0.0, sent))
 
 
 def _in_turn(parts: tuple[Part, ...], pages: int) -> tuple[Part, ...]:

@@ -38,7 +38,7 @@ from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.marking import Marking
 from stackmap.features.whatif.outcome import Below, Outcome
 from stackmap.features.whatif.rewriting import Rewriting
-from stackmap.features.whatif.threads import Countdown, Thread, nothing
+from stackmap.features.whatif.threads import Countdown, Job, Thread, nothing
 from stackmap.features.whatif.throttling import Hold, Then
 from stackmap.model.raid import PAGE
 
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20
 MUCH = 0.1  # of the requests: a loop that decides
+SAME = 1e-9  # seconds that make no difference
+PLUGGED = 32  # requests under a plug, until it is pulled (block/blk-mq.c, blk_add_rq_to_plug)
 FILLING = 1 / 3  # of the requests, in which a loop fills the queues
 
 
@@ -58,6 +60,7 @@ class Arrival(NamedTuple):
 
     ``thread``: which of the program's submits it. It comes ``delay`` seconds after so many ends of its thread's
     requests as ``after`` says, or after the begin of the run. ``background``: a write that no program waits for.
+    ``more``: its thread sends another one under the same plug.
     """
 
     delay: float
@@ -67,6 +70,7 @@ class Arrival(NamedTuple):
     after: int = 0
     thread: int = 0
     background: bool = False
+    more: bool = False
 
 
 class Stack(NamedTuple):
@@ -198,7 +202,7 @@ class Simulation:
             self._begin(request, self.now)
             return
         thread = self._threads.setdefault(request.thread, Thread())
-        thread.jobs.append(partial(self._begin, request, self.now, thread))
+        thread.add(partial(self._begin, request, self.now, thread), self.now)
         self.go_on(thread)
 
     def _begin(self, request: Arrival, arrived: float, thread: Thread | None = None) -> None:
@@ -286,6 +290,7 @@ class Simulation:
         if marking.waits(regions, marked):
             if blocked is not None:
                 blocked.is_blocked = True
+                self._unplug(blocked, self.md)
         else:
             self._update(request, ended, thread)
 
@@ -315,13 +320,27 @@ class Simulation:
             rows = list(self.geometry.rows(request.offset, request.size))
             left = Countdown(len(rows), end)
             for each, places in rows:
-                self._rows.join(each, places, hold, left.one)
+                self._rows.join(each, places, hold, left.one, is_plugged=request.more)
             return
         parts = tuple(chain.from_iterable(self.geometry.write(request.offset, request.size)))
         if thread is None:
             self.send(parts, WRITE, WRITE, end)
-        else:
-            self.write_on(thread, parts, hold, Countdown(len(parts), end))
+            return
+        left = Countdown(len(parts), end)
+        thread.plug.append(lambda by: self.write_on(by, parts, hold, left))
+        thread.apart += request.offset != thread.end  # what goes on with the one before will merge
+        thread.end = request.offset + request.size
+        if not request.more or thread.apart >= PLUGGED:
+            self._unplug(thread, thread)
+
+    def _unplug(self, thread: Thread, by: Thread) -> None:
+        """Let the thread *by* write what is under the plug of *thread*: md's where that one sleeps (raid10_unplug)."""
+        jobs = [Job(0.0, partial(write, by)) for write in thread.plug]
+        thread.plug.clear()
+        thread.apart, thread.end = 0, -1
+        by.jobs.extendleft(reversed(jobs))
+        if by is not thread:
+            self.go_on(by)
 
     def _chosen(self, copies: tuple[Part, ...]) -> Part:
         """
@@ -362,10 +381,23 @@ class Simulation:
 
     def go_on(self, thread: Thread) -> None:
         """Let *thread* do what it can, until a disk has no room, or while the bitmap is written."""
-        is_marking = self._marking is not None and self._marking.is_busy
-        while thread.jobs and not (thread.is_blocked or (thread is self.md and is_marking)):
-            thread.jobs.popleft()()
-            is_marking = self._marking is not None and self._marking.is_busy
+        while thread.jobs and not (thread.is_blocked or (thread is self.md and self._is_marking)):
+            begins = thread.began + thread.jobs[0].gap
+            if begins > self.now + SAME:
+                if not thread.is_late:
+                    thread.is_late = True
+                    self.at(begins, self._begin_late, thread)
+                return
+            thread.began = self.now
+            thread.jobs.popleft().do()
+
+    def _begin_late(self, thread: Thread) -> None:
+        thread.is_late = False
+        self.go_on(thread)
+
+    @property
+    def _is_marking(self) -> bool:
+        return self._marking is not None and self._marking.is_busy
 
     def room(self, parts: tuple[Part, ...], hold: Hold) -> float:
         """Return how many pages of each of *parts* md may write in turn until a disk has no room."""

@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stackmap.features.whatif.throttling import Then
 
 
-class Thread:
-    """What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel."""
+AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
 
-    __slots__ = ("is_blocked", "jobs")
+
+class Job(NamedTuple):
+    """What a thread has to *do*, ``gap`` seconds after it began the job before, or later."""
+
+    gap: float
+    do: Then
+
+
+class Thread:
+    """
+    What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel.
+
+    ``came``: when its last job came, ``began``: when it began the last one. ``is_late``: it begins the next one after
+    a gap. ``plug``: writes of copies that it sends when its plug ends; ``apart``: how many of these follow none, ``end``:
+    of the last one.
+    """
+
+    __slots__ = ("apart", "began", "came", "end", "is_blocked", "is_late", "jobs", "plug")
 
     def __init__(self) -> None:
-        self.jobs: deque[Then] = deque()
-        self.is_blocked = False
+        self.jobs: deque[Job] = deque()
+        self.is_blocked = self.is_late = False
+        self.began = self.came = -inf
+        self.apart, self.end = 0, -1
+        self.plug: list[Callable[[Thread], None]] = []
+
+    def add(self, do: Then, now: float) -> None:
+        """Add what came *now*. Between jobs that came ``AT_ONCE`` the thread needed that time, and does so again."""
+        gap = now - self.came
+        self.came = now
+        self.jobs.append(Job(gap if gap < AT_ONCE else 0.0, do))
 
 
 class Countdown:
