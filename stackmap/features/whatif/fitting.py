@@ -348,6 +348,7 @@ def stack_of(
         None if bitmap is None else bitmap.covers,
         held=layout.parity > 0 or (layout.copies > 1 and not context.keeps_flags),
         missing=frozenset(() if projected else _missing(context, layout)),
+        in_one_turn=context.in_one_turn,
     )
 
 

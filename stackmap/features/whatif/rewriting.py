@@ -38,10 +38,14 @@ class Update:
 
 
 class Rewriting:
-    """The rows that a run writes. ``pace``: seconds that md's thread takes for a page of a row."""
+    """
+    The rows that a run writes.
 
-    def __init__(self, run: Simulation, pace: float) -> None:
-        self._run, self._pace = run, pace
+    ``pace``: seconds that md's thread takes for a page of a row. ``in_one_turn``: it writes what it computed at once.
+    """
+
+    def __init__(self, run: Simulation, pace: float, *, in_one_turn: bool) -> None:
+        self._run, self._pace, self._in_one_turn = run, pace, in_one_turn
         self._rows: dict[Rows, Update] = {}
         self._fresh: list[Rows] = []
         self._has_batch = False
@@ -121,8 +125,12 @@ class Rewriting:
 
     def _compute(self, rows: Rows, *, read_before: bool) -> None:
         """Compute the parity of *rows*: md's thread, which does this, writes them when it has handled all that is ready."""
-        write = partial(self._write, rows, self._rows.pop(rows), read_before=read_before)
-        self._run.md.jobs.append(Job(0.0, write))
+        update = self._rows.pop(rows)
+        if self._in_one_turn:
+            self._write(rows, update, read_before=read_before)
+        else:
+            write = partial(self._write, rows, update, read_before=read_before)
+            self._run.md.jobs.append(Job(0.0, write))
 
     def _write(self, rows: Rows, update: Update, *, read_before: bool) -> None:
         parts = self._run.geometry.writes_of(rows, update.places)

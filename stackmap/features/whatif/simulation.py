@@ -58,9 +58,9 @@ class Arrival(NamedTuple):
     """
     A request of the volume; ``offset`` and ``size`` in bytes.
 
-    ``thread``: which of the program's submits it. It comes ``delay`` seconds after so many ends of its thread's
-    requests as ``after`` says, or after the begin of the run. ``background``: a write that no program waits for.
-    ``more``: its thread sends another one under the same plug.
+    ``thread``: which of the program's submits it, 0 if not known. It comes ``delay`` seconds after so many ends of
+    its thread's requests as ``after`` says, or after the begin of the run. ``background``: a write that no program
+    waits for. ``more``: its thread sends another one under the same plug.
     """
 
     delay: float
@@ -79,7 +79,8 @@ class Stack(NamedTuple):
     per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes, also what a
     program waits for.
     ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per second
-    before the first request. ``pace``: seconds that md's thread takes for a page of a row.
+    before the first request. ``pace``: seconds that md's thread takes for a page of a row. ``in_one_turn``:
+    it writes parity when it has computed it, not behind all that is ready.
     """
 
     layout: Layout
@@ -92,6 +93,7 @@ class Stack(NamedTuple):
     front: Front | None = None
     writes: float = 0.0
     pace: float = PACE
+    in_one_turn: bool = False
 
 
 class Simulation:
@@ -114,7 +116,7 @@ class Simulation:
         self._threads: dict[int, Thread] = {}
         self.md = Thread()
         self._marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
-        self._rows = Rewriting(self, stack.pace)
+        self._rows = Rewriting(self, stack.pace, in_one_turn=stack.in_one_turn)
         self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._open = 0
@@ -202,7 +204,8 @@ class Simulation:
             self._begin(request, self.now)
             return
         thread = self._threads.setdefault(request.thread, Thread())
-        thread.add(partial(self._begin, request, self.now, thread), self.now)
+        do = partial(self._begin, request, self.now, thread)
+        thread.add(do, self.now, follows=request.after > 0 or not request.thread)
         self.go_on(thread)
 
     def _begin(self, request: Arrival, arrived: float, thread: Thread | None = None) -> None:

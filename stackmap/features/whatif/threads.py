@@ -40,11 +40,16 @@ class Thread:
         self.apart, self.end = 0, -1
         self.plug: list[Callable[[Thread], None]] = []
 
-    def add(self, do: Then, now: float) -> None:
-        """Add what came *now*. Between jobs that came ``AT_ONCE`` the thread needed that time, and does so again."""
+    def add(self, do: Then, now: float, *, follows: bool) -> None:
+        """
+        Add what came *now*. Between jobs that came ``AT_ONCE`` the thread needed that time, and does so again.
+
+        *follows*: it came when another one ended, or it is not known who sent it: the time since the last is not the
+        thread's.
+        """
         gap = now - self.came
         self.came = now
-        self.jobs.append(Job(gap if gap < AT_ONCE else 0.0, do))
+        self.jobs.append(Job(gap if gap < AT_ONCE and not follows else 0.0, do))
 
 
 class Countdown:

@@ -24,7 +24,9 @@ def run(level, members, arrivals, disk=SECOND, covers=None):
 def pages(count, *, more, first=0.0, apart=1):
     """Return writes of pages, one after the other or some pages *apart*; *more*: all are under one plug."""
     return [
-        Arrival(first + n * STEP, "write", n * apart * PAGE, PAGE, more=more and n < count - 1)
+        Arrival(
+            first + n * STEP, "write", n * apart * PAGE, PAGE, thread=7, more=more and n < count - 1
+        )
         for n in range(count)
     ]
 
