@@ -199,7 +199,12 @@ def _episode(
         for one in own
         for name in (*topology.with_all_above(one), *topology.with_all_below(one))
     }
-    hot = own | {n for n in stack & figures.keys() - own if risen(figures[n], (first, last), clock)}
+    risen_too = (
+        name
+        for name in stack - own
+        if name in figures and risen(figures[name], (first, last), clock)
+    )
+    hot = own.union(risen_too)
     devices = tuple(sorted((name for name in hot if name in topology), key=_places(topology).get))  # type: ignore[arg-type]  # all have one
     highest = {n for n in devices if hot.isdisjoint(topology.with_all_above(n)[1:])}
     worst = next(

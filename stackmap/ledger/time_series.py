@@ -266,6 +266,7 @@ class IntervalSeries:
         self._held_loads = 0
         self._stretches = TimeSeries()
         self._devices: dict[str, Columns] = {}
+        self._padded = 0  # intervals that every device has
         self._newest = 0  # loads that are not in columns yet
         self._tables: list[
             PrintedLoads
@@ -340,8 +341,10 @@ class IntervalSeries:
     def devices(self) -> Mapping[str, Columns]:
         """The columns of each device."""
         self._flush()
-        for columns in self._devices.values():
-            columns.pad(self.count)
+        if self._padded != self.count:
+            self._padded = self.count
+            for columns in self._devices.values():
+                columns.pad(self.count)
         return self._devices
 
     def clock(self) -> Clock:

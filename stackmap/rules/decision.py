@@ -27,6 +27,8 @@ from stackmap.rules.unjudged import DISKS, LOAD, Unjudged, unjudged
 
 NEAR = 5.0  # seconds around a moment, if intervals are shorter
 JUDGED = 20  # episodes, the worst ones
+SHOWN = 5  # of them are always judged
+JUDGED_DEVICES = 30_000  # in all of them: some rules look at all devices each time
 BEFORE_LAYOUT = {
     Outcome.HUNG,
     Outcome.STATE,
@@ -167,7 +169,8 @@ def judge_over_time(
         large = [(loader, share) for loader, share in shares if share >= 0.01]
         return JudgedEpisode(episode, findings(context, stack), large)
 
-    times = Times(series, list(map(in_episode, found[:JUDGED])), usual)
+    most = max(SHOWN, min(JUDGED, JUDGED_DEVICES // max(1, len(topology))))
+    times = Times(series, list(map(in_episode, found[:most])), usual)
     outside_of = judge(topology, usual, limits, baseline=baseline, part=part)
     return outside_of._replace(times=times)
 
