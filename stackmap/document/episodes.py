@@ -14,10 +14,9 @@ from stackmap.ledger.time_series import Clock, IntervalSeries
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.load import total_of
 from stackmap.model.topology import Topology
-from stackmap.rules.decision import Judged, JudgedEpisode, Times
+from stackmap.rules.decision import SHOWN, Judged, JudgedEpisode, Times
 from stackmap.rules.rule import Severity
 
-SHOWN = 5  # episodes
 NAMED = 6  # devices of one
 FOUND = 3  # findings of one
 DAY = 86400

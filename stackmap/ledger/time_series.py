@@ -268,9 +268,8 @@ class IntervalSeries:
         self._devices: dict[str, Columns] = {}
         self._padded = 0  # intervals that every device has
         self._newest = 0  # loads that are not in columns yet
-        self._tables: list[
-            PrintedLoads
-        ] = []  # the newest loads, all with the same rows and columns
+        # The newest loads, all with the same rows and columns.
+        self._tables: list[PrintedLoads] = []
         self._ends = array("d")
         self._lengths = array("d")
         self.stamps: list[str] = []

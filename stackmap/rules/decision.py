@@ -27,7 +27,7 @@ from stackmap.rules.unjudged import DISKS, LOAD, Unjudged, unjudged
 
 NEAR = 5.0  # seconds around a moment, if intervals are shorter
 JUDGED = 20  # episodes, the worst ones
-SHOWN = 5  # of them are always judged
+SHOWN = 5  # of them; these are always judged
 JUDGED_DEVICES = 30_000  # in all of them: some rules look at all devices each time
 BEFORE_LAYOUT = {
     Outcome.HUNG,

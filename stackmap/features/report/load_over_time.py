@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stackmap.document import blocks as doc
-from stackmap.document.episodes import SHOWN, slower
+from stackmap.document.episodes import slower
 from stackmap.document.rule_words import shown
 from stackmap.document.wording import (
     REQUESTS,
@@ -27,6 +27,7 @@ from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.time_series import Stretch, extremes_of
 from stackmap.model.load import ratio
+from stackmap.rules.decision import SHOWN
 
 CHARTS = (
     ("ios", "requests/s", "Requests"),

@@ -118,9 +118,8 @@ class Disk:
         self._held: dict[int, Held] = {}
         self._edges: dict[Edge, int] = {}
         self._is_plugged = False
-        self._given: dict[
-            int, float
-        ] = {}  # when requests were dispatched that the disk does not serve yet
+        # When requests were dispatched that the disk does not serve yet.
+        self._given: dict[int, float] = {}
         self._oldest = 0  # the number of the first request under the plug
         self._unmerged = 0  # pages under the plug that take room of their own
         self._throttle = Throttle(service.depth, service.target, cached=service.cached)

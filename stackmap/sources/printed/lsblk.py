@@ -92,9 +92,8 @@ def read(lines: list[str]) -> Iterator[Fact]:
     drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
     inverse = any(row.width and _is_disk(row.cells) for row in rows)
     groups = Groups()
-    way: list[
-        tuple[int, str, str]
-    ] = []  # the width, the device and the content of each row above this one
+    # The width, the device and the content of each row above this one.
+    way: list[tuple[int, str, str]] = []
     for row in rows:
         if not row.cells:  # what follows below a row that cannot be read is below an unknown device
             way.clear()
