@@ -140,6 +140,7 @@ class Simulation:
         What the first *skipped* do below is not counted.
         """
         self._open, self._skipped = len(arrivals), skipped
+        self._coming = Counter(each.thread for each in arrivals)
         self._loops = _loops(arrivals)
         self._filling = int(FILLING * len(arrivals))
         self._before = self._below()
@@ -215,6 +216,10 @@ class Simulation:
             self._before = self._below()
         self._began[operation] += 1
         self._moved[operation] += request.size
+        self._coming[request.thread] -= 1
+        # A part of a load may end within a burst, and a cache may answer the last request of one.
+        if self._cache or not self._coming[request.thread]:
+            request = request._replace(more=False)
 
         def end() -> None:
             self._latencies[operation].append(self.now - arrived)

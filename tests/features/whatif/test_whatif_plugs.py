@@ -6,6 +6,7 @@ import pytest
 
 from stackmap.features.trace.arrivals import TracedRequest
 from stackmap.features.whatif.arriving import saturating, traced_loads
+from stackmap.features.whatif.caching import Front
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.simulation import PLUGGED, Arrival, Simulation, Stack
 from stackmap.model.raid import PAGE, layout
@@ -59,6 +60,24 @@ def test_a_plug_holds_so_many_requests_that_do_not_merge():
     outcome = run("raid1", 2, pages(count, more=True, apart=100))
 
     assert max(outcome.seen["write"]) == pytest.approx(1 + (PLUGGED - 1) * STEP)
+
+
+def test_a_cache_may_answer_the_last_write_of_a_plug():
+    front = Front(SECOND, (0.0, 0.5), writeback=True, block=PAGE, copying=0)
+    services = (SECOND,) * 2
+    stack = Stack(layout("raid1", 2, CHUNK), SIZE, services, range(2), None, held=False)
+
+    outcome = Simulation(stack._replace(front=front)).run(pages(20, more=True))
+
+    assert len(outcome.seen["write"]) == 20
+
+
+@pytest.mark.parametrize("level", ["raid1", "raid5"])
+def test_a_plug_ends_with_the_load(level):
+    """Where a load is cut within a burst, as a run for headroom does, nothing is held for ever."""
+    cut = pages(10, more=True)[:5]
+
+    assert len(run(level, 4, cut, covers=SIZE).seen["write"]) == 5
 
 
 def test_a_thread_that_slept_needs_its_time_between_requests():
