@@ -12,7 +12,7 @@ COPIES = ("UpToDate", "Consistent")  # states of a disk with all data
 
 def parse(text: str) -> dict[str, str]:
     r"""
-    Return the state of each device: "active", the work that it does, or what it lacks.
+    Return the state of each device: "active", its resync or verify, or why it is degraded.
 
     >>> parse(" 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----")
     {'drbd0': 'active'}

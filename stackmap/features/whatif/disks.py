@@ -134,9 +134,8 @@ class Disk:
         """
         if self._merges_at_once(self._held_beside(WRITE, extent)):
             return inf
-        room = max(
-            0, self._throttle.room(hold, self._run.now)
-        )  # below 0 after the limit was lowered
+        # Below 0 after the limit was lowered.
+        room = max(0, self._throttle.room(hold, self._run.now))
         return room if not room or self._is_plugged else inf
 
     def _merges_at_once(self, number: int | None) -> bool:

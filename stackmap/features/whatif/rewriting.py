@@ -41,7 +41,8 @@ class Rewriting:
     """
     The rows that a run writes.
 
-    ``pace``: seconds that md's thread takes for a page of a row. ``in_one_turn``: it writes what it computed at once.
+    ``pace``: seconds that md's thread takes for a page of a row. ``in_one_turn``: it computes and writes parity in
+    the same turn.
     """
 
     def __init__(self, run: Simulation, pace: float, *, in_one_turn: bool) -> None:
@@ -68,12 +69,7 @@ class Rewriting:
             update.hold = hold
         update.places |= places
         update.ends.append(then)
-        if not is_plugged:
-            self.unplug()
-
-    def unplug(self) -> None:
-        """Let md's thread see the rows that came."""
-        if self._fresh and not self._has_batch:
+        if self._fresh and not (is_plugged or self._has_batch):
             self._has_batch = True
             self._run.at(self._run.now + HANDLING, self._take_batch)
 
@@ -84,14 +80,14 @@ class Rewriting:
         self._run.at(self._run.now + pages * self._pace, self._handle_batch, batch)
 
     def _handle_batch(self, batch: Sequence[Rows]) -> None:
-        self._run.md.jobs.extend(Job(0.0, partial(self._handle, rows)) for rows in batch)
+        self._run.md.jobs.extend(Job(partial(self._handle, rows)) for rows in batch)
         self._run.go_on(self._run.md)
         self._has_batch = bool(self._fresh)
         if self._fresh:
             self._take_batch()
 
     def _do(self, job: Then) -> None:
-        self._run.md.jobs.append(Job(0.0, job))
+        self._run.md.jobs.append(Job(job))
         self._run.go_on(self._run.md)
 
     def _handle(self, rows: Rows) -> None:
@@ -130,7 +126,7 @@ class Rewriting:
             self._write(rows, update, read_before=read_before)
         else:
             write = partial(self._write, rows, update, read_before=read_before)
-            self._run.md.jobs.append(Job(0.0, write))
+            self._run.md.jobs.append(Job(write))
 
     def _write(self, rows: Rows, update: Update, *, read_before: bool) -> None:
         parts = self._run.geometry.writes_of(rows, update.places)
@@ -149,7 +145,7 @@ class Rewriting:
         left = Countdown(len(parts), partial(self._do, written))
         self._run.write_on(self._run.md, parts, update.hold, left)
         if read_before:  # done when the thread is through with these writes
-            self._run.md.jobs.appendleft(Job(0.0, sent))
+            self._run.md.jobs.appendleft(Job(sent))
 
 
 def _in_turn(parts: tuple[Part, ...], pages: int) -> tuple[Part, ...]:

@@ -18,7 +18,7 @@ from stackmap.errors import InputError
 from stackmap.features.whatif.disks import LARGEST, Order, Service
 from stackmap.features.whatif.volume_context import VolumeContext, volume_context
 from stackmap.host.capture import CapturedHost
-from stackmap.ledger.averages import Average
+from stackmap.ledger.averages import average_without_note
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.machines import CaptureSource
@@ -265,10 +265,8 @@ def busiest_disk(path: str) -> Service:
     """Return how the disk with most requests in the capture at *path* serves; ``InputError`` if it has none."""
     host = CapturedHost(path)
     topology = discover(host, geometry=True)
-    average = Average()
-    for _, interval in CaptureSource(host, geometry=True).intervals():
-        average.add(interval)
-    whole = average.result()
+    source = CaptureSource(host, geometry=True)
+    whole = average_without_note(interval for _, interval in source.intervals())
     if whole is None:
         raise InputError(f"{path}: no interval, so no disk's latency is known")
     right = corrected(topology, whole)

@@ -80,7 +80,7 @@ class Stack(NamedTuple):
     program waits for.
     ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per second
     before the first request. ``pace``: seconds that md's thread takes for a page of a row. ``in_one_turn``:
-    it writes parity when it has computed it, not behind all that is ready.
+    it computes and writes parity in the same turn, not behind all that is ready.
     """
 
     layout: Layout
@@ -343,7 +343,7 @@ class Simulation:
 
     def _unplug(self, thread: Thread, by: Thread) -> None:
         """Let the thread *by* write what is under the plug of *thread*: md's where that one sleeps (raid10_unplug)."""
-        jobs = [Job(0.0, partial(write, by)) for write in thread.plug]
+        jobs = [Job(partial(write, by)) for write in thread.plug]
         thread.plug.clear()
         thread.apart, thread.end = 0, -1
         by.jobs.extendleft(reversed(jobs))

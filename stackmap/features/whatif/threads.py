@@ -18,8 +18,8 @@ AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anyth
 class Job(NamedTuple):
     """What a thread has to *do*, ``gap`` seconds after it began the job before, or later."""
 
-    gap: float
     do: Then
+    gap: float = 0.0
 
 
 class Thread:
@@ -49,7 +49,7 @@ class Thread:
         """
         gap = now - self.came
         self.came = now
-        self.jobs.append(Job(gap if gap < AT_ONCE and not follows else 0.0, do))
+        self.jobs.append(Job(do, gap if gap < AT_ONCE and not follows else 0.0))
 
 
 class Countdown:

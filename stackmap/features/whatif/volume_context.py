@@ -67,8 +67,8 @@ class VolumeContext(NamedTuple):
     None if not known, as for a disk. ``background_state``: "resync" and the like, else
     "". ``spread_above``: titles of devices above that spread over several devices. ``keeps_flags``: copies of a
     direct write are direct writes too, so writeback throttling does not hold them back ("md/raid1,raid10: don't
-    ignore IO flags", in 6.15 and in stable 6.12; not in 6.1). ``in_one_turn``: md writes parity when it has computed
-    it. Events of 6.12 show that it does not; recorded loads of 6.1 are nearer so (28 of 40 means within 20 %, 20
+    ignore IO flags", in 6.15 and in stable 6.12; not in 6.1). ``in_one_turn``: md computes and writes parity in the
+    same turn. Events of 6.12 show that it does not; recorded loads of 6.1 are nearer so (28 of 40 means within 20 %, 20
     otherwise), for a reason that is not known.
     """
 

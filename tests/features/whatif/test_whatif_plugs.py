@@ -74,7 +74,7 @@ def test_a_cache_may_answer_the_last_write_of_a_plug():
 
 @pytest.mark.parametrize("level", ["raid1", "raid5"])
 def test_a_plug_ends_with_the_load(level):
-    """Where a load is cut within a burst, as a run for headroom does, nothing is held for ever."""
+    """A run for headroom takes a part of a load, which may end within a burst: its last write is sent, too."""
     cut = pages(10, more=True)[:5]
 
     assert len(run(level, 4, cut, covers=SIZE).seen["write"]) == 5
