@@ -171,7 +171,7 @@ def _rank(interval: Interval) -> int:
 
 
 def average_without_note(intervals: Iterable[Interval]) -> Interval | None:
-    """Return the average of *intervals* that cannot be chosen by a number; None if there are none."""
+    """Return the average of *intervals*; None if there are none."""
     running = Average()
     for interval in intervals:
         running.add(interval)

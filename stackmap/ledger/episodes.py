@@ -205,7 +205,8 @@ def _episode(
         if name in figures and risen(figures[name], (first, last), clock)
     )
     hot = own.union(risen_too)
-    devices = tuple(sorted((name for name in hot if name in topology), key=_places(topology).get))  # type: ignore[arg-type]  # all have one
+    places = _places(topology)
+    devices = tuple(sorted(hot & places.keys(), key=places.__getitem__))
     highest = {n for n in devices if hot.isdisjoint(topology.with_all_above(n)[1:])}
     worst = next(
         (each for each in group if each.device in highest and not each.run.stuck), group[0]

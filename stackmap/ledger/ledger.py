@@ -25,7 +25,7 @@ from stackmap.ledger.amounts import Amount, Share, Traffic, join_divisions
 from stackmap.ledger.corrections import LABEL_SCAN
 from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.ownership import is_pool, shares, together, with_pieces
-from stackmap.ledger.rows import CAUSED, Cause, Row, StackRows
+from stackmap.ledger.rows import Cause, Row, StackRows, directions_of
 from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.health import NO_LIVES, Life
 from stackmap.model.load import (
@@ -269,9 +269,8 @@ class Ledger:
         """Return the completions of the disks for *top*, by cause and direction; unknown where a part is."""
         if self.topology.below(top) or is_pool(self.topology[top]):
             return self._stack_rows(top).completed()
-        parts = self.shares(top)[top].parts
-        known = [d for d in CAUSED if d in parts and parts[d].arrivals is not None] or ["total"]
-        return {(Cause.DATA, d): parts[d] if d in parts else Traffic() for d in known}
+        share = self.shares(top)[top]
+        return {(Cause.DATA, d): share.part(d) for d in directions_of(share)}
 
     def written_to_disks(self, top: str) -> Mapping[str, Mapping[Cause, Traffic]]:
         """Return what each disk wrote for *top*, by cause."""

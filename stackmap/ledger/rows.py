@@ -92,7 +92,6 @@ def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Ca
     return Cause(target_of(device).extra or Cause.OTHER)
 
 
-CAUSED = ("read", "write", "discard")  # directions of rows, "total" where none is known
 SKEW = 0.02  # counters of two layers are read at different instants
 ROUNDING = 1e-12  # of a sum of floats: a smaller share is no traffic
 
@@ -115,6 +114,12 @@ class Extra(NamedTuple):
     causes: Mapping[Cause, float] = MappingProxyType({})
     requests: float | None = None
     in_pages: bool = False
+
+
+def directions_of(share: Share) -> list[str]:
+    """Return the directions of the rows of *share*: those whose arrivals are known, "total" if none are."""
+    known = [d for d in ("read", "write", "discard") if share.part(d).arrivals is not None]
+    return known or ["total"]
 
 
 class StackRows:
@@ -152,9 +157,9 @@ class StackRows:
     def _from_the_top(self) -> Iterator[Row]:
         """Yield all rows, those of higher devices first."""
         head = self._shares[self._top]
-        known = [d for d in CAUSED if head.part(d).arrivals is not None]
+        directions = directions_of(head)
         for name in self._shares:
-            for direction in known or ["total"]:
+            for direction in directions:
                 rows = list(self._to_device(name, direction))
                 yield from rows
                 self._arrived[name, direction] = self._completed(name, direction, rows)

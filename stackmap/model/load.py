@@ -122,27 +122,19 @@ class Load(NamedTuple):
     @property
     def total(self) -> Flow:
         """Reads and writes together."""
-        whole, read = self.whole, self.read
+        whole, read, write = self.whole, self.read, self.write
         if whole is None:
-            return read + self.write
+            return read + write
         if read is NONE:
             return whole
         # In a text with the await of both, each load has a whole: one flow is made.
         ios, merges, size, wait = whole
-        r_ios, r_merges, r_size, r_wait = read
-        w_ios, w_merges, w_size, w_wait = self.write
         return make_flow(
             (
-                (None if r_ios is None or w_ios is None else r_ios + w_ios) if ios is None else ios,
-                (None if r_merges is None or w_merges is None else r_merges + w_merges)
-                if merges is None
-                else merges,
-                (None if r_size is None or w_size is None else r_size + w_size)
-                if size is None
-                else size,
-                (None if r_wait is None or w_wait is None else r_wait + w_wait)
-                if wait is None
-                else wait,
+                plus(read.ios, write.ios) if ios is None else ios,
+                plus(read.merges, write.merges) if merges is None else merges,
+                plus(read.bytes, write.bytes) if size is None else size,
+                plus(read.wait, write.wait) if wait is None else wait,
             )
         )
 
