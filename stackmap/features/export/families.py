@@ -19,19 +19,16 @@ from stackmap.model import exported
 from stackmap.model.device import Device, Kind
 from stackmap.model.health import errors
 from stackmap.model.interval import Counters
-from stackmap.model.raid import Layout
+from stackmap.model.raid import DEGRADED, NOT_IN_SYNC, Layout
 from stackmap.model.topology import Topology
 from stackmap.rules.rule import Finding, Severity
-from stackmap.rules.state import NOT_STARTED
+from stackmap.rules.state import BROKEN as BROKEN_WORDS
 
 Sample = tuple[Mapping[str, str], float]
 BROKEN = frozenset({"SM301", "SM306"})  # broken, and suspended
 SUSPENDED = "suspended"
 # Words in the state of a device that is more than degraded.
-HARMED = (
-    "failed", "faulty", "missing", "invalid", "overflow", "corrupted", "out of data space", "needs check", "offline",
-    NOT_STARTED,
-)  # fmt: skip
+HARMED = tuple(word for word in BROKEN_WORDS if word not in (DEGRADED, NOT_IN_SYNC))
 FIRST = "# Written by stackmap export --textfile; it replaces only files with this line.\n"
 
 
