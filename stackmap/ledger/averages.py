@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from stackmap.model.device import StatusReading
 from stackmap.model.interval import Interval
@@ -255,12 +256,20 @@ READ_SHARE, SIZE, RATE = 0.3, 4.0, 4.0
 Differs = Callable[[float, float], bool]  # of the lowest and the highest value
 
 
+class _Sums(NamedTuple):
+    """Requests, bytes, and bytes read per second of all devices of a report; None if it is idle or does not say."""
+
+    requests: float | None
+    bytes: float | None
+    read: float | None
+
+
 def mixed(reports: Sequence[Interval]) -> tuple[str, ...]:
     """Return a note if a few *reports* of a text have clearly different workloads, otherwise ()."""
     rates = [report for report in reports if not report.since_boot and not report.summary]
     if not 1 < len(rates) <= FEW or any(report.seconds for report in rates):
         return ()
-    differences = list(_differences(_whole(rates)))
+    differences = list(_differences(_whole([*map(_sums, rates)])))
     if not differences:
         return ()
     return (
@@ -268,7 +277,17 @@ def mixed(reports: Sequence[Interval]) -> tuple[str, ...]:
     )
 
 
-def _whole(reports: Sequence[Interval]) -> Sequence[Interval]:
+def _sums(report: Interval) -> _Sums:
+    busy = [load for load in report.loads.values() if not load.idle]
+    totals = [load.total for load in busy]
+    return _Sums(
+        _sum(total.ios for total in totals),
+        _sum(total.bytes for total in totals),
+        _sum(load.read.bytes for load in busy),
+    )
+
+
+def _whole(reports: Sequence[_Sums]) -> Sequence[_Sums]:
     """Return *reports* without a first or last one that only a part of the load was in, of four or more."""
     if len(reports) <= ENDS:
         return reports
@@ -277,31 +296,33 @@ def _whole(reports: Sequence[Interval]) -> Sequence[Interval]:
     return reports[first:last]
 
 
-def _less(end: Interval, neighbour: Interval) -> bool:
+def _less(end: _Sums, neighbour: _Sums) -> bool:
     """Whether *end* has both fewer requests and fewer bytes than its *neighbour*."""
-    totals = [[load.total for load in report.loads.values()] for report in (end, neighbour)]
-    requests = [_sum(flow.ios for flow in each) or 0.0 for each in totals]
-    moved = [_sum(flow.bytes for flow in each) or 0.0 for each in totals]
-    return requests[0] < requests[1] and moved[0] < moved[1]
+    fewer = (end.requests or 0.0) < (neighbour.requests or 0.0)
+    return fewer and (end.bytes or 0.0) < (neighbour.bytes or 0.0)
 
 
-def _differences(reports: Sequence[Interval]) -> Iterator[str]:
+def _differences(reports: Sequence[_Sums]) -> Iterator[str]:
     """Yield how read share, request size and rate differ, over all devices of each report."""
-    loads = [[load for load in report.loads.values() if not load.idle] for report in reports]
-    requests = [_sum(load.total.ios for load in each) for each in loads]
-    moved = [_sum(load.total.bytes for load in each) for each in loads]
-    read = [_sum(load.read.bytes for load in each) for each in loads]
-    shares = list(map(ratio, read, moved))
-    sizes = list(map(ratio, moved, requests))
     found: tuple[tuple[str, Sequence[float | None], float, Differs], ...] = (
         (
             "reads are {:.0f} to {:.0f} % of the bytes",
-            shares,
+            [ratio(report.read, report.bytes) for report in reports],
             100,
             lambda a, b: b - a >= READ_SHARE,
         ),
-        ("requests of {:.1f} to {:.1f} KiB", sizes, 1 / 1024, lambda a, b: b >= SIZE * a),
-        ("{:.1f} to {:.1f} requests/s", requests, 1, lambda a, b: b >= RATE * a),
+        (
+            "requests of {:.1f} to {:.1f} KiB",
+            [ratio(report.bytes, report.requests) for report in reports],
+            1 / 1024,
+            lambda a, b: b >= SIZE * a,
+        ),
+        (
+            "{:.1f} to {:.1f} requests/s",
+            [report.requests for report in reports],
+            1,
+            lambda a, b: b >= RATE * a,
+        ),
     )
     for words, values, unit, differs in found:
         known = [value for value in values if value is not None]

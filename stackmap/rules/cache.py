@@ -150,7 +150,7 @@ def cache_copies(context: Context, limits: Limits) -> Found:
 )
 def cache_dirty(context: Context, limits: Limits) -> Found:
     """Yield caches that hold much data that their origin does not have."""
-    for device in context.topology:
+    for device in context.devices:
         counts, block = context.counts(device), device.fact_number("block")
         dirty, total = counts.get("dirty"), counts.get("total")
         if device.target != "cache" or dirty is None or not total or block is None:
@@ -176,7 +176,7 @@ def cache_dirty(context: Context, limits: Limits) -> Found:
 )
 def cache_passthrough(context: Context, _: Limits) -> Found:
     """Yield caches that cache nothing."""
-    for device in context.topology:
+    for device in context.devices:
         if device.target == "cache" and device.facts.get("mode") == PASSTHROUGH:
             yield observe(device.name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval, with_loads_of
 from stackmap.model.load import UNKNOWN_LOAD, Load
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once
 
 # What may be a disk without a device below; others only have none because the input does not show it.
 OWN_DISKS = frozenset(
@@ -40,6 +40,8 @@ class Context:
     corrected, as "rule: device". ``limits``: I/O limits in force.
     ``mounted``: mount options by the kernel name of the device, ``health``: what disks say of themselves, if asked.
     ``exceeded``: time over the limits of a cloud's disks, if they say so.
+    ``judged``: the devices whose findings are wanted, and all that can affect them; None: all. The others are only
+    compared with these.
     ``lives``: what may still be written to disks, if known. ``lv_attributes``: LVM's lv_attr by label, if asked.
     ``capture``: its path, "" on this machine;
     ``recorded_keys``: device-mapper's names of the devices whose key is in it.
@@ -58,6 +60,7 @@ class Context:
     lives: Mapping[str, Life] = field(default_factory=dict)
     lv_attributes: Mapping[str, str] = field(default_factory=dict)
     recorded_keys: tuple[str, ...] = ()
+    judged: AbstractSet[str] | None = None
 
     @property
     def loads(self) -> Mapping[str, Load]:
@@ -68,6 +71,7 @@ class Context:
         """Return the load of *name*; all unknown if it has no counters."""
         return self.loads.get(name, UNKNOWN_LOAD)
 
+    @computed_once
     def typical_load(self, name: str, requests: float) -> Load:
         """
         Return the load of *name* in the interval with the median await; of two, that with the shorter.
@@ -99,19 +103,33 @@ class Context:
         return rate * seconds >= minimum if seconds else rate >= 1
 
     @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """The judged devices, top down."""
+        return self._judged(self.topology)
+
+    @cached_property
     def measured(self) -> tuple[Device, ...]:
-        """The devices with counters, top down."""
-        return tuple(device for device in self.topology if device.name in self.loads)
+        """The judged devices with counters, top down."""
+        return tuple(device for device in self.devices if device.name in self.loads)
 
     @cached_property
     def disks(self) -> tuple[Device, ...]:
+        """The disks among the judged devices."""
+        return self._judged(self.all_disks)
+
+    @cached_property
+    def all_disks(self) -> tuple[Device, ...]:
         """
-        The measured disks, and devices that are the only user of a disk without counters.
+        The measured disks, and devices that are the only user of a disk without counters, judged or not.
 
         Without a topology, volumes and arrays are used only if there are no disks.
         """
-        lowest = [d for d in self.measured if self._is_lowest(d.name)]
+        lowest = [d for d in self.topology if d.name in self.loads and self._is_lowest(d.name)]
         return tuple(d for d in lowest if self.is_disk(d)) or tuple(lowest)
+
+    def _judged(self, devices: Iterable[Device]) -> tuple[Device, ...]:
+        judged = self.judged
+        return tuple(each for each in devices if judged is None or each.name in judged)
 
     def is_disk(self, device: Device) -> bool:
         """Whether *device* is known to be a disk or to stand for one; False where that is not known."""
@@ -145,8 +163,9 @@ class Context:
 
     @cached_property
     def tops(self) -> frozenset[str]:
-        """The highest devices with counters."""
-        return frozenset(self.ledger.tops)
+        """The highest of the judged devices with counters."""
+        tops = frozenset(self.ledger.tops)
+        return tops if self.judged is None else tops & self.judged
 
     @cached_property
     def parity_arrays(self) -> tuple[tuple[Device, Parity], ...]:
@@ -266,7 +285,7 @@ def measured_context(
     """
     Return the average of *intervals*, and the intervals as its series; both are corrected here.
 
-    *stack*: the devices that are judged, and all that can affect them: the series has no others. None: all.
+    *stack*: the devices that are judged, see ``Context``: the series has no others. None: all.
     Devices have the states that they had at the end, see ``with_newest_states``.
     Totals and averages since boot count only if there is nothing else. *intervals* must not be empty.
     """
@@ -285,4 +304,4 @@ def measured_context(
         else ()
     )
     topology = with_newest_states(topology, whole.events)
-    return Context(topology, whole, series, baseline, whole.corrections, limits)
+    return Context(topology, whole, series, baseline, whole.corrections, limits, judged=stack)

@@ -39,7 +39,7 @@ _rule = partial(
 )
 def thin_pool_data(context: Context, limits: Limits) -> Found:
     """Yield thin pools with little free data space, or that will soon have none."""
-    for pool in context.topology:
+    for pool in context.devices:
         block = float(pool.fact_number("block") or 0)
         yield from _full(context, limits, pool, "thin-pool", "data_", block)
 
@@ -55,7 +55,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Found:
 )
 def thin_pool_metadata(context: Context, limits: Limits) -> Found:
     """Yield thin pools with little free metadata space, or that will soon have none."""
-    for pool in context.topology:
+    for pool in context.devices:
         yield from _full(context, limits, pool, "thin-pool", "metadata_", METADATA_BLOCK)
 
 
@@ -69,7 +69,7 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Found:
 )
 def snapshot_space(context: Context, limits: Limits) -> Found:
     """Yield snapshots with little free space, or that will soon have none."""
-    for device in context.topology:
+    for device in context.devices:
         yield from _full(context, limits, device, "snapshot", "", SECTOR)
 
 
@@ -126,7 +126,7 @@ def _full(
 )
 def snapshot_copies(context: Context, limits: Limits) -> Found:
     """Yield snapshots that store old data of their origin while it is written."""
-    for device in context.topology:
+    for device in context.devices:
         roles = {edge.role: edge.below for edge in context.topology.below(device.name)}
         if Role.COW not in roles or Role.ORIGIN not in roles or device.state == "merging":
             continue
@@ -165,7 +165,7 @@ def snapshot_copies(context: Context, limits: Limits) -> Found:
 )
 def thin_first_touch(context: Context, limits: Limits) -> Found:
     """Yield thin pools that write far more data than their volumes."""
-    for device in context.topology:
+    for device in context.devices:
         if device.target != "thin-pool":
             continue
         data = context.below(device.name, Role.DATA)

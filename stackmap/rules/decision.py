@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from stackmap.errors import InputError
-from stackmap.ledger.averages import average
+from stackmap.ledger.averages import average_without_note
 from stackmap.ledger.blame import Loader, blame
 from stackmap.ledger.episodes import Episode, episodes, outside
 from stackmap.ledger.time_series import IntervalSeries
@@ -206,5 +206,5 @@ def _usual(
     rest = outside(series.count, spans)
     usual = series.intervals(rest)
     if baseline is None and sum(last + 1 - first for first, last in rest) >= LEAST:
-        baseline = next(average(usual), None)
+        baseline = average_without_note(usual)
     return usual, baseline

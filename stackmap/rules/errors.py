@@ -35,7 +35,7 @@ def _counted(
     """
 
     def find(context: Context, _: Limits) -> Found:
-        for device in context.topology:
+        for device in context.devices:
             count = context.counts(device).get(key, 0)
             change = context.changes.get(device.name)
             grown = change.grown.get(key) if change is not None else None
@@ -309,7 +309,7 @@ def overheated(context: Context, limits: Limits) -> Found:
 )
 def unhealthy_volume(context: Context, _: Limits) -> Found:
     """Yield LVs that LVM itself calls unhealthy: partial, failed, full, mismatched, or in need of a refresh."""
-    for device in context.topology:
+    for device in context.devices:
         attributes = context.lv_attributes.get(device.label)
         if attributes is None:
             continue

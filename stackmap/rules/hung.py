@@ -78,7 +78,7 @@ def hung(context: Context, limits: Limits) -> Found:
 def suspended(context: Context, _: Limits) -> Found:
     """Yield devices whose requests wait until `dmsetup resume`."""
     topology = context.topology
-    for device in topology:
+    for device in context.devices:
         if SUSPENDED in (device.state or ""):
             above = [topology[name].title for name in topology.with_all_above(device.name)[1:]]
             words = {"kernel_name": device.name}

@@ -40,7 +40,7 @@ class Multipath(NamedTuple):
 def _multipath(context: Context, requests: float) -> Iterator[Multipath]:
     """Yield the disks with at least two paths in use and *requests* in the measurement."""
     topology = context.topology
-    for head in topology:
+    for head in context.devices:
         paths = tuple(topology[name] for name in topology.used_by(head.name, Role.PATH))
         usable = tuple(p for p in paths if p.state in USABLE_PATH and p.name in context.loads)
         rates = {path.name: context.load(path.name).total.ios or 0.0 for path in usable}

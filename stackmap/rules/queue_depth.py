@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from math import sqrt
+from operator import itemgetter
 
 from stackmap.ledger.amplification import StackFigures
 from stackmap.ledger.unusual_spans import LEAST
@@ -26,7 +27,7 @@ from stackmap.rules.rule import (
     Severity,
     observe,
 )
-from stackmap.rules.saturation import lasting_load, same_kind
+from stackmap.rules.saturation import kind_of, lasting_load, same_kind
 
 LIKE_DISKS, SAME_RATE = 3, 0.05  # that transfer as much: a pair may do so by chance
 
@@ -104,6 +105,7 @@ def _limit_of_like_disks(
     {} where fewer than ``LIKE_DISKS`` do.
     """
     members = {*context.peers_of(device.name)} - {device.name}
+    kind = kind_of(load)
     moved = load.total.bytes or 0.0
     depths = [
         other.aqu or 0.0
@@ -111,7 +113,7 @@ def _limit_of_like_disks(
         if abs((other.total.bytes or 0.0) - moved) <= SAME_RATE * moved
         and disk.name not in members
         and medium(disk) == medium(device)
-        and same_kind(load, other, knee.limits)
+        and same_kind(kind, kind_of(other), knee.limits)
     ]
     if len(depths) < LIKE_DISKS or max(depths) < knee.limits["beyond"] * min(depths):
         return {}
@@ -125,7 +127,7 @@ def _limit_of_like_disks(
 @computed_once
 def _with_queues(context: Context, least: float) -> list[tuple[Device, Load]]:
     """Return the busy disks with a queue depth of *least*, and their loads: of thousands each is compared with these."""
-    loads = ((disk, context.load(disk.name)) for disk in context.disks)
+    loads = ((disk, context.load(disk.name)) for disk in context.all_disks)
     busy = knee.limits["busy"]
     return [
         (disk, load)
@@ -215,19 +217,20 @@ def _points(context: Context, name: str) -> list[tuple[float, float, float]]:
     limits = knee.limits
     least_queue, least_rate = limits["least_queue"], limits["least_rate"]
     loads = [
-        (load.aqu, rate, load)
+        (load.aqu, kind.rate, 1.0 if load.busy is None else load.busy, kind)
         for part in context.series
         if (load := part.loads.get(name)) is not None
         and load.aqu is not None
         and load.aqu >= least_queue
-        and (rate := load.total.ios) is not None
-        and rate >= least_rate
+        and (kind := kind_of(load)).rate is not None
+        and kind.rate >= least_rate
     ]
     if not loads:
         return []
-    deepest = max(loads, key=lambda point: point[0])[2]
-    alike = (point for point in loads if same_kind(point[2], deepest, limits))
-    return sorted((aqu, rate, 1.0 if load.busy is None else load.busy) for aqu, rate, load in alike)
+    *_, deepest = max(loads, key=itemgetter(0))
+    return sorted(
+        (aqu, rate, busy) for aqu, rate, busy, kind in loads if same_kind(kind, deepest, limits)
+    )
 
 
 @_rule(

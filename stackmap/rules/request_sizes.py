@@ -187,7 +187,7 @@ def request_limit(context: Context, limits: Limits) -> Found:
     A warning if requests of about that size cost parity reads, or if the limit is below a chunk.
     LVM's RAID always cuts requests at the chunk.
     """
-    for raid in context.topology:
+    for raid in context.devices:
         layout = raid.layout
         if raid.kind is not Kind.ARRAY or layout is None or not layout.parity or not layout.chunk:
             continue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import ceil
+from typing import NamedTuple
 
-from stackmap.ledger.layers import counted_tops
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 from stackmap.model.topology import computed_once
@@ -53,7 +53,8 @@ def overloaded(context: Context, limits: Limits) -> Found:
     """Yield disks, or top-level devices, whose await is far longer than at a low queue depth."""
     queueing: dict[str, Observation] = {}
     # Writeback fills a volume's queue, so a top is judged only against a baseline.
-    tops = counted_tops(context.topology, context.loads) if context.baseline is not None else []
+    tops = context.ledger.tops if context.baseline is not None else []
+    tops = [top for top in tops if top in context.tops]
     for name in dict.fromkeys([*tops, *(disk.name for disk in context.disks)]):
         device = context.topology[name]
         pair = quiet_and_loaded(context, name)
@@ -90,7 +91,8 @@ def quiet_and_loaded(context: Context, name: str) -> tuple[Load, Load] | None:
     if len(judged) < 2:
         return None
     loaded = max(judged, key=lambda load: load.aqu or 0.0)
-    alike = [load for load in judged if _comparable(load, loaded, limits)]
+    kind = kind_of(loaded)
+    alike = [load for load in judged if _comparable(kind_of(load), kind, limits)]
     quiet = min(alike, key=lambda load: _depth(load, limits), default=loaded)
     if _depth(quiet, limits) > limits["low_queue"]:
         return None
@@ -142,27 +144,40 @@ def queue_doubt(context: Context, name: str) -> str:
     return "This is only a remark, because requests wait far less while the queue is short."
 
 
-def _comparable(quiet: Load, loaded: Load, limits: Limits) -> bool:
+class LoadKind(NamedTuple):
+    """Requests per second of a load, their mean size, and the share of reads among them; None if unknown."""
+
+    rate: float | None
+    size: float | None
+    read_share: float | None
+
+
+def kind_of(load: Load) -> LoadKind:
+    """Return the kind of *load*; rules compare each load of hours with one, whose kind they ask for once."""
+    total = load.total
+    return LoadKind(total.ios, total.size, ratio(load.read.ios, total.ios))
+
+
+def _comparable(quiet: LoadKind, loaded: LoadKind, limits: Limits) -> bool:
     """Whether two loads are of one kind, and neither is a trickle."""
-    lower, higher = sorted(load.total.ios or 0.0 for load in (quiet, loaded))
+    lower, higher = sorted((quiet.rate or 0.0, loaded.rate or 0.0))
     return lower >= limits["trickle"] * higher and same_kind(quiet, loaded, limits)
 
 
-def same_kind(one: Load, other: Load, limits: Limits) -> bool:
+def same_kind(one: LoadKind, other: LoadKind, limits: Limits) -> bool:
     """
     Whether two loads have a similar size and read share; False where the size is unknown.
 
     sar has no read share: there the size decides alone.
     """
-    total, other_total = one.total, other.total
-    sizes = total.size, other_total.size
-    mixes = [ratio(one.read.ios, total.ios), ratio(other.read.ios, other_total.ios)]
-    if None in sizes or mixes.count(None) == 1:
+    if one.size is None or other.size is None:
         return False
-    smaller, larger = sorted(size or 0.0 for size in sizes)
+    if (one.read_share is None) != (other.read_share is None):
+        return False
+    smaller, larger = sorted((one.size, other.size))
     return (
         larger <= limits["size_ratio"] * smaller
-        and abs((mixes[0] or 0.0) - (mixes[1] or 0.0)) <= limits["mix_difference"]
+        and abs((one.read_share or 0.0) - (other.read_share or 0.0)) <= limits["mix_difference"]
     )
 
 

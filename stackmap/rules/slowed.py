@@ -97,7 +97,7 @@ def slower_than_like_disks(context: Context, limits: Limits) -> Found:
     """Yield disks of no array that wait far longer than disks of the same kind with the same load."""
     same = {**limits, "size_ratio": inf}  # follows from requests and bytes
     kinds: dict[tuple[str, int | None, str], list[Device]] = {}
-    for device in context.disks:
+    for device in context.all_disks:
         rate = context.load(device.name).total.ios or 0.0
         roles = {edge.role for edge in context.topology.above(device.name)}
         shared = Role.PATH in roles or len(context.peers_of(device.name)) > 1

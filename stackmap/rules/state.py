@@ -66,7 +66,7 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
 def broken(context: Context, _: Limits) -> Found:
     """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
     topology = context.topology
-    for device in topology:
+    for device in context.devices:
         above = [topology[edge.above] for edge in topology.above(device.name)]
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
@@ -187,7 +187,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
 def background_work(context: Context, _: Limits) -> Found:
     """Yield devices whose state says that they copy, check or rebuild; of the disks of a ZFS pool one."""
     pools: set[str] = set()
-    for device in context.topology:
+    for device in context.devices:
         work = work_of(device)
         pool = {use.name for use in device.uses if use.kind == "zfs"}
         if work and pool & pools:
@@ -233,7 +233,7 @@ def background_work(context: Context, _: Limits) -> Found:
 )
 def unexplained_reads(context: Context, limits: Limits) -> Found:
     """Yield arrays whose members are read more than their own reads and writes explain."""
-    for raid in context.topology:
+    for raid in context.devices:
         members = _own_members(context, raid)
         figures = _unasked(raid, members, context.interval, limits) if members else {}
         if not figures:
@@ -309,7 +309,7 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
 )
 def never_synced(context: Context, limits: Limits) -> Found:
     """Yield arrays whose parity was never calculated and that small writes do not correct."""
-    for device in context.topology:
+    for device in context.devices:
         layout = device.layout
         if layout is None or not layout.parity:
             continue
@@ -331,7 +331,7 @@ def never_synced(context: Context, limits: Limits) -> Found:
 )
 def metadata_read_only(context: Context, _: Limits) -> Found:
     """Yield thin pools and caches that the kernel switched to read-only."""
-    for device in context.topology:
+    for device in context.devices:
         states = (context.status(device).state, device.state)
         if device.target in ("thin-pool", "cache") and READ_ONLY in states:
             yield observe(device.name, words={"target": device.target})

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.ledger.averages import FEW, MIXED, _whole, average
+from stackmap.ledger.averages import FEW, MIXED, _sums, _whole, average
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
 from tests.drawn import did, moved
@@ -89,4 +89,4 @@ def test_of_three_reports_each_counts():
 def test_a_report_at_an_end_is_partial_if_it_has_less_of_both(first, kept, is_last):
     """A load began in it or ended."""
     reports = [first, *[report(50, 50)] * 4]
-    assert len(_whole(reports[::-1] if is_last else reports)) == kept
+    assert len(_whole([*map(_sums, reports[::-1] if is_last else reports)])) == kept
