@@ -65,8 +65,10 @@ def episode_blocks(topology: Topology, times: Times) -> list[doc.Block]:
         _card(topology, times, clock, each, number)
         for number, each in enumerate(times.found[:SHOWN], 1)
     ]
-    how_many = plural(len(times.found), "episode")
-    headline = doc.Headline((f"{how_many} of slow I/O in {count} intervals",))
+    how_many = plural(times.total, "episode")
+    judged = len(times.found)
+    which = f"; the {judged} worst are judged" if judged < times.total else ""
+    headline = doc.Headline((f"{how_many} of slow I/O in {count} intervals{which}",))
     blocks: list[doc.Block] = [headline, *cards]
     if more := len(times.found) - len(cards):
         blocks.append(doc.Paragraph(f"{plural(more, 'shorter or lighter episode')} in --json."))

@@ -260,6 +260,7 @@ def explain_json(judged: Judged) -> dict[str, object]:
             "first": safe(first_line(judged)),
         },
         "episodes": episodes_json(topology, judged.times) if judged.times else [],
+        "episodes_found": judged.times.total if judged.times else None,
         "findings": [
             {
                 **_finding(topology, each),

@@ -86,10 +86,11 @@ class JudgedEpisode(NamedTuple):
 
 
 class Times(NamedTuple):
-    """The episodes of a measurement, worst first, and the intervals outside of them."""
+    """The worst episodes of a measurement, how many there are in all, and the intervals outside of all of them."""
 
     series: IntervalSeries
     found: Sequence[JudgedEpisode]
+    total: int
     usual: Sequence[Interval]
 
 
@@ -170,7 +171,7 @@ def judge_over_time(
         return JudgedEpisode(episode, findings(context, stack), large)
 
     most = max(SHOWN, min(JUDGED, JUDGED_DEVICES // max(1, len(topology))))
-    times = Times(series, list(map(in_episode, found[:most])), usual)
+    times = Times(series, list(map(in_episode, found[:most])), len(found), usual)
     outside_of = judge(topology, usual, limits, baseline=baseline, part=part)
     return outside_of._replace(times=times)
 

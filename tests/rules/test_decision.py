@@ -145,4 +145,26 @@ def test_an_episode_is_judged_by_the_series_of_its_own_stack(monkeypatch):
     assert [each.episode.devices for each in judged.times.found] == [("sda",), ("sdb",)]
     *episodes, whole = contexts
     assert [{*part.loads} for each in episodes for part in each.series[:1]] == [{"sda"}, {"sdb"}]
+    assert [[each.name for each in context.disks] for context in episodes] == [["sda"], ["sdb"]]
+    assert {each.name for each in episodes[0].all_disks} == {*names}  # to compare with
     assert {*whole.series[0].loads} == {*episodes[0].loads} == {*names}
+
+
+def test_the_text_says_how_many_episodes_there_are_and_how_many_are_judged(tmp_path):
+    """Only the worst are judged: of thousands, the text said "20 episodes"."""
+    lines = []
+    for number in range(300):
+        lines.append("Device r/s w/s rkB/s wkB/s await aqu-sz %util")
+        for disk_number in range(25):
+            wait = 40.0 if number // 10 == disk_number else 2.0
+            lines.append(f"sd{disk_number}x 10 20 40 80 {wait} {wait * 0.03:.2f} 5")
+        lines.append("")
+    path = tmp_path / "spikes.txt"
+    path.write_text("\n".join(lines))
+
+    words = ["explain", "--input", str(path)]
+    answer = json.loads(CliRunner().invoke(stackmap, [*words, "-J"]).stdout)
+
+    assert (answer["episodes_found"], len(answer["episodes"])) == (25, decision.JUDGED)
+    headline = "25 episodes of slow I/O in 300 intervals; the 20 worst are judged"
+    assert headline in CliRunner().invoke(stackmap, words).stdout
