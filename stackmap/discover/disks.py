@@ -63,6 +63,8 @@ def _disk(scan: Scan, block: Block) -> Discovered:
 
 
 def _state(scan: Scan, block: Block) -> str | None:
+    if "drbd" in block.entries:  # a text told it
+        return sysfs.attribute(scan.host, f"{block.path}/drbd/state") or None
     if block.name.startswith("drbd"):
         return drbd.parse(sysfs.attribute(scan.host, drbd.PATH)).get(block.name)
     return disk_identity.state(scan.host, block)

@@ -49,6 +49,7 @@ MISSING = "missing (target error)"
 PASSING = (*BROKEN, SUSPENDED, READ_ONLY)
 UNBROKEN_MEMBER = (None, "active", "journal")
 UNBROKEN_PATH = (None, *USABLE_PATH, *UNUSED_PATH)
+DRBD = "drbd"  # its devices are named so
 PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs
 
 
@@ -60,7 +61,7 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     caveat="stackmap reads a state at the start, and again when the kernel announces a change.",
     advice="[Extend it first: `lvextend --size +SIZE -- {full}`][Remove it: `lvremove -- {lost}`][{repair} it first]"
     "[: see `mdadm --detail /dev/{array}`][: see `lvs -a -o +devices,lv_health_status {lv}`][: see `multipath -ll {paths}`]"
-    "[: see `nvme list-subsys /dev/{namespace}`].[ {parity} reads all other members in place of the missing one.]",
+    "[: see `nvme list-subsys /dev/{namespace}`][: see `drbdadm status` on {hosts}].[ {parity} reads all other members in place of the missing one.]",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
 )
 def broken(context: Context, _: Limits) -> Found:
@@ -120,6 +121,8 @@ def tool_names(device: Device) -> dict[str, str]:
     """Return the name of *device* for mdadm or for LVM's tools; nothing for a target without one, or an array known by its alias."""
     if device.kind is Kind.ARRAY:
         return {} if "/" in device.name else {"array": device.name}
+    if device.name.startswith(DRBD):
+        return {"hosts": "all its hosts"}
     return {"lv": device.label.removesuffix("-tpool")} if "/" in device.label else {}
 
 
@@ -146,6 +149,8 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     """Return the members that are not active, or the array that *device* is a member of, in words."""
     if device.kind is Kind.ARRAY and device.state == NOT_STARTED:
         return "md has not started it"
+    if device.name.startswith(DRBD):
+        return "a copy is out of date or cannot be reached"
     edges = topology.below(device.name)
     if device.state == LOST and device.dm_name and device.target != "error" and not edges:
         return "the device below it is gone"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 PATH = "/proc/drbd"
-DEVICE = re.compile(r"\s*(\d{1,6}): cs:(\w+)(?: (?:ro|st):\S+ ds:(\w+)/(\w+))?.*")
+_DEVICE = re.compile(r"\s*(\d{1,6}): cs:(\w+)(?: (?:ro|st):\S+ ds:(\w+)/(\w+))?.*")
 _DONE = re.compile(r"\bsync'ed:\s*(\d{1,3}\.\d+)%")
 COPIES = ("UpToDate", "Consistent")  # states of a disk with all data
+CONNECTED = "Connected"
 
 
 def parse(text: str) -> dict[str, str]:
@@ -24,16 +25,20 @@ def parse(text: str) -> dict[str, str]:
     states: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
-        if match := DEVICE.fullmatch(line):
+        if match := _DEVICE.fullmatch(line):
             name = f"drbd{match[1]}"
             connection, *disks = match.groups()[1:]
-            if connection == "Connected":
-                whole = {*disks} <= {*COPIES}
-                states[name] = "active" if whole else f"degraded, {'/'.join(filter(None, disks))}"
-            elif connection.startswith(("Sync", "Verify")):
-                states[name] = connection
-            elif connection != "Unconfigured":
-                states[name] = f"degraded, {connection}"
+            if connection != "Unconfigured":
+                states[name] = state_of(connection, [disk for disk in disks if disk])
         elif name in states and (done := _DONE.search(line)):
             states[name] += f" {done[1]} %"
     return states
+
+
+def state_of(connection: str, disks: list[str]) -> str:
+    """Return the state of a device by its connection and the states of its disk and its peers'."""
+    if connection.startswith(("Sync", "Verify")):
+        return connection
+    if connection != CONNECTED:
+        return f"degraded, {connection}"
+    return "active" if {*disks} <= {*COPIES} else f"degraded, {'/'.join(disks)}"

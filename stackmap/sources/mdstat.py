@@ -74,7 +74,7 @@ def _array(first: str, *others: str) -> Array:
         attributes["chunk_size"] = str(int(chunk[1]) * KIB)
     if in_sync:
         attributes["degraded"] = str(max(0, int(found["raid_disks"]) - int(in_sync[1])))
-    else:  # raid0 and linear have no spares
+    elif attributes["level"]:  # raid0 and linear have no spares; one that is inactive has no level
         attributes["raid_disks"] = str(len(holding))
     if in_sync and int(in_sync[1]) < len(holding):
         known = [_uncertain(member) if member in holding else member for member in known]

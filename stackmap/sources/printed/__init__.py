@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from stackmap.sources.printed import lsblk, lvm, mapper, md, users
+from stackmap.sources.printed import drbd_status, lsblk, lvm, mapper, md, users
 from stackmap.sources.printed.columns import PROMPT, clean
 from stackmap.sources.printed.facts import Fact
 from stackmap.sources.printed.merge import MAX_FACTS, Machine, Merged
@@ -73,7 +73,8 @@ FORMATS = (
     Format("ls -l", users.LINKED.pattern, users.read_links, rows=True),
     Format("btrfs filesystem show", users.BTRFS.pattern, users.read_btrfs),
     Format("btrfs device stats", users.BTRFS_ERRORS.pattern, users.read_btrfs_errors, rows=True),
-    Format("/proc/drbd", users.DRBD.pattern, users.read_drbd, rows=True),
+    Format("/proc/drbd", drbd_status.PROC.pattern, drbd_status.read_proc, rows=True),
+    Format("drbdadm status", drbd_status.STATUS_ROW.pattern, drbd_status.read_status, rows=True),
     Format("nvme list", users.NVME.pattern, users.read_nvme),
     Format("/proc/partitions", users.PARTITIONS.pattern, users.read_partitions),
     Format("/proc/diskstats", users.DISKSTATS.pattern, users.read_diskstats, rows=True),
@@ -90,6 +91,7 @@ JSON_FORMATS: tuple[tuple[str, str, Callable[[str], Iterator[Fact]]], ...] = (
     ('"blockdevices"', "lsblk", lsblk.read_json),
     ('"report"', "lvs", lvm.read_json),
     ('"filesystems"', "findmnt", users.read_findmnt_json),
+    ('"node-id"', "drbdadm status", drbd_status.read_status_json),
 )
 _BEGINNINGS = re.compile(
     "|".join(
@@ -98,7 +100,7 @@ _BEGINNINGS = re.compile(
 )
 # What ends any part: another table, a banner of sysstat.
 _END = re.compile(
-    r"\s*(?:avg-cpu|Device\b|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
+    r"\s*(?:avg-cpu|Device\b(?! (?:UUID|Role) :)|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
 )
 _JSON = re.compile(r'\s*\{\s*(?:".*)?')  # code and logs have other braces
 _BANNER = re.compile(r"\s*Linux \d\S* \((?P<host>[^()\s]{1,64})\)")

@@ -10,7 +10,7 @@ from stackmap.sources.lvm_names import unmangle
 DEV = "/dev/"
 KERNEL_NAME = re.compile(
     r"(?:[shv]d[a-z]{1,4}\d{0,3}|xvd[a-z]{1,3}\d{0,3}|nvme\d+(?:c\d+)?n\d+(?:p\d+)?|mmcblk\d+(?:p\d+|boot\d|rpmb)?|dm-\d+|md\d+(?:p\d+)?"
-    r"|md_\w+|loop\d+(?:p\d+)?|sr\d+|zram\d+|nbd\d+(?:p\d+)?|rbd\d+(?:p\d+)?|ram\d+|bcache\d+(?:p\d+)?|drbd\d+|pmem\d\S*|fd\d"
+    r"|md_\w+|loop\d+(?:p\d+)?|sr\d+|zram\d+|nbd\d+(?:p\d+)?|rbd\d+(?:p\d+)?|ram\d+|bcache\d+(?:p\d+)?|drbd\d+(?:p\d+)?|pmem\d\S*|fd\d"
     r"|dasd[a-z]+\d*|cciss[!/]c\d+d\d+(?:p\d+)?|zd\d+(?:p\d+)?|fio[a-z]\d*|emcpower[a-z]+\d*|vx\S+|(?:sata|sas)\d+(?:p\d+)?|ida[!/]c\d+d\d+(?:p\d+)?)"
 )
 NUMBER = re.compile(r"\d{1,7}:\d{1,7}")
@@ -64,6 +64,8 @@ def volume(group: str, name: str) -> str:
 
 
 BY_ID = "disk/by-id/"
+BY_RES = "drbd/by-res/"  # links to DRBD's devices, by resource and volume
+DRBD_STATE = "drbd/state"
 _BUS = re.compile(r"(?:ata|scsi|wwn|nvme|usb|virtio)-\S+")
 _PART = re.compile(r"(.*)-part(\d{1,3})")
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from stackmap.model.units import KIB
+from stackmap.model.raid import RAID_LEVELS, is_lost
+from stackmap.model.units import KIB, SECTOR
 from stackmap.sources import mdraid, mdstat
-from stackmap.sources.printed.facts import Fact, of_path
+from stackmap.sources.printed.capture_files import disk_of
+from stackmap.sources.printed.facts import ALIAS, Fact, of_path
 
 ARRAY = re.compile(r"(\S+) : (?:active|inactive|broken)\b.*")
 _MEMBERS = re.compile(r"(?:\S+\[\d{1,9}\](?:\([A-Z]\))*\s*)+")
@@ -64,7 +69,9 @@ _LAYOUTS = {
 }  # fmt: skip
 # Beside them stand flags: "active sync set-A failfast", "failfast spare rebuilding".
 _STATES = {"active": "in_sync", "faulty": "faulty", "spare": "spare", "journal": "journal"}
-_ARRAY_STATES = ("inactive", "clean", "active")
+# Whether md runs an array is not in its superblocks.
+_BY_SUPERBLOCKS = {"clean": "clean by superblocks", "active": "active by superblocks"}
+_ARRAY_STATES = ("inactive", "clean", "active", *_BY_SUPERBLOCKS.values())
 RUNNING = ("resyncing", "recovering", "checking", "reshaping")
 ACTIONS = dict(zip(RUNNING, ("resync", "recover", "check", "reshape"), strict=True))
 
@@ -142,10 +149,125 @@ def _layout(text: str) -> str:
 
 
 EXAMINED = re.compile(r"\s*(/dev/\S+):")
+SUPERBLOCK = "superblock"  # the key of what ``mdadm --examine`` printed of a member, as JSON
+# Of version 0.90: "this     0       8       17        0      active sync   /dev/sdb1".
+_THIS = re.compile(r"\s*this\s+\d+\s+\d+\s+\d+\s+(-?\d+)\s+([a-z]\S*).*")
+_ROLE = re.compile(r"(?:Active|Replacement) device (\d{1,5})")
+_SECTORS = re.compile(r"(\d{1,15})(?: sectors)?\b")
 
 
 def read_examined(lines: list[str]) -> Iterator[Fact]:
-    """Yield that a device holds a part of an array, from ``mdadm --examine``."""
+    """Yield that a device holds a part of an array, and its superblock, from ``mdadm --examine``."""
     match = EXAMINED.fullmatch(lines[0])
-    if match and any("Array UUID :" in line or "Raid Level :" in line for line in lines):
-        yield Fact(of_path(match[1]), "udev:ID_FS_TYPE", "linux_raid_member")
+    fields: dict[str, str] = {}
+    for line in lines[1:]:
+        if field := _FIELD.fullmatch(line):
+            fields.setdefault(field[1], field[2].strip())
+        elif this := _THIS.fullmatch(line):
+            fields["Device Role"] = f"Active device {this[1]}" if this[2] == "active" else this[2]
+    fields["UUID"] = (fields.get("Array UUID") or fields.get("UUID", "")).partition(" ")[0]
+    if match is None or not (fields["UUID"] or "Raid Level" in fields):
+        return
+    member = of_path(match[1])
+    yield Fact(member, "udev:ID_FS_TYPE", "linux_raid_member")
+    if fields["UUID"] and fields.get("Raid Level", "") in RAID_LEVELS:
+        yield Fact(member, SUPERBLOCK, json.dumps(fields))
+        sizes = [_SECTORS.match(fields.get(key, "")) for key in ("Avail Dev Size", "Data Offset")]
+        if all(sizes) and fields.get("Version") in ("1.1", "1.2"):
+            yield Fact(member, "size", f"~{sum(int(size[1]) for size in sizes if size) * SECTOR}")
+
+
+class Assembled(NamedTuple):
+    """An array by the superblocks of its members: the name it would get, its UUID, its members, and what they tell of it."""
+
+    ref: str
+    uuid: str
+    members: tuple[str, ...]
+    facts: tuple[Fact, ...]
+
+
+def assembled(superblocks: Mapping[str, Mapping[str, str]]) -> Iterator[Assembled]:
+    """Yield the arrays of which *superblocks*, by member, are parts; the one that was written last counts."""
+    groups: defaultdict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
+    for member, fields in superblocks.items():
+        groups[fields["UUID"]][member] = fields
+    for uuid, parts in groups.items():
+        # Metadata at the end of the last partition is at the end of its disk, too.
+        disks = {disk_of(member) for member in parts}
+        blocks = {member: fields for member, fields in parts.items() if member not in disks}
+        in_order = sorted(blocks, key=lambda member: _events(blocks[member]))
+        newest = blocks[in_order[-1]]
+        in_slots = {blocks[member].get("Device Role", ""): member for member in in_order}
+        ref = _array_ref(newest)
+        facts = [*_fields(ref, _as_detail(newest))]
+        for member, fields in blocks.items():
+            replaced = in_slots[fields.get("Device Role", "")] != member
+            state, slot = _member_state(fields, newest, replaced=replaced)
+            place = f"md/dev-{member.replace('/', '!')}"
+            facts += [
+                Fact(ref, "on", member),
+                Fact(ref, f"{place}/state", state),
+                Fact(ref, f"{place}/slot", slot),
+            ]
+        yield Assembled(ref, uuid, tuple(blocks), (Fact(ref, "listed", "md"), *facts))
+
+
+def _array_ref(fields: Mapping[str, str]) -> str:
+    """Return the name that an array gets: md5 by "Preferred Minor : 5" and by "Name : host:5", else that in /dev/md."""
+    name = fields.get("Name", "").partition(" ")[0].rpartition(":")[2]
+    number = fields.get("Preferred Minor", name)
+    return f"md{number}" if number.isdecimal() else f"{ALIAS}{name or fields['UUID']}"
+
+
+def _events(fields: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the count of changes; version 0.90 prints its upper half before a point."""
+    return tuple(int(part) for part in fields.get("Events", "").split(".") if part.isdecimal())
+
+
+def _member_state(
+    fields: Mapping[str, str], newest: Mapping[str, str], *, replaced: bool
+) -> tuple[str, str]:
+    """Return the state and the slot of a member as md's files have them; what the *newest* one lacks has failed."""
+    role = fields.get("Device Role", "").lower()
+    match = _ROLE.fullmatch(fields.get("Device Role", ""))
+    if match is None:
+        return ("journal" if role.startswith("journal") else "spare", "none")
+    slots = _slots(newest)
+    slot = int(match[1])
+    if replaced or slots[slot : slot + 1] == ".":
+        return "faulty", "none"
+    return ("replacement" if role.startswith("replacement") else "in_sync", match[1])
+
+
+def _slots(fields: Mapping[str, str]) -> str:
+    """Return the letters of "Array State : A.A": A or R for a member, a point for none; "" in version 0.90."""
+    return fields.get("Array State", "").partition(" ")[0]
+
+
+def _as_detail(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields of a superblock as ``mdadm --detail`` prints them of the array."""
+    found = dict(fields)
+    slots = _slots(fields)
+    if slots:
+        found["Active Devices"] = str(len(slots) - slots.count("."))
+    word = fields.get("State", "").partition(" ")[0]
+    if found.get("Active Devices") == found.get("Raid Devices"):
+        word = _BY_SUPERBLOCKS.get(word, "")
+    attributes = {"level": fields["Raid Level"], "raid_disks": fields.get("Raid Devices", "")}
+    attributes["layout"] = _layout(fields.get("Layout", ""))
+    array = mdraid.Array(dict.fromkeys(mdraid.ATTRIBUTES, "") | attributes, ())
+    if slots and array.layout and is_lost(array.layout, [letter != "." for letter in slots]):
+        word = "FAILED"
+    found["State"] = word
+    found["Array Size"] = _in_kib(fields.get("Array Size", ""))
+    return found
+
+
+def _in_kib(size: str) -> str:
+    """Return an array's size in KiB as ``mdadm --detail`` prints it; old versions print sectors, which their GiB show."""
+    match = re.match(r"(\d{1,16})(?: KiB)? \((\d{1,9}\.\d+) ([MG])iB", size)
+    if match is None:
+        return ""
+    kib = float(match[2]) * (KIB if match[3] == "M" else KIB**2)
+    number = int(match[1])
+    return f"{number if number < 1.5 * kib else number // 2} ("

@@ -6,15 +6,26 @@ One machine from several texts: which names mean one device, which text says wha
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.errors import InputError
-from stackmap.sources import device_lists, drbd
+from stackmap.sources import device_lists
+from stackmap.sources.printed import md
 from stackmap.sources.printed.capture_files import CaptureFiles, Edges, Told, disk_of, refuse_many
-from stackmap.sources.printed.facts import BY_ID, MAPPER, NUMBER, Fact, disk_and_part, kind_of
+from stackmap.sources.printed.facts import (
+    BY_ID,
+    BY_RES,
+    DRBD_STATE,
+    MAPPER,
+    NUMBER,
+    Fact,
+    disk_and_part,
+    kind_of,
+)
 
 # Of one text: those of the largest hosts, in 6 s. lsblk -O has up to 30 facts about a device.
 MAX_FACTS = 600_000
@@ -23,12 +34,9 @@ _COMPLETE = ("dmsetup table", "mdadm --detail", "/proc/mdstat")
 IDENTITIES = ("device/serial", "wwid")  # that names in by-id end with
 SHORTEST_ID = 6  # characters
 ZPOOL, TYPE = "zpool status", "udev:ID_FS_TYPE"
-_DM = re.compile(r"dm-\d{1,7}")
-PRINTED_LINES = {
-    "table": "/cmd/dmsetup-table.txt",
-    "status": "/cmd/dmsetup-status.txt",
-    "drbd": drbd.PATH,
-}
+_DM, _DRBD = re.compile(r"dm-\d{1,7}"), re.compile(r"drbd\d{1,7}")
+_VOLUME = re.compile(BY_RES + r"[^/]+/\d+")
+PRINTED_LINES = {"table": "/cmd/dmsetup-table.txt", "status": "/cmd/dmsetup-status.txt"}
 
 
 class Merged(NamedTuple):
@@ -63,6 +71,8 @@ class Machine:
     def merged(self) -> Merged:
         """Return the machine as files; no files if the texts tell of no device."""
         self._join()
+        self._assemble()
+        self._drop_volumes_without_device()
         told: defaultdict[str, defaultdict[str, dict[str, str]]] = defaultdict(
             lambda: defaultdict(dict)
         )
@@ -97,6 +107,42 @@ class Machine:
             path = PRINTED_LINES[key]
             files[path] = files.get(path, "") + "".join(f"{line}\n" for line in lines)
         return Merged(files, list(self.notes), self.sources)
+
+    def _assemble(self) -> None:
+        """Add the arrays that superblocks tell of; of those that other texts name, only what these do not say."""
+        blocks = {f.ref: json.loads(f.value) for _, _, f in self._facts if f.key == md.SUPERBLOCK}
+        if not blocks:
+            return
+        above = {
+            self._known(fact.value): fact.ref
+            for _, _, fact in self._facts
+            if fact.key == "on" and self._name(self._known(fact.ref)).startswith("md")
+        }
+        uuids = {fact.value: fact.ref for _, _, fact in self._facts if fact.key == "md/uuid"}
+        self._facts = [each for each in self._facts if each[2].key != md.SUPERBLOCK]
+        for array in md.assembled({self._known(ref): block for ref, block in blocks.items()}):
+            named = next((above[member] for member in array.members if member in above), "")
+            ref = uuids.get(array.uuid) or named or array.ref
+            members = ("on", "md/dev-") if ref != array.ref else ()
+            facts = (fact for fact in array.facts if not fact.key.startswith(members))
+            self.take("mdadm --examine", (fact._replace(ref=ref) for fact in facts))
+
+    def _drop_volumes_without_device(self) -> None:
+        """Forget volumes of DRBD 9 that may be any of the devices that other texts name."""
+        names = {self._name(self._known(fact.ref)) for _, _, fact in self._facts}
+        if not any(map(_DRBD.fullmatch, names)):
+            return
+        states = {
+            fact.ref: fact.value
+            for _, _, fact in self._facts
+            if fact.key == DRBD_STATE and self._name(self._known(fact.ref)).startswith(BY_RES)
+        }
+        if states:
+            told = ", ".join(f"{ref.removeprefix(BY_RES)} {state}" for ref, state in states.items())
+            self.notes[
+                f"devices of DRBD's volumes unknown ({told}): give `drbdsetup status --verbose`"
+            ] = None
+            self._facts = [each for each in self._facts if each[2].ref not in states]
 
     def _latest(self, copies: Mapping[tuple[str, str], dict[int, dict[str, None]]]) -> Edges:
         """Return what is below each device by the latest copy of each text; note copies that differ."""
@@ -162,7 +208,10 @@ class Machine:
         self._kinds = kinds
 
     def _linked(self, refs: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield each link in by-id with the kernel's name of its device, by the serial number or WWN of one disk."""
+        """Yield each link with the kernel's name of its device: of a disk by its serial number or WWN, of DRBD's only device."""
+        volumes, devices = ([*filter(form.fullmatch, refs)] for form in (_VOLUME, _DRBD))
+        if len(volumes) == len(devices) == 1:
+            yield volumes[0], devices[0]
         links = [ref for ref in refs if ref.startswith(BY_ID)]
         ids: defaultdict[str, set[str]] = defaultdict(set)
         for _, _, (ref, key, value) in self._facts if links else ():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from stackmap.model.units import KIB, SECTOR
-from stackmap.sources import drbd, mountinfo
+from stackmap.sources import mountinfo
 from stackmap.sources.printed.columns import tree_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, linked_ref, mapper, of_path
 
@@ -178,20 +178,6 @@ def read_btrfs_errors(lines: list[str]) -> Iterator[Fact]:
     for device, text in counts.items():
         yield Fact(of_path(device), "udev:ID_FS_TYPE", "btrfs")
         yield Fact(of_path(device), "btrfs errors", text)
-
-
-DRBD = re.compile(r"\s*version: \S+ \(api:\S+\)|\s*\d+: cs:\w+ .*")
-
-
-def read_drbd(lines: list[str]) -> Iterator[Fact]:
-    """Yield what /proc/drbd says of each device."""
-    ref = ""
-    for line in lines:
-        if match := drbd.DEVICE.fullmatch(line):
-            ref = f"drbd{match[1]}"
-            yield Fact(ref, "listed", "")
-        if ref and line.strip():
-            yield Fact(ref, "drbd", line)
 
 
 NVME = re.compile(r"\s*Node\s+(?:Generic\s+)?SN\s+Model\s+Namespace\s.*")
