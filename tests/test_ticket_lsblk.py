@@ -224,3 +224,53 @@ sda
     assert kinds["sys/root"] is Kind.VOLUME
     assert kinds["sys/safe"] is Kind.VOLUME
     assert kinds["open"] is Kind.CRYPT
+
+
+BEFORE = """\
+NAME        MAJ:MIN RM  SIZE RO TYPE MOUNTPOINT
+sda           8:0    0   40G  0 disk
+`-sda2        8:2    0   39G  0 part
+  |-vg0-root 253:0   0   37G  0 lvm  /
+  `-vg0-swap 253:1   0    1G  0 lvm  [SWAP]
+sdb           8:16   0   10G  0 disk
+`-tmp-root  253:2    0   10G  0 lvm  /mnt
+"""
+AFTER = """\
+NAME        MAJ:MIN RM  SIZE RO TYPE MOUNTPOINT
+sda           8:0    0   40G  0 disk
+`-sda2        8:2    0   39G  0 part
+  |-vg0-swap 253:1   0    1G  0 lvm  [SWAP]
+  `-vg0-root 253:2   0    8G  0 lvm  /
+sdb           8:16   0   10G  0 disk
+`-tmp-home  253:0    0   10G  0 lvm  /home
+"""
+
+
+def test_a_listing_after_a_restart_replaces_the_one_before():
+    topology, notes = read(BEFORE + "\n$ reboot\n" + AFTER)
+    assert {(each.label, each.name, each.size >> 30) for each in topology if each.dm_name} == {
+        ("vg0/swap", "dm-1", 1), ("vg0/root", "dm-2", 8), ("tmp/home", "dm-0", 10),
+    }  # fmt: skip
+    assert {("dm-2", "sda2"), ("dm-0", "sdb")} <= edges(topology)
+    assert notes == ["lsblk: mapper/vg0-root is 253:0, and 253:2 in a later text, which is used"]
+
+
+@pytest.mark.parametrize("indent", [" ", "    "])
+def test_an_indented_disk_does_not_turn_the_tree_round(indent):
+    text = (
+        "NAME    MAJ:MIN RM SIZE RO TYPE  MOUNTPOINT\n"
+        "sda       8:0    0  40G  0 disk\n"
+        "└─sda1    8:1    0  40G  0 part  /\n"
+        f"{indent}sdb       8:16   0 250M  0 disk\n"
+        f"{indent}└─md0     9:0    0 496M  0 raid0\n"
+    )
+    assert edges(read(text)[0]) == {("sda1", "sda"), ("md0", "sdb")}
+
+
+def test_a_mapping_with_the_name_of_its_disk():
+    text = (
+        "NAME    MAJ:MIN RM   SIZE RO TYPE  MOUNTPOINT\n"
+        "sda       8:0    0 931.5G  0 disk\n"
+        "└─sda   253:1    0 931.5G  0 crypt /mnt\n"
+    )
+    assert edges(read(text)[0]) == {("dm-1", "sda")}

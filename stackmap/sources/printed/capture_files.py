@@ -39,6 +39,7 @@ COMPLETE = frozenset(RANKING[:5])  # what these do not list is not there
 ATTRIBUTES = {"ro", "removable", "start", "alignment_offset", "wwid", "diskseq"}
 # With the disks of which only partitions are named: 6 s in `explain`. As many rows of lsblk as are read fit.
 MAX_DEVICES = 22_000
+MEMBER = "md/dev-"  # and its name: the files of a member of an array
 COMPARED = ("md/level", "md/raid_disks", "md/chunk_size", "lv/segtype")
 # Sizes differ by more than rounding: "1.8T" may be 5 % off, and a partition table or metadata takes some MiB.
 SIZE_TOLERANCE = 0.06
@@ -140,6 +141,7 @@ class CaptureFiles:
         place, disk = _place(name), disk_of(name)
         self._files[f"{place}/dev"] = number
         self._files[f"{place}/{PRINTED}"] = ""
+        members = {f"dev-{self._names[b].replace('/', '!')}" for b in self._below[device]}
         properties: dict[str, str] = {}  # udev's
         for key, by_text in told.items():
             if key.startswith("udev:"):
@@ -151,6 +153,8 @@ class CaptureFiles:
                 btrfs = f"{BTRFS}/printed-{name.replace('/', '!')}"
                 self._files[f"{btrfs}/devices/{name.replace('/', '!')}"] = ""
                 self._files[f"{btrfs}/devinfo/1/error_stats"] = self._agreed(name, key, by_text)
+            elif key.startswith(MEMBER) and key.split("/")[1] not in members:
+                continue  # of a text that is not used
             elif "/" in key.partition(" ")[0] or key in ATTRIBUTES:
                 self._files[f"{place}/{key}"] = self._agreed(name, key, by_text)
         if disk:
@@ -173,7 +177,7 @@ class CaptureFiles:
 
     def _slaves(self, device: str, place: str, disk: str) -> None:
         """Write the devices below; members of an array have files of their own."""
-        has_members = any(key.startswith("md/dev-") for key in self._told[device])
+        has_members = any(key.startswith(MEMBER) for key in self._told[device])
         for below, sources in self._below[device].items():
             name = self._names[below]
             if name == disk or below not in self._there:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from stackmap.sources.printed.columns import MAX_WORDS, PlacedWord, fits, size_of, tree_of, words_of
@@ -90,7 +91,7 @@ def read(lines: list[str]) -> Iterator[Fact]:
     begin = next((h.start for h in heading if h.text == "NAME"), len(first) - len(first.lstrip()))
     rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines, begin))
     drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
-    inverse = any(row.width and _is_disk(row.cells) for row in rows)
+    inverse = _is_inverse(rows)
     groups = Groups()
     # The width, the device and the content of each row above this one.
     way: list[tuple[int, str, str]] = []
@@ -101,7 +102,7 @@ def read(lines: list[str]) -> Iterator[Fact]:
         ref = _ref(row.cells)
         yield from row_facts(row.cells)
         yield from groups.take(row.before, ref)
-        while way and way[-1][0] >= row.width:
+        while way and (way[-1][0] >= row.width or (not inverse and _is_disk(row.cells))):
             way.pop()
         if way and row.width - way[-1][0] <= MAX_STEP and drawn:
             above, below = (way[-1][1], ref) if inverse else (ref, way[-1][1])
@@ -148,10 +149,11 @@ class Groups:
 
 
 class Line(NamedTuple):
-    """A row: how much is drawn before its name in the tree, its cells, and what is drawn before the tree."""
+    """A row: how much is drawn before its name in the tree, its cells, whether a branch is, and what is drawn before the tree."""
 
     width: int
     cells: dict[str, str]
+    hangs: bool = False
     before: str = ""
 
 
@@ -207,7 +209,7 @@ def _row(heading: list[PlacedWord], line: str, begin: int) -> Line | None:
         return None
     if "NAME" in row:
         row["NAME"] = row["NAME"].lstrip(FILL)
-    return Line(width, row)
+    return Line(width, row, hangs=drawn is not None and bool(drawn[0].strip()))
 
 
 def _is_whole(heading: list[PlacedWord], row: Mapping[str, str]) -> bool:
@@ -218,9 +220,18 @@ def _is_whole(heading: list[PlacedWord], row: Mapping[str, str]) -> bool:
     return known <= row.keys() and (proven or name.startswith(FILL))
 
 
+def _is_inverse(rows: list[Line]) -> bool:
+    """Whether disks hang below others and nothing below them, as with -s."""
+    disks = [(row, after) for row, after in pairwise((*rows, NO_ROW)) if _is_disk(row.cells)]
+    hangs = any(row.hangs for row, _ in disks)
+    return hangs and not any(row.width < after.width for row, after in disks)
+
+
 def _is_disk(row: Mapping[str, str]) -> bool:
+    """Whether a row is a disk; a mapping may have the name of the disk below it."""
     name = row.get("KNAME") or row.get("NAME", "")
-    return _DISK.fullmatch(name.removeprefix("/dev/")) is not None
+    named = _DISK.fullmatch(name.removeprefix("/dev/"))
+    return named is not None and row.get("TYPE", "disk") == "disk"
 
 
 def _ref(row: Mapping[str, str]) -> str:

@@ -33,7 +33,8 @@ def read_mdstat(lines: list[str]) -> Iterator[Fact]:
         elif line.startswith("unused devices"):
             name = ""
         elif name and line:
-            if match := _BLOCKS.match(line):
+            # Of an inactive array, its members' blocks together.
+            if (match := _BLOCKS.match(line)) and " : inactive" not in text[-1]:
                 sizes[name] = str(int(match[1]) * KIB)
             text.append(f"      {line}")
     for array, found in mdstat.parse("\n".join(text)).items():
@@ -110,8 +111,11 @@ def read_detail(lines: list[str]) -> Iterator[Fact]:
 
 
 def _fields(ref: str, fields: dict[str, str]) -> Iterator[Fact]:
+    words = [word.strip() for word in fields.get("State", "").split(",")]
+    level = fields["Raid Level"]
     told = {
-        "level": fields["Raid Level"],
+        # Of an inactive array, mdadm prints raid0 in any case.
+        "level": "" if "inactive" in words and level == "raid0" else level,
         "raid_disks": fields.get("Raid Devices", ""),
         "metadata_version": fields.get("Version", ""),
         "layout": _layout(fields.get("Layout", "")),
@@ -119,7 +123,6 @@ def _fields(ref: str, fields: dict[str, str]) -> Iterator[Fact]:
     }
     if (chunk := re.fullmatch(r"(\d{1,9})K", fields.get("Chunk Size", ""))) is not None:
         told["chunk_size"] = str(int(chunk[1]) * KIB)
-    words = [word.strip() for word in fields.get("State", "").split(",")]
     told["array_state"] = next((word for word in words if word in _ARRAY_STATES), "")
     if "FAILED" in words:
         told["array_state"] = mdraid.BROKEN
@@ -265,9 +268,9 @@ def _as_detail(fields: Mapping[str, str]) -> dict[str, str]:
 
 def _in_kib(size: str) -> str:
     """Return an array's size in KiB as ``mdadm --detail`` prints it; old versions print sectors, which their GiB show."""
-    match = re.match(r"(\d{1,16})(?: KiB)? \((\d{1,9}\.\d+) ([MG])iB", size)
+    match = re.match(r"(\d{1,16})(?: KiB)? \((\d{1,9}\.\d+) ([MGT])iB", size)
     if match is None:
         return ""
-    kib = float(match[2]) * (KIB if match[3] == "M" else KIB**2)
+    kib = float(match[2]) * KIB ** "MGT".index(match[3]) * KIB
     number = int(match[1])
     return f"{number if number < 1.5 * kib else number // 2} ("

@@ -15,8 +15,16 @@ from typing import NamedTuple
 from stackmap.errors import InputError
 from stackmap.sources import device_lists
 from stackmap.sources.printed import md
-from stackmap.sources.printed.capture_files import CaptureFiles, Edges, Told, disk_of, refuse_many
+from stackmap.sources.printed.capture_files import (
+    MEMBER,
+    CaptureFiles,
+    Edges,
+    Told,
+    disk_of,
+    refuse_many,
+)
 from stackmap.sources.printed.facts import (
+    ALIAS,
     BY_ID,
     BY_RES,
     DRBD_STATE,
@@ -24,6 +32,7 @@ from stackmap.sources.printed.facts import (
     NUMBER,
     Fact,
     disk_and_part,
+    is_kernel_name,
     kind_of,
 )
 
@@ -70,6 +79,7 @@ class Machine:
 
     def merged(self) -> Merged:
         """Return the machine as files; no files if the texts tell of no device."""
+        self._drop_outdated()
         self._join()
         self._assemble()
         self._drop_volumes_without_device()
@@ -96,7 +106,7 @@ class Machine:
             elif key in ("mount", "swap"):
                 facts[f"{key} {value}"][source] = value
             else:
-                facts[key][source] = value
+                facts[self._under_its_name(key)][source] = value
         edges = self._latest(copies)
         refuse_many(len(told))
         self._logical(told, edges)
@@ -119,13 +129,14 @@ class Machine:
             if fact.key == "on" and self._name(self._known(fact.ref)).startswith("md")
         }
         uuids = {fact.value: fact.ref for _, _, fact in self._facts if fact.key == "md/uuid"}
+        complete = {self._known(ref) for ref in above.values()}
         self._facts = [each for each in self._facts if each[2].key != md.SUPERBLOCK]
         for array in md.assembled({self._known(ref): block for ref, block in blocks.items()}):
             named = next((above[member] for member in array.members if member in above), "")
-            ref = uuids.get(array.uuid) or named or array.ref
-            members = ("on", "md/dev-") if ref != array.ref else ()
-            facts = (fact for fact in array.facts if not fact.key.startswith(members))
-            self.take("mdadm --examine", (fact._replace(ref=ref) for fact in facts))
+            ref = uuids.get(array.uuid) or named
+            if not ref:  # another array may have its name
+                ref = f"{ALIAS}{array.uuid}" if array.ref in complete else array.ref
+            self.take("mdadm --examine", (fact._replace(ref=ref) for fact in array.facts))
 
     def _drop_volumes_without_device(self) -> None:
         """Forget volumes of DRBD 9 that may be any of the devices that other texts name."""
@@ -143,6 +154,14 @@ class Machine:
                 f"devices of DRBD's volumes unknown ({told}): give `drbdsetup status --verbose`"
             ] = None
             self._facts = [each for each in self._facts if each[2].ref not in states]
+
+    def _under_its_name(self, key: str) -> str:
+        """Return the key of a member's file with the member's name in place of a ref."""
+        if not key.startswith(MEMBER):
+            return key
+        member, _, file = key.removeprefix(MEMBER).partition("/")
+        name = self._name(self._known(member.replace("!", "/")))
+        return f"{MEMBER}{name.replace('/', '!')}/{file}"
 
     def _latest(self, copies: Mapping[tuple[str, str], dict[int, dict[str, None]]]) -> Edges:
         """Return what is below each device by the latest copy of each text; note copies that differ."""
@@ -170,6 +189,34 @@ class Machine:
         for each in way[:-1]:
             self._same[each] = way[-1]
         return way[-1]
+
+    def _drop_outdated(self) -> None:
+        """Forget outputs that name devices otherwise than a later one does: what was below them was below others."""
+        said: defaultdict[int, list[tuple[str, Fact]]] = defaultdict(list)
+        for source, part, fact in self._facts:
+            if fact.key == "is" and fact.ref:
+                said[part].append((source, fact))
+        names: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by ref and kind
+        outdated = set()
+        for part in sorted(said, reverse=True):
+            pairs = [
+                (source, first, second)
+                for source, (ref, _, value) in said[part]
+                for first, second in ((ref, value), (value, ref))
+                if "other" not in (kind_of(ref), kind_of(value))
+            ]
+            for source, first, second in pairs:
+                later = names[first].get(kind_of(second), second)
+                if later != second:
+                    outdated.add(part)
+                    self.notes[
+                        f"{source}: {first} is {second}, and {later} in a later text, which is used"
+                    ] = None
+                    break
+            else:
+                for _, first, second in pairs:
+                    names[first][kind_of(second)] = second
+        self._facts = [each for each in self._facts if each[1] not in outdated]
 
     def _join(self) -> None:
         """Join the refs of each device; what would give one device two names of a kind is a contradiction."""
@@ -234,7 +281,7 @@ class Machine:
             return f"dm-{number.partition(':')[2]}"
         return (
             (number and device_lists.name_of(number))
-            or names.get("mapper", "").removeprefix(MAPPER)
+            or _mapped_name(names.get("mapper", ""))
             or device
         )
 
@@ -258,6 +305,12 @@ class Machine:
                     edges.setdefault(device, {})[f"{source}, pvs: the only PV"] = {
                         pvs[group][0]: None
                     }
+
+
+def _mapped_name(ref: str) -> str:
+    """Return device-mapper's name of *ref*; one that a disk may have is not shortened."""
+    name = ref.removeprefix(MAPPER)
+    return ref if is_kernel_name(name) else name
 
 
 def _partition(disk: str, number: str) -> str:
