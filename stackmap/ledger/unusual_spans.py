@@ -27,6 +27,7 @@ TAIL, RARE = (
     log(100),
 )  # the noise above this quantile is a tail; one span in so many series may be noise
 SHARP = 0.5  # of the excess, at an edge
+RISING = 0.1  # of the excess of a span, that half of a slow edge reaches
 LEAST_SPREAD = 0.1
 BRIDGED = 2  # usual or idle intervals in a span
 NEAR = 12  # intervals beside a span that show how sharp its edge is
@@ -234,7 +235,20 @@ def _slow_edges(
         first = begin + _leaves(logs[begin : last + 1], span[0] - begin, level)
     if slow[1] and end - last > NEAR:
         last = end - _leaves(logs[span[0] : end + 1][::-1], end - span[1], level)
+    # A span that is lower near its end than in its middle has no slow edge if all before it is usual.
+    rise = middle_of(logs, *span) - level.middle
+    least = level.middle + max(level.spread / 2, RISING * rise)
+    if first < span[0] and not _reaches(logs, first, span[0] - 1, least):
+        first = span[0]
+    if last > span[1] and not _reaches(logs, span[1] + 1, last, least):
+        last = span[1]
     return first, last
+
+
+def _reaches(logs: Logs, first: int, last: int, least: float) -> bool:
+    """Whether the series is *least* or more in half of what is known from *first* to *last*."""
+    known = [x for x in logs[first : last + 1] if x is not None]
+    return bool(known) and median(known) >= least
 
 
 def _leaves(logs: Logs, above: int, level: Level) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import cos, exp, pi
+from math import cos, exp, log, pi
 from random import Random
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from stackmap.ledger.episodes import Change, episodes, outside
 from stackmap.ledger.time_series import HELD, Clock, IntervalSeries
 from stackmap.ledger.unusual import Figures, unusual
+from stackmap.ledger.unusual_spans import _slow_edges, level_without
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
@@ -243,6 +244,21 @@ def test_a_long_series_is_the_same_in_arrays():
     }
     assert part[3].loads["sdb"] == Load(aqu=0.5)
     assert long.clock().pace == 5.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_end_at_once_is_no_slow_edge(seed):
+    """The last part of a burst is low by chance, so that its end is less high than its middle."""
+    random = Random(seed)
+
+    def level(ms, count, noise):
+        return [log(ms * random.lognormvariate(0, noise)) for _ in range(count)]
+
+    logs = [*level(3.6, 100, 0.2), *level(68, 200, 0.06), *level(9, 60, 0.3), *level(3.6, 150, 0.2)]
+    span = (100, 359)
+
+    found = _slow_edges(logs, span, level_without(logs, [span]), (False, True), Clock())
+    assert found == span
 
 
 @pytest.mark.parametrize("seed", range(8))
