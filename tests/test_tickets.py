@@ -368,3 +368,33 @@ def test_separators_of_lvs(separator):
     topology, notes = read(text)
     assert not notes
     assert edges(topology) == {("vg-data", "sdb"), ("vg-data", "sdc"), ("vg-log", "sdd")}
+
+
+JSON_STD = """\
+{
+    "report": [
+        {
+            "lv": [
+                {"lv_name":"home", "vg_name":"vg0", "lv_attr":"rwi-aor---", "lv_size":"40.00g", "origin":null, "devices":["home_rimage_0(0)","home_rimage_1(0)"]},
+                {"lv_name":"home_rimage_0", "vg_name":"vg0", "lv_attr":"iwi-aor---", "lv_size":"40.00g", "devices":["/dev/sdb1(1)"]},
+                {"lv_name":"home_rimage_1", "vg_name":"vg0", "lv_attr":"iwi-aor---", "lv_size":"40.00g", "devices":["/dev/sdc1(1)"]},
+                {"lv_name":"pool", "vg_name":"vg0", "lv_attr":"twi-aotz--", "lv_size":10737418240, "data_percent":97.31, "metadata_percent":0.00, "devices":["pool_tdata(0)"]}
+            ]
+        }
+    ]
+    ,
+    "log": [
+    ]
+}
+"""
+
+
+def test_lvm_reports_in_standard_json():
+    """json_std has lists and numbers in place of strings."""
+    topology, notes = read(JSON_STD)
+    assert notes == []
+    assert {
+        ("vg0-home", "vg0-home_rimage_0"), ("vg0-home", "vg0-home_rimage_1"), ("vg0-home_rimage_0", "sdb1"),
+        ("vg0-home_rimage_1", "sdc1"), ("vg0-pool-tpool", "vg0-pool_tdata"),
+    } <= edges(topology)  # fmt: skip
+    assert topology["vg0-pool-tpool"].size == 10 << 30

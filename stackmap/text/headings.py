@@ -38,6 +38,8 @@ REMARK_MARKS = "<←#"  # and behind it
 _MARK = re.compile(r"[<>\[\]()*=~!+-]*[A-Za-z]{0,20}[<>\[\]()*=~!:+-]+")
 # Of a time: "2023-11-05", "15:35:52.100", "PM", "Nov".
 _TIME_WORD = re.compile(r"[\d:.,/T+Z-]*\d[\d:.,/T+Z-]*|[AaPp]\.?[Mm]\.?|[A-Z][a-z]{2},?|[A-Z]{3,4}")
+# "03:00:11", and "32:87.63" of a line with its number before it.
+_CLOCK_OR_NUMBERED = re.compile(r"\d+(?::\d+){2}(?:[.,]\d+)?|\d+:\d+[.,]\d+")
 # Names that the kernel or its admins give: they follow a mark or time.
 _DEVICE = re.compile(r"(?:[a-z][\w!:.-]*|[A-Z]{3})\Z")
 
@@ -88,8 +90,10 @@ class Heading:
     def row(self, words: Sequence[str]) -> Row | None:
         """Return the row in *words*, None if they are not one."""
         before = len(words) - self.layout.width - 1
-        if before < 0 or before > MAX_PREFIX_WORDS:
+        if before < 0:
             return None
+        if before > MAX_PREFIX_WORDS and not QUOTE_MARKS.issuperset(words[:before]):
+            return None  # a mail may be quoted more often
         if self.name_last:
             name, shown = words[-1], words[before:-1]
         else:
@@ -238,7 +242,8 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
 def may_name(word: str) -> bool:
     """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
     fence = not word.strip("`~*=-_|") or word in QUOTE_MARKS
-    return not (fence or is_fraction(word) or word.endswith("/s") or word.startswith("%"))
+    is_figure = is_fraction(word) or _CLOCK_OR_NUMBERED.fullmatch(word)
+    return not (fence or is_figure or word.endswith("/s") or word.startswith("%"))
 
 
 @lru_cache(maxsize=8)  # most tables of a log have the same devices

@@ -13,6 +13,7 @@ import html
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
@@ -38,13 +39,18 @@ _LOGGED = re.compile(
 # After it: an empty line, a row of sar or the line of iostat -t, which have a time of their own.
 _NO_TIME = re.compile(r"\s*$|\d\d[:時时시/.]|20\d")
 _CHAT = re.compile(r"^\[?\d\d?:\d\d(?::\d\d)?\]? ?<[ @+]?[\w|`^-]{1,32}> ?", re.MULTILINE)
-# The number that `cat -n` or `grep -n` prints before a line; /proc/drbd and dmsetup have other ones.
+# The number that `cat -n` or `grep -n` prints before a line, perhaps after a file's name; /proc/drbd and dmsetup have other ones.
+_FILE = r"(?:[\w./-]{1,100}\.(?:log|txt|out):)?"
 _TIME = r"\d\d:\d\d:\d\d\s|\d\d[/.]\d\d[/.]\d\d|\d{4}-\d\d-\d\d"
 NUMBERED = re.compile(
-    rf"^(?:\d{{1,6}}:(?! ?cs:| \d)(?=\D|$|{_TIME})|(?=[ \d]{{6}}\t) {{0,5}}\d{{1,6}}\t)",
+    rf"^(?:{_FILE}\d{{1,6}}:(?! ?cs:| \d)(?=\D|$|{_TIME})|(?=[ \d]{{6}}\t) {{0,5}}\d{{1,6}}\t)",
     re.MULTILINE,
 )
-_HAS_NUMBERS = re.compile(rf"\n(?: {{0,5}}\d{{1,6}}\t|\d{{1,6}}:(?:\D|{_TIME}))")
+_NUMBER = re.compile(rf"^{_FILE}(\d{{1,6}}):(?! ?cs:|\d\d:\d\d(?!:))", re.MULTILINE)
+MIN_NUMBERED = 3  # lines with rising numbers
+_HAS_NUMBERS = re.compile(rf"\n(?: {{0,5}}\d{{1,6}}\t|{_FILE}\d{{1,6}}:(?:\D|{_TIME}))")
+# The right border of a window of tmux or screen.
+_BORDER = re.compile(r" [│┃][ \t\r]*$", re.MULTILINE)
 _OF_HOST = re.compile(r"^([\w.-]{1,64}): Linux \S{1,200} \(([^()\s]{1,64})\)", re.MULTILINE)
 MAX_HOSTS = 1000
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
@@ -227,12 +233,22 @@ def _text(raw: bytes) -> str:
     if "> " in text:
         text = _CHAT.sub("", text)
     if _HAS_NUMBERS.search(text) or NUMBERED.match(text):
-        text = NUMBERED.sub("", text)
+        text = _without_numbers(text)
     if text.startswith("|") or "\n|" in text:
         text = _MARKDOWN_ROW.sub(lambda row: row[0].replace("|", " "), text)
+    if "│" in text or "┃" in text:
+        text = _BORDER.sub("", text)
     if "&" in text or "<" in text:
         text = _without_html(text)
     return ESCAPES.sub("", text) if "\x1b" in text else text
+
+
+def _without_numbers(text: str) -> str:
+    """Return *text* without the numbers of its lines; where each line has one, a figure may follow it."""
+    numbers = [int(number) for number in _NUMBER.findall(text)]
+    counted = len(numbers) > MIN_NUMBERED and all(a < b for a, b in pairwise(numbers))
+    every = counted and len(numbers) == len(text.rstrip("\n").split("\n"))
+    return (_NUMBER if every else NUMBERED).sub("", text)
 
 
 def _without_html(text: str) -> str:

@@ -30,6 +30,7 @@ PREFIXES = {
     "early in a month": "Nov  4 03:00:11 kvm7 iostat[2211]: ",
     "journalctl -o short-iso": "2024-11-14T03:00:11+0100 kvm7 iostat[2211]: ",
     "rsyslog": "2024-11-14T03:00:11.123456+01:00 kvm7 collector.sh[7]: ",
+    "a mail quoted seven times": "> > > > > > > ",
     "IRC": "[14:02] <tom> ",
     "IRC with seconds": "14:02:31 <@tom> ",
 }
@@ -143,3 +144,40 @@ def test_a_reports_own_time_is_not_that_of_the_log():
     text = TABLE.replace("\nDevice", "\n11/13/2024 09:00:05 AM\nDevice")
     logged = "".join(f"{PREFIXES['syslog']}{line}\n" for line in text.splitlines())
     assert {each.stamp for each in read(logged)} == {"11/13/2024 09:00:05 AM"}
+
+
+WRAPPED = """\
+Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz
+   await r_await w_await  svctm  %util
+sdb               0.00     3.00   82.60   11.00   330.40    88.00     8.94     0.96
+   12.09   12.09   12.00   1.02   8.43
+sdc               0.00     0.00    2.50    0.00    10.00     0.00     8.00     1.00
+12.10   12.10    0.00  12.12  99.99
+
+"""
+
+
+@pytest.mark.parametrize("file", ["", "collected/iostat.log:"])
+def test_numbers_before_the_lines_of_a_wrapped_table(file):
+    """The rest of a row begins with a figure, which is then no device."""
+    numbered = "".join(f"{file}{n}:{line}\n" for n, line in enumerate(WRAPPED.splitlines(), 31))
+    assert [{**each.loads} for each in read(numbered)] == [{**each.loads} for each in read(WRAPPED)]
+
+
+def test_hours_that_rise_are_no_numbers_of_lines():
+    rows = "00:00:01 DEV tps rkB/s wkB/s areq-sz aqu-sz await %util\n" + "".join(
+        f"{hour:02}:00:01 sda 10.00 70.00 50.00 12.00 0.10 1.00 1.00\n" for hour in range(1, 9)
+    )
+    assert [each.stamp for each in read(rows)] == [f"{hour:02}:00:01" for hour in range(1, 9)]
+
+
+def test_a_time_is_no_device():
+    logged = "".join(
+        f"Nov 14 03:00:11 kvm7 iostat[2211]: {line}\n" for line in WRAPPED.splitlines()
+    )
+    assert {name for each in read(logged) for name in each.loads} <= {"sdb", "sdc"}
+
+
+def test_the_border_of_a_terminal_window():
+    framed = "".join(f"{line:<110}│\n" for line in TABLE.splitlines())
+    assert [{**each.loads} for each in read(framed)] == [{**each.loads} for each in read(TABLE)]

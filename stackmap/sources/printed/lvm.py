@@ -113,10 +113,17 @@ def read_json(text: str) -> Iterator[Fact]:
         group = names[0] if names else ""
         for kind in ("pv", "lv", "seg"):
             rows = (
-                {FIELDS[key]: str(value) for key, value in row.items() if key in FIELDS and value}
+                {FIELDS[key]: _cell(value) for key, value in row.items() if key in FIELDS}
                 for row in objects(part.get(kind))
             )
             yield from report({"VG": group, **row} if group else row for row in rows)
+
+
+def _cell(value: object) -> str:
+    """Return a value of JSON as the table has it; json_std has numbers, lists and null."""
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def report(rows: Iterable[Any]) -> Iterator[Fact]:
