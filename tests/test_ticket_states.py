@@ -298,3 +298,44 @@ sdc             54.00   6912.00   41.00   60.00   7680.00  188.00   13.49  99.60
 """
     found = json.loads(run(tmp_path, text, "explain", "-J", "--input").stdout)["findings"]
     assert (found[0]["id"], found[0]["device"]) == ("SM202", "sdc")
+
+
+HOURLY = "Linux 5.4.0 (web) 03/17/2021 _x86_64_ (8 CPU)\n\n00:00:01 DEV tps rkB/s wkB/s areq-sz aqu-sz await svctm %util\n"
+
+
+def test_a_device_that_stops_is_found_in_a_text_without_lengths(tmp_path):
+    """sar prints when an interval ends, not how long it is."""
+    rows = [(10, 0.02), (20, 0.05), (30, 0.01), (40, 0.04)]
+    text = HOURLY + "".join(
+        f"00:{minute}:01 sdb 3.00 12.00 12.00 8.00 {queue:.2f} 7.00 5.00 1.00\n"
+        for minute, queue in rows
+    )
+    text += "".join(
+        f"0{hour}:00:01 sdb 0.00 0.00 0.00 0.00 37.00 0.00 0.00 100.00\n" for hour in (1, 2)
+    )
+    said = run(tmp_path, text, "explain", "--input").stdout
+    assert "sdb hangs: 37.0 requests in flight, none completed for" in " ".join(said.split())
+
+
+def test_a_counter_that_never_drops_is_no_hang(tmp_path):
+    """A driver lost one request: the disk is always busy, and idle in some intervals."""
+    text = HOURLY + "".join(
+        f"0{hour}:00:01 sdb {rate}.00 {4 * rate}.00 0.00 4.00 {1 + rate / 100:.2f} 9.00 5.00 100.00\n"
+        for hour, rate in enumerate((3, 0, 2, 0, 0, 5), 1)
+    )
+    said = run(tmp_path, text, "explain", "--input").stdout
+    assert "(SM305 hung)" not in said
+    assert "(SM801 stuck-counter)" not in said.partition("INFO")[0]
+
+
+def test_a_busy_share_that_is_far_too_short_for_the_queue(tmp_path):
+    """Linux 5.0 to 5.6 misses most of a long request: 1 % busy with 18 in flight."""
+    heading = "Device r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n"
+    text = "".join(
+        f"{heading}sdc 12.00 768.00 {wait}.00 0.00 0.00 0.00 {wait * 12 / 1000:.2f} 1.10\n"
+        f"sdd 11.00 704.00 0.40 0.00 0.00 0.00 0.00 1.00\n\n"
+        for wait in (1179, 1609, 1875, 1423)
+    )
+    said = run(tmp_path, text, "explain", "--input").stdout
+    assert "sdc is slow" in said
+    assert "SM201 sick-disk" in said

@@ -37,6 +37,10 @@ QUEUE_CAVEAT = (
     "[Writeback fills a queue too, and programs do not wait for its {writes}.]"
     "[Readahead and programs that send many {reads} at a time fill a queue too.]"
 )
+MISSED, MOST_IN_FLIGHT = (
+    0.5,
+    1024.0,
+)  # a busy share that may miss most; requests in flight while busy
 MOSTLY = 0.95  # of requests and bytes: the rest does not make a queue
 
 UNKNOWN = Medium("a healthy disk of any type", SPINNING.access_ms, SPINNING.bytes_per_ms)
@@ -64,9 +68,20 @@ def queued(load: Load) -> dict[str, str]:
     return {word: word}
 
 
+def busy_share(load: Load) -> float | None:
+    """
+    Return the share of time with a request in flight; None if unknown, or far too short for the queue.
+
+    Some kernels (5.0 to 5.6) look only when a request begins or ends, and miss most of a long one.
+    """
+    busy, queue = load.busy, load.aqu or 0.0
+    undercounted = busy is not None and busy < MISSED and queue > MOST_IN_FLIGHT * busy
+    return None if undercounted else busy
+
+
 def service_ms(load: Load) -> float | None:
     """Return the service time in milliseconds: busy ÷ IOPS; None if either is unknown."""
-    seconds = ratio(load.busy, load.total.ios)
+    seconds = ratio(busy_share(load), load.total.ios)
     return None if seconds is None else 1000 * seconds
 
 

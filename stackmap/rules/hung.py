@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from stackmap.model.device import Device, Kind
 from stackmap.model.far_side import far_side
+from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
@@ -13,6 +16,10 @@ from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 STUCK = "stuck-in-flight"  # a correction: busy all the time with nothing completed
 SUSPENDED = "suspended"
+LEAKED, ALWAYS = (
+    4,
+    0.99,
+)  # requests that a driver's counter may have kept; the busy share that this makes
 
 
 class Stall(NamedTuple):
@@ -124,12 +131,13 @@ def _stall(context: Context, name: str) -> Stall | None:
     longest: Stall | None = None
     run: list[tuple[float, int]] = []  # seconds and gauge of intervals in a row
     parts = context.series
+    lengths = _lengths(parts)
     for number, part in enumerate(parts):
         load = part.loads.get(name)
         waiting = load is not None and _completes_nothing(load)
         if load is not None and waiting:
             busy = 1.0 if load.busy is None else load.busy
-            run.append(((part.seconds or 1.0) * min(1.0, busy), load.in_flight_at_ends or 0))
+            run.append((lengths[number] * min(1.0, busy), load.in_flight_at_ends or 0))
         if run and (not waiting or number == len(parts) - 1):
             seconds = sum(length for length, _ in run)
             grew = run[-1][1] > run[0][1]
@@ -137,6 +145,16 @@ def _stall(context: Context, name: str) -> Stall | None:
                 longest = Stall(seconds, run[-1][1] / 2, lasts=waiting, grew=grew)
             run = []
     return longest
+
+
+def _lengths(parts: Sequence[Interval]) -> list[float]:
+    """Return the seconds of each part; of a text, those since the end of the one before; 1 if unknown."""
+    ends = [part.time if part.clock is None else part.clock for part in parts]
+    since = (
+        b - a if a is not None and b is not None and b > a else None
+        for a, b in pairwise((None, *ends))
+    )
+    return [part.seconds or apart or 1.0 for part, apart in zip(parts, since, strict=True)]
 
 
 def _completes_nothing(load: Load) -> bool:
@@ -153,9 +171,20 @@ def _is_sure(context: Context, name: str, stall: Stall) -> bool:
     device, topology = context.topology[name], context.topology
     if not stall.in_flight:
         return False  # a text with an impossible queue
+    if stall.in_flight <= LEAKED and _never_drops(context, name, stall.in_flight):
+        return False
     states = (topology[below].state or "" for below in topology.with_all_below(name)[1:])
     counts_up = device.kind is Kind.ARRAY or bool(topology.below(name)) or name[:3] in ("dm-", "md")
     return stall.grew or not counts_up or any(SUSPENDED in state for state in states)
+
+
+def _never_drops(context: Context, name: str, gauge: float) -> bool:
+    """Whether the queue is at least as long as the *gauge* of a stall while *name* completes requests, and always busy."""
+    loads = [part.loads[name] for part in context.series if name in part.loads]
+    serving = [load for load in loads if not load.idle and load.aqu is not None]
+    return bool(serving) and all(
+        (load.aqu or 0.0) >= gauge and (load.busy or 0.0) >= ALWAYS for load in serving
+    )
 
 
 @Rule(

@@ -14,7 +14,7 @@ from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
 from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
-from stackmap.rules.disk import BULK, QUEUE_CAVEAT, expected_ms, medium, queued
+from stackmap.rules.disk import BULK, QUEUE_CAVEAT, busy_share, expected_ms, medium, queued
 from stackmap.rules.hung import contradicts, impossible
 from stackmap.rules.rule import (
     Figure,
@@ -270,7 +270,8 @@ def evident_overload(context: Context, limits: Limits) -> Found:
         wait, size = load.total.await_ms, load.total.size
         if wait is None or size is None or size >= limits["size"]:
             continue
-        if load.busy is not None and load.busy < limits["busy"]:
+        busy = busy_share(load)
+        if busy is not None and busy < limits["busy"]:
             continue
         if contradicts(load, impossible.limits):
             continue
