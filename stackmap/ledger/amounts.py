@@ -58,6 +58,8 @@ class Traffic(NamedTuple):
     @property
     def is_range(self) -> bool:
         """Whether the bounds are far enough apart to matter."""
+        if self.low is None and self.high is None:
+            return False
         low, high = self.bounds
         return _differ(low.arrivals, high.arrivals) or _differ(low.bytes, high.bytes)
 

@@ -219,7 +219,7 @@ def with_pieces(device: Device, share: Share) -> Share:
 def together(sent: Sent, several: list[Share]) -> Share:
     """Return *several* devices' shares as one; exact where they cover every target of a divided device."""
     if len(several) == 1 and not several[0].divisions:
-        return several[0]._replace(undivided=False)
+        return several[0]._replace(undivided=False) if several[0].undivided else several[0]
     total = sum_shares(several)
     complete = all(covered >= sent.targets(above) for above, covered in total.divisions.items())
     if not total.divisions or not complete:

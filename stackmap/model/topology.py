@@ -307,6 +307,8 @@ class Topology:
         other: Callable[[Edge], str],
     ) -> list[str]:
         """Return the devices that *starts* reach, each after all devices that lead to it (reverse postorder)."""
+        if len(starts) == 1 and starts[0] not in edges:
+            return [*starts]  # a disk alone, of which a host may have hundreds
         done: list[str] = []
         entered: set[str] = set()
         for start in reversed(starts):

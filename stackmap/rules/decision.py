@@ -203,9 +203,13 @@ def judge_moment(
 def _usual(
     series: IntervalSeries, spans: Sequence[tuple[int, int]], baseline: Interval | None
 ) -> tuple[Sequence[Interval], Interval | None]:
-    """Return the intervals of *series* outside *spans*, and the baseline: their average if none is given and they are enough."""
+    """
+    Return the intervals of *series* outside *spans*, and the baseline of these.
+
+    Without one, it is the average of those intervals, if they are enough.
+    """
     rest = outside(series.count, spans)
     usual = series.intervals(rest)
-    if baseline is None and sum(last + 1 - first for first, last in rest) >= LEAST:
+    if spans and baseline is None and sum(last + 1 - first for first, last in rest) >= LEAST:
         baseline = average_without_note(usual)
     return usual, baseline

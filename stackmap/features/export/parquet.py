@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import IO, Any, NamedTuple
 
 from stackmap.errors import InputError
@@ -96,9 +95,8 @@ class RowWriter:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add *rows*."""
-        rows = iter(rows)
-        while batch := list(islice(rows, BATCH - len(self._held))):
-            self._held += batch
+        for row in rows:
+            self._held.append(row)
             if len(self._held) == BATCH:
                 self.flush()
 
@@ -110,7 +108,7 @@ class RowWriter:
         if self._table.key:
             place = self._names.index(self._table.key)
             self._held.sort(key=lambda row: row[place])
-        columns = [list(column) for column in zip(*self._held, strict=True)]
+        columns: list[Sequence[Any]] = [*zip(*self._held, strict=True)]
         for number, column in enumerate(self._table.columns):
             if column.form == TIME:
                 columns[number] = [round(time * 1e6) for time in columns[number]]

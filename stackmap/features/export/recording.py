@@ -40,8 +40,9 @@ from stackmap.features.export.parquet import (
 from stackmap.features.export.time_series import NO_TIME
 from stackmap.features.export.weights import Stack, lasting_uuid, stacks
 from stackmap.host.directory import OutputFile, open_directory
-from stackmap.ledger.amplification import StackFigures, one_by_one
+from stackmap.ledger.amplification import one_by_one
 from stackmap.ledger.corrections import corrected
+from stackmap.ledger.layers import Layer, layers
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.time_series import IntervalSeries
 from stackmap.model.exported import SLOW
@@ -68,12 +69,13 @@ class Origin(NamedTuple):
 
 
 class Period(NamedTuple):
-    """``number``: in all tables; ``topology``: the part that is exported, ``stacks``: of it."""
+    """``number``: in all tables; ``topology``: the part that is exported, ``stacks``: of it; ``layers`` of each top so far."""
 
     number: int
     topology: Topology
     stacks: tuple[Stack, ...]
     rows: Mapping[str, list[list[Any]]]
+    layers: dict[str, list[Layer]]
 
 
 def write_recording(
@@ -166,8 +168,14 @@ class _Day:
         ledger = Ledger(topology, interval.loads, measured.seconds)
         tops = [top for top in ledger.busy_tops if top in part]
         for stack in one_by_one(ledger, tops):
-            put["layers"].add((*head, *row) for row in _layers(stack, seconds))
-            put["causes"].add((*head, *row) for row in _causes(stack, seconds))
+            top = stack.top.name
+            if top not in period.layers:  # they do not depend on the load
+                period.layers[top] = layers(topology, top)
+            put["layers"].add(
+                (*head, *_layer(ledger, top, number, layer, seconds))
+                for number, layer in enumerate(period.layers[top])
+            )
+            put["causes"].add((*head, *row) for row in _causes(ledger, top, seconds))
         if self._judged is None or self._judged[0] is not topology or self._figures > HELD:
             self._judge()
             self._judged = topology, period
@@ -197,7 +205,7 @@ class _Day:
             "edges": [[number, e.above, e.below, str(e.role), e.start, e.length] for e in dict.fromkeys(part.edges)],
             "stacks": [[number, *_stack(part, each)] for each in exported],
             "weights": [[number, *row] for each in exported for row in _weights(each, known)],
-        })  # fmt: skip
+        }, {})  # fmt: skip
         self._periods[key] = period
         return period
 
@@ -291,24 +299,21 @@ def _weights(stack: Stack, known: Mapping[str, Load]) -> Iterator[Row]:
             yield stack.top.name, each.layer, each.role, each.device, disks.get(each.device, "")
 
 
-def _layers(stack: StackFigures, seconds: float) -> Iterator[Row]:
-    for number, figures in enumerate(stack.layers):
-        share = figures.share
-        counts = (
-            _count(each, seconds)
-            for part in (share.part("read"), share.part("write"))
-            for each in (part.ios, part.arrivals, part.bytes)
-        )
-        devices = " ".join(figures.layer.devices)
-        yield stack.top.name, number, figures.layer.role, devices, *counts, share.estimated
+def _layer(ledger: Ledger, top: str, number: int, layer: Layer, seconds: float) -> Row:
+    share = ledger.share(top, layer.devices)
+    counts = (
+        _count(each, seconds)
+        for part in (share.part("read"), share.part("write"))
+        for each in (part.ios, part.arrivals, part.bytes)
+    )
+    return top, number, layer.role, " ".join(layer.devices), *counts, share.estimated
 
 
-def _causes(stack: StackFigures, seconds: float) -> Iterator[Row]:
-    by_cause = stack.ledger.disk_traffic_by_cause(stack.top.name)
-    for (cause, direction), traffic in by_cause.items():
+def _causes(ledger: Ledger, top: str, seconds: float) -> Iterator[Row]:
+    for (cause, direction), traffic in ledger.disk_traffic_by_cause(top).items():
         if traffic.bytes != 0 or traffic.ios != 0:
             counts = _count(traffic.ios, seconds), _count(traffic.bytes, seconds)
-            yield stack.top.name, str(cause), direction, *counts
+            yield top, str(cause), direction, *counts
 
 
 def _finding(topology: Topology, finding: Finding) -> Row:
