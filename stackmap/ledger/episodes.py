@@ -8,15 +8,17 @@ stack that waited longest beyond its usual await.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache, cached_property
 from math import isnan, log
 from statistics import median
 from typing import NamedTuple
 
 from stackmap.ledger.load_columns import Columns
 from stackmap.ledger.time_series import Clock, IntervalSeries, Span
-from stackmap.ledger.unusual import REQUESTS, Figures, Run, risen, unusual
+from stackmap.ledger.unusual import REQUESTS, Figures, Run, known_awaits, risen, unusual
 from stackmap.ledger.unusual_spans import LEAST
 from stackmap.model.topology import NO_TOPOLOGY, Topology, computed_once
 
@@ -48,23 +50,23 @@ class Pair(NamedTuple):
         return None if not self.usual or self.during is None else self.during / self.usual
 
 
-class Episode(NamedTuple):
+@dataclass(frozen=True)
+class Episode:
     """
-    Intervals ``first`` to ``last`` in which a stack left its usual range.
+    Intervals ``first`` to ``last`` of ``series`` in which a stack left its usual range.
 
-    ``devices``: from ``top`` to the disks, those that left it. ``awaits``: milliseconds at ``top``. ``rates`` and ``sizes``
-    by direction ("read", "write" or "total"). ``excess``: waited beyond the usual, in requests in flight
-    times intervals. ``stuck``: requests were in flight and none completed.
+    ``devices``: from ``top`` to the disks, those that left it; ``lowest``: those with none of them below. ``awaits``:
+    milliseconds at ``top``. ``excess``: waited beyond the usual, in requests in flight times intervals. ``stuck``:
+    requests were in flight and none completed.
     """
 
+    series: IntervalSeries = field(repr=False)
     first: int
     last: int
     top: str
     devices: tuple[str, ...]
-    changed: Change
+    lowest: tuple[str, ...]
     awaits: Pair
-    rates: Mapping[str, Pair]
-    sizes: Mapping[str, Pair]
     excess: float
     stuck: bool
 
@@ -72,6 +74,34 @@ class Episode(NamedTuple):
     def span(self) -> Span:
         """Its first and last interval."""
         return self.first, self.last
+
+    # Of thousands of episodes, only the worst ones are asked for what follows.
+
+    @cached_property
+    def changed(self) -> Change:
+        """What changed first at the top, else at the lowest devices."""
+        clock = self.series.clock()
+        told = (
+            change
+            for name in dict.fromkeys((self.top, *self.lowest))
+            if (change := _change(self.series.devices[name], *self.span, clock))
+            is not Change.SLOWER
+        )
+        return next(told, Change.SLOWER)
+
+    @property
+    def rates(self) -> Mapping[str, Pair]:
+        """Requests per second at the top, by direction ("read", "write" or "total")."""
+        return self._pairs[0]
+
+    @property
+    def sizes(self) -> Mapping[str, Pair]:
+        """Mean bytes per request at the top, by direction."""
+        return self._pairs[1]
+
+    @cached_property
+    def _pairs(self) -> tuple[Mapping[str, Pair], Mapping[str, Pair]]:
+        return _pairs(self.series.devices[self.top], *self.span)
 
 
 class _OfDevice(NamedTuple):
@@ -89,9 +119,14 @@ def episodes(topology: Topology, series: IntervalSeries) -> list[Episode]:
         for name, columns in series.devices.items()
         if name in topology
     }
+
+    @cache
+    def awaits_of(name: str) -> Sequence[float | None]:
+        return known_awaits(figures[name], clock.pace)
+
     runs = [_OfDevice(name, run) for name in figures for run in unusual(figures[name], clock)]
     found = [
-        _episode(topology, series, group, figures, clock)
+        _episode(topology, series, group, figures, awaits_of)
         for stack in _by_stack(topology, runs)
         for group in _groups(stack, series.count)
     ]
@@ -187,8 +222,8 @@ def _episode(
     topology: Topology,
     series: IntervalSeries,
     group: Sequence[_OfDevice],
-    figures: Mapping[str, Figures],
-    clock: Clock,
+    figures: Container[str],
+    awaits_of: Callable[[str], Sequence[float | None]],
 ) -> Episode:
     first = min(each.run.first for each in group)
     last = max(each.run.last for each in group)
@@ -200,9 +235,7 @@ def _episode(
         for name in (*topology.with_all_above(one), *topology.with_all_below(one))
     }
     risen_too = (
-        name
-        for name in stack - own
-        if name in figures and risen(figures[name], (first, last), clock)
+        name for name in stack - own if name in figures and risen(awaits_of(name), (first, last))
     )
     hot = own.union(risen_too)
     places = _places(topology)
@@ -211,22 +244,15 @@ def _episode(
     worst = next(
         (each for each in group if each.device in highest and not each.run.stuck), group[0]
     )
-    lowest = [name for name in devices if hot.isdisjoint(topology.with_all_below(name)[1:])]
-    told = (
-        change
-        for name in dict.fromkeys((worst.device, *lowest))
-        if (change := _change(series.devices[name], first, last, clock)) is not Change.SLOWER
-    )
-    rates, sizes = _pairs(series.devices[worst.device], first, last)
+    lowest = (name for name in devices if hot.isdisjoint(topology.with_all_below(name)[1:]))
     return Episode(
+        series,
         first,
         last,
         worst.device,
         devices,
-        next(told, Change.SLOWER),
+        tuple(lowest),
         Pair(worst.run.usual, worst.run.during),
-        rates,
-        sizes,
         worst.run.excess,
         any(each.run.stuck for each in group),
     )

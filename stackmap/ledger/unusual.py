@@ -79,7 +79,7 @@ class Run(NamedTuple):
 
 def unusual(figures: Figures, clock: Clock) -> list[Run]:
     """Return the runs of unusual intervals of one device, in their order; none that recur."""
-    awaits = _known_awaits(figures, clock.pace)
+    awaits = known_awaits(figures, clock.pace)
     runs = [
         Run(a, b, None, None, sum(figures.queues[i] or 0.0 for i in range(a, b + 1)), stuck=True)
         for a, b in _stuck(figures, awaits, clock)
@@ -157,10 +157,9 @@ def _with_aftermath(runs: Iterable[Run]) -> list[Run]:
     return found
 
 
-def risen(figures: Figures, span: Span, clock: Clock) -> bool:
-    """Whether the await in *span* is above the usual one by enough for a run, evident or not."""
+def risen(awaits: Logs, span: Span) -> bool:
+    """Whether *awaits*, as ``known_awaits`` has them, are above the usual one by enough for a run in *span*, evident or not."""
     first, last = span
-    awaits = _known_awaits(figures, clock.pace)
     inside = [ms for ms in awaits[first : last + 1] if ms is not None]
     outside = [ms for ms in (*awaits[:first], *awaits[last + 1 :]) if ms is not None]
     if not inside or len(outside) < LEAST:
@@ -169,7 +168,7 @@ def risen(figures: Figures, span: Span, clock: Clock) -> bool:
     return median(inside) >= exp(FACTOR) * usual
 
 
-def _known_awaits(figures: Figures, pace: float) -> list[float | None]:
+def known_awaits(figures: Figures, pace: float) -> list[float | None]:
     """Return the await of each interval with enough requests; by queue and rate where the source has none."""
     least = REQUESTS / pace if pace else 0.0
     return [
