@@ -17,7 +17,8 @@ from itertools import chain
 from pathlib import Path
 
 from stackmap.host import log
-from tests.fuzz.running import Tally
+from tests.fuzz.running import Tally, run_alone
+from tests.paths import ROOT
 
 TIME = 1763732400.0
 COUNTERS = b" 8 0 sda 1 0 8 1 1 0 8 1 0 1 1\n"
@@ -287,6 +288,59 @@ def old_replays(scale: float) -> dict[str, Callable[[], Iterator[Member]]]:
             disks(2000 * scale),
         ),
     }
+
+
+EXPORT_CPU = 20.0  # seconds per 100,000 loads that become tables
+
+
+def exports(tally: Tally, folder: Path) -> None:
+    """
+    Honest recordings as tables, which are as long as the recording: 200 busy disks in 1,500 samples have 300,000 loads.
+
+    Also a machine with RAID volumes, of which each load takes longer.
+    """
+    frames, members, level = replays(1)["changes of busy devices"]
+    disks = _log(folder / "disks.tar.gz", frames(), members(), level)
+    volumes = _log(folder / "volumes.tar.gz", *_raid_machine(3000))
+    for what, path, loads in (("disks", disks, 300_000), ("volumes", volumes, 69_000)):
+        out = str(folder / what) + "/"
+        arguments = ("--from", path, "export", "--parquet", "-o", out)
+        outcome = run_alone(arguments, 600, cpu=300)
+        faults = [each for each in outcome.faults(frozenset({0})) if not each.endswith(" s")]
+        slow = outcome.cpu > EXPORT_CPU * loads / 100_000
+        tally.case(
+            f"{what} as tables", faults + [f"{outcome.cpu:.1f} s for {loads} loads"] * slow, outcome
+        )
+        tally.took(f"{loads} loads of {what} as tables", outcome)
+
+
+def _raid_machine(samples: int) -> tuple[Iterator[list[bytes]], Iterator[Member]]:
+    """Return the log of a sample machine with that many samples, in which each device does something, and its files."""
+    place = ROOT / "sample_topologies" / "vghdd"
+    names = ("cmd", "run", "sys", "proc/self", "proc/sys", "proc/version", "volumes.json")
+    paths = (each for name in names for each in (place / name, *(place / name).rglob("*")))
+    members = (
+        (str(path.relative_to(place)), path.read_bytes(), "") for path in paths if path.is_file()
+    )
+    rows = [line.split() for line in (place / "proc/diskstats").read_text().splitlines()]
+    chance = random.Random(1)
+
+    def frames() -> Iterator[list[bytes]]:
+        for _ in range(samples):
+            for row in rows:
+                for column in (
+                    3,
+                    5,
+                    6,
+                    7,
+                    9,
+                    10,
+                    12,
+                ):  # reads, sectors, ms; the same of writes; busy
+                    row[column] = str(int(row[column]) + chance.randrange(50))
+            yield [log.encode_entry("read /proc/diskstats", [" ".join(row) for row in rows])]
+
+    return frames(), members
 
 
 def named(tally: Tally, folder: Path) -> None:

@@ -43,7 +43,7 @@ Case = Callable[[Tally, random.Random, Path], None]
 Whole = Callable[[Tally, Path], None]
 
 ATTACKS, GENERATED, TICKETS, TABLES = "attacks", "budgets", "tickets", "recordings"
-INPUTS = "inputs"
+INPUTS, EXPORTS = "inputs", "exports"
 SHOWN = 40  # attacks in the table
 # Parts of many random cases, each with its share of the time.
 RANDOM: Mapping[str, tuple[Case, float]] = {
@@ -74,6 +74,7 @@ WHOLE: Mapping[str, Whole] = {
     ATTACKS: budgets.named,
     TICKETS: hostile_tickets.named,
     TABLES: hostile_recordings.named,
+    EXPORTS: budgets.exports,
     **{f"growth {shape.__name__}": partial(large.growth, shape=shape) for shape in large.SHAPES},
 }
 GROWTH = "growth"  # all parts that begin so
@@ -188,7 +189,7 @@ def _report_worst(tallies: list[Tally]) -> None:
     rows = [
         (memory, cpu, what)
         for tally in tallies
-        if tally.part in (ATTACKS, GENERATED, INPUTS, TICKETS, TABLES)
+        if tally.part in (ATTACKS, GENERATED, INPUTS, TICKETS, TABLES, EXPORTS)
         for what, (memory, cpu) in tally.worst.items()
     ]
     if rows:

@@ -76,6 +76,8 @@ TICKETS: Mapping[str, Callable[[], str]] = {
     "lines of braces": lambda: "{\n" * (SIZE // 2),
     "disks with a long bad time": lambda: _named_disks(1500)
     + _slow_times(1500, 80, lambda report, disk: 10 + disk < report < 40 + disk),
+    "disks in few reports": lambda: _named_disks(6000)
+    + _slow_times(6000, 20, lambda report, disk: disk % 3 + 8 < report < disk % 3 + 12),
     "disks with spikes": lambda: _slow_times(60, 1950, lambda report, disk: (report + 7 * disk) % 7 < 2),
     "a disk with spikes": lambda: _slow_times(10, 15_000, lambda report, disk: (report + 7 * disk) % 8 < 2),
     "equal devices": lambda: _reports(60, [f"{kind}{n}" for n in range(1000) for kind in ("sda", "dm-")]),
