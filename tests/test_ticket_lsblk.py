@@ -274,3 +274,15 @@ def test_a_mapping_with_the_name_of_its_disk():
         "└─sda   253:1    0 931.5G  0 crypt /mnt\n"
     )
     assert edges(read(text)[0]) == {("dm-1", "sda")}
+
+
+def test_a_paste_without_its_first_column():
+    text = (
+        "AME    MAJ:MIN RM SIZE RO TYPE  MOUNTPOINT\n"
+        "da       8:0    0   5G  0 disk\n"
+        "-sda1    8:1    0   5G  0 part\n"
+        " `-md0   9:0    0   5G  0 raid1 /\n"
+    )
+    topology, _ = read(text)
+    assert edges(topology) == {("sda1", "sda"), ("md0", "sda1")}
+    assert topology["sda"].kind is Kind.DISK

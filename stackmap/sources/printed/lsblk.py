@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from stackmap.sources import device_lists
 from stackmap.sources.printed.columns import MAX_WORDS, PlacedWord, fits, size_of, tree_of, words_of
 from stackmap.sources.printed.columns import cells as cells_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
@@ -242,6 +243,10 @@ def _ref(row: Mapping[str, str]) -> str:
     if name.startswith("/dev/"):
         return of_path(name)
     kind = row.get("TYPE", "")
+    number = row.get("MAJ:MIN", "").strip()
+    cut = kind in ("disk", "part") and not is_kernel_name(name)
+    if cut and _NUMBER.fullmatch(number):  # a paste may lack its first column
+        name = device_lists.name_of(number) or name
     mapped = kind in MADE or kind in ("dm", "dmraid") or not is_kernel_name(name)
     return mapper(name) if mapped and not name.startswith("dm-") else name
 
