@@ -29,7 +29,7 @@ from stackmap.document.rule_words import thresholds
 from stackmap.errors import EXIT_STATUSES
 from stackmap.ledger import corrections
 from stackmap.ledger.amplification import COLUMNS as LAYER_METRICS
-from stackmap.model.load import METRICS, on_one_line
+from stackmap.model.load import METRICS, TOGETHER, on_one_line
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.render.columns import COLUMNS
 from stackmap.rules.rule import Rule
@@ -243,7 +243,7 @@ def exit_statuses() -> Iterator[Entry]:
 
 def metrics(*, extended: bool) -> Iterator[Entry]:
     """Yield the figures of a device by heading, with key and unit in JSON."""
-    for metric in METRICS:
+    for metric in (*METRICS, *TOGETHER):
         if metric.extended == extended:
             heading = f"{bold(metric.heading)} ({roff(metric.key)}, {metric.unit})"
             yield Entry(heading, roff(iostat.MEANINGS[metric.heading]))

@@ -246,3 +246,31 @@ def test_figures_in_a_table_of_markdown(tmp_path):
     )
     (device,) = json.loads(run(tmp_path, text, "iostat", "-J", "--input").stdout)["devices"]
     assert (device["name"], device["reads"], device["writes"]) == ("md127", 550.93, 10)
+
+
+SHORT = """\
+Linux 6.4.0 (store3) 12/11/24 _x86_64_ (4 CPU)
+
+Device             tps      kB/s    rqm/s   await {heading}  %util
+sdf            1354.00  10832.00     7.00    0.71 {figures}  97.00
+sdg               0.00      0.00     0.00    0.00 {idle}   0.00
+"""
+
+
+@pytest.mark.parametrize(
+    ("heading", "figures", "idle"),
+    [("areq-sz aqu-sz", "8.00 0.96", "0.00 0.00"), ("aqu-sz", "0.96", "0.00")],
+    ids=["sysstat 12", "without sizes"],
+)
+def test_iostat_short(tmp_path, heading, figures, idle):
+    """``iostat -xs`` has the sum of reads and writes only: it is shown as such."""
+    text = SHORT.format(heading=heading, figures=figures, idle=idle)
+    lines = run(tmp_path, text, "iostat", "--input").stdout.splitlines()
+    assert [line.split() for line in lines[1:4]] == [
+        ["DEVICE", "aqu", "KiB/s", "KiB", "tps", "await"],
+        ["sdf", "0.96", "10832.00", "8.00", "1354.00", "0.71"],
+        ["sdg", "0.00", "0.00", "-", "0.00", "-"],
+    ]
+    device = json.loads(run(tmp_path, text, "iostat", "-J", "--input").stdout)["devices"][0]
+    assert (device["bytes"], device["size"]) == (10832 * 1024, 8192)
+    assert {device[key] for key in ("reads", "writes", "read_bytes", "write_size")} == {None}

@@ -10,7 +10,7 @@ from stackmap.document.wording import divided, plural
 from stackmap.ledger.layers import Total
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
-from stackmap.model.load import METRICS, Load, Metric
+from stackmap.model.load import METRICS, TOGETHER, Load, Metric
 
 INDENT = " "
 JUDGED = {"read_await", "write_await", "await", "aqu"}  # metrics whose worst value is in colour
@@ -21,14 +21,19 @@ UNITS = {"requests/s": "_per_s", "bytes/s": "_per_s", "bytes": "_bytes", "ms": "
 IN_UNITS = {"bytes/s": ", in KiB per second", "bytes": ", in KiB", "ms": ", in milliseconds"}
 MEANINGS = {
     metric.heading: f"{metric.help.removesuffix('.')}{IN_UNITS.get(metric.unit, '')}."
-    for metric in METRICS
+    for metric in (*METRICS, *TOGETHER)
 }
 # Headings where the figures are totals since boot.
 TOTAL = {
     heading: f"{heading.removesuffix('/s')}-total" for heading in MEANINGS if heading.endswith("/s")
 }
+FIRST_EXTENDED = next(place for place, metric in enumerate(METRICS) if metric.extended)
 # A metric of reads and writes together, and the metrics that it replaces where only it is known.
-COMBINED = {"tps": ("reads", "writes"), "await": ("read_await", "write_await")}
+COMBINED = {
+    "bytes": ("read_bytes", "write_bytes"), "size": ("read_size", "write_size"),
+    "tps": ("reads", "writes"), "await": ("read_await", "write_await"),
+}  # fmt: skip
+ONLY_TOGETHER = {metric.key for metric in TOGETHER}
 
 
 def iostat_document(
@@ -104,16 +109,17 @@ def worst(values: Sequence[float | None]) -> int | None:
 
 def _metrics(loads: Sequence[Load], *, extended: bool) -> list[Metric]:
     """Return the columns; figures of reads and writes together where the input has only these."""
-    hidden = set() if extended else {metric.key for metric in METRICS if metric.extended}
-    by_key = {metric.key: metric for metric in METRICS}
+    figures = (*METRICS[:FIRST_EXTENDED], *TOGETHER, *METRICS[FIRST_EXTENDED:])
+    hidden = {m.key for m in figures if m.extended and not extended} | ONLY_TOGETHER
+    by_key = {metric.key: metric for metric in figures}
     for combined, split in COMBINED.items():
         known = {
             key: any(by_key[key].value(load) is not None for load in loads if not load.idle)
             for key in (combined, *split)
         }
-        if known[combined] and not any(known[key] for key in split) and not extended:
-            hidden = hidden - {combined} | set(split)
-    return [metric for metric in METRICS if metric.key not in hidden]
+        if known[combined] and not any(known[key] for key in split):
+            hidden = hidden - {combined} | (set() if extended else set(split))
+    return [metric for metric in figures if metric.key not in hidden]
 
 
 def names(rows: Sequence[tuple[Device, int]]) -> list[str]:

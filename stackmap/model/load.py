@@ -376,6 +376,11 @@ METRICS = (
         lambda load: load.busy, 0.01, extended=True,
     ),
 )  # fmt: skip
+# Of reads and writes together, for a source that has no others, such as `iostat -xs`.
+TOGETHER = (
+    Metric("bytes", "KiB/s", "bytes/s", "Bytes read and written together.", lambda load: load.total.bytes, 1024, extended=True),
+    Metric("size", "KiB", "bytes", "Mean size of a completed read or write.", lambda load: load.total.size, 1024, extended=True),
+)  # fmt: skip
 # iostat's headings of the same figures, for the names of columns; its kB are KiB.
 SYSSTAT_HEADINGS = {
     "Device": "DEVICE", "rkB/s": "rKiB/s", "wkB/s": "wKiB/s", "dkB/s": "dKiB/s", "rareq-sz": "rKiB", "wareq-sz": "wKiB",

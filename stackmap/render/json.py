@@ -10,7 +10,7 @@ from stackmap.document.interval import end_time
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
 from stackmap.model.health import errors
-from stackmap.model.load import METRICS, Load
+from stackmap.model.load import METRICS, TOGETHER, Load
 from stackmap.model.raid import Layout
 from stackmap.model.reason import code_of
 from stackmap.model.topology import Topology
@@ -78,7 +78,7 @@ def iostat_json(
 
 
 def _values(load: Load) -> dict[str, float | None]:
-    return {metric.key: metric.value(load) for metric in METRICS}
+    return {metric.key: metric.value(load) for metric in (*METRICS, *TOGETHER)}
 
 
 def layout_json(layout: Layout | None) -> dict[str, object] | None:
