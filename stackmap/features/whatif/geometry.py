@@ -72,7 +72,7 @@ class Geometry:
         self._chunk = layout.chunk or self._size
         # The chunks of each row, by stripe and page, of which the stripe cache has the page.
         self._cached: OrderedDict[tuple[int, int], set[int]] = OrderedDict()
-        self._rows = max(ROWS, CHUNKS_IN_CACHE * self._chunk // PAGE)
+        self.stripes = max(ROWS, CHUNKS_IN_CACHE * self._chunk // PAGE)
         chunks = range(layout.data + layout.parity if layout.parity else 0)
         # The member of each data and parity chunk, by stripe: they repeat after as many stripes as members.
         self._turns = [
@@ -142,9 +142,20 @@ class Geometry:
         return (first + parity + place) % n
 
     def rows(self, offset: int, size: int) -> Iterator[tuple[Rows, set[int]]]:
-        """Yield the rows that a write touches, and the data chunks of each that it writes."""
+        """
+        Yield the rows that a write touches, and the data chunks of each that it writes.
+
+        A page of which it writes a part is a row of its own: another write may have the rest.
+        """
         data, chunk = self.layout.data, self._chunk
-        first, last = offset - offset % PAGE, -(-(offset + max(size, 1)) // PAGE) * PAGE
+        end = offset + max(size, 1)
+        first, last = offset - offset % PAGE, -(-end // PAGE) * PAGE
+        edges = {
+            each % chunk // PAGE * PAGE + at
+            for each in (offset, end)
+            if each % PAGE
+            for at in (0, PAGE)
+        }
         for stripe in range(first // (chunk * data), (last - 1) // (chunk * data) + 1):
             base = stripe * chunk * data
             spans = []
@@ -152,36 +163,62 @@ class Geometry:
                 low, high = max(first, base + place * chunk), min(last, base + (place + 1) * chunk)
                 if low < high:
                     spans.append((place, low - base - place * chunk, high - base - place * chunk))
-            cuts = sorted({end for _, low, high in spans for end in (low, high)})
+            cuts = sorted({cut for _, low, high in spans for cut in (low, high)} | edges)
+            found = []
             for low, high in pairwise(cuts):
                 places = {place for place, start, end in spans if start <= low and high <= end}
                 if places:
-                    yield Rows(stripe, low, high - low), places
+                    found.append((Rows(stripe, low, high - low), places))
+            # md comes to the rows in the order of the write's sectors: from one chunk on to the next.
+            yield from sorted(found, key=lambda each: (min(each[1]), each[0].start))
 
-    def reads_for(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
-        """Return what must be read before the data chunks *places* of *rows* are written."""
-        return self._parts(rows, self._wanted(rows, places))
+    def parts_of_pages(
+        self, rows: Rows, places: set[int], offset: int, size: int
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the data chunks of *rows* of which a write has a part of the page, and how many bytes."""
+        if rows.length > PAGE:
+            return
+        for place in places:
+            page = (rows.stripe * self.layout.data + place) * self._chunk + rows.start
+            written = min(page + PAGE, offset + size) - max(page, offset)
+            if written < PAGE:
+                yield place, written
+
+    def reads_for(
+        self, rows: Rows, places: set[int], partial: AbstractSet[int] = frozenset()
+    ) -> tuple[Part, ...]:
+        """
+        Return what must be read before the data chunks *places* of *rows* are written.
+
+        *partial*: those of which only a part of the page is written.
+        """
+        return self._parts(rows, self._wanted(rows, places, partial))
 
     def writes_of(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
         """Return the writes of the data chunks *places* of *rows*, and of their parity; the cache has what was read."""
         written = places | set(range(self.layout.data, self.layout.data + self.layout.parity))
-        held = self._wanted(rows, places) | written
+        held = self._wanted(rows, places, frozenset()) | written
         for row in _each(rows):
             self._keep(row, held)
         return self._parts(rows, written - self._lost(rows))
 
-    def _wanted(self, rows: Rows, places: set[int]) -> set[int]:
+    def _wanted(self, rows: Rows, places: set[int], partial: AbstractSet[int]) -> set[int]:
         data, parity = self.layout.data, self.layout.parity
         checks, others = set(range(data, data + parity)), set(range(data)) - places
         known, lost = self._known(rows), self._lost(rows)
-        held = len(known & (checks | places))
-        _, rebuilds = row_update(data, parity, len(places), len(known & others), known=held)
-        if lost & places:
-            rebuilds = True  # the old page is not there to be replaced in the parity
+        others |= partial
+        # As row_update says, for whole pages.
+        rebuilds = len(others - known) <= len((places | checks) - known)
+        # What is read must be there. md counts a row's missing members as more than all reads (6.12,
+        # handle_stripe_dirtying): without its parity it reads the other data, though it writes no parity.
+        if lost & (places | checks):
+            rebuilds = True
         elif lost & others:
             rebuilds = False
         wanted = others if rebuilds else places | checks
-        return wanted - known - lost if len(lost & checks) < parity else set()
+        if lost & wanted:  # two of RAID6: the missing page is made of all others
+            wanted = others | places | checks
+        return wanted - known - lost
 
     def _parts(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
         at = rows.stripe * self._chunk + rows.start
@@ -212,7 +249,7 @@ class Geometry:
         if len(pages) == len(touched):
             return  # a stream, or as good as one
         spread = solved(lambda n: n * -expm1(-len(touched) / n), len(pages), 1.0, MAX_PAGES)
-        share = self._rows * len(pages) / len(rows) / spread
+        share = self.stripes * len(pages) / len(rows) / spread
         every = set(range(self.layout.data + self.layout.parity))
         for row in rows:
             if random() < share:
@@ -221,7 +258,7 @@ class Geometry:
     def _keep(self, row: tuple[int, int], places: AbstractSet[int]) -> None:
         self._cached.setdefault(row, set()).update(places)
         self._cached.move_to_end(row)
-        if len(self._cached) > self._rows:
+        if len(self._cached) > self.stripes:
             self._cached.popitem(last=False)
 
     def _known(self, rows: Rows) -> set[int]:

@@ -5,10 +5,15 @@ md's thread handles what came meanwhile at once (raid5.c, raid5d). A row for whi
 one for which a program waits (REQ_SYNC) is read for at once; others are put off until no row is read for, so that
 later writes may complete them (``add_stripe_bio``, ``raid5_activate_delayed``, IO_THRESHOLD). Parity is computed in
 one turn and written in another, behind all rows that are ready (``ops_complete_reconstruct``).
+
+Until md has handled a write, a program that writes some of the same sectors sleeps (``stripe_bio_overlaps``); a row
+that is being written is not read or written for later writes (R5_LOCKED). A program sleeps as well while all stripes of
+the cache are in use; each time md adds one (R5_ALLOC_MORE).
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -19,22 +24,81 @@ from stackmap.features.whatif.geometry import Part, Rows
 from stackmap.features.whatif.outcome import CAUSED
 from stackmap.features.whatif.threads import Countdown, Job
 from stackmap.model.raid import PAGE
+from stackmap.model.units import KIB
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.simulation import Simulation
+    from stackmap.features.whatif.simulation import Arrival, Simulation
+    from stackmap.features.whatif.threads import Thread
     from stackmap.features.whatif.throttling import Hold, Then
 
+NEAR = 64 * KIB  # bytes in which pending writes are looked for
+# Share of the stripes below which those that wait for one are woken (raid5.c, raid5_get_active_stripe).
+FREE = 3 / 4
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
 
 
 class Update:
-    """What is written to alike rows: the data chunks ``places``. ``ends``: of the writes; ``hold``: how throttling holds it."""
+    """
+    What is written to alike rows: the data chunks ``places``. ``ends``: of the writes; ``hold``: how throttling holds it.
 
-    __slots__ = ("ends", "hold", "places")
+    ``taken``: called when md takes the data, and later writes make an update of their own. ``parts``: bytes of the
+    pages of which only a part is written, by chunk.
+    """
 
-    def __init__(self, places: set[int], hold: Hold) -> None:
-        self.places, self.hold = places, hold
+    __slots__ = ("ends", "hold", "parts", "places", "taken")
+
+    def __init__(self, hold: Hold) -> None:
+        self.hold = hold
+        self.places: set[int] = set()
+        self.parts: Counter[int] = Counter()
         self.ends: list[Then] = []
+        self.taken: list[Then] = []
+
+    @property
+    def partial(self) -> set[int]:
+        """The chunks of which only a part of the page is written: no two writes have the same sectors."""
+        return {place for place, written in self.parts.items() if written < PAGE}
+
+
+class Pending:
+    """A write that md has not taken yet, up to ``end``; ``asleep``: what waits for that."""
+
+    __slots__ = ("asleep", "end", "offset")
+
+    def __init__(self, offset: int, end: int) -> None:
+        self.offset, self.end = offset, end
+        self.asleep: list[Then] = []
+
+
+class PendingWrites:
+    """The writes that md has not taken yet, by place."""
+
+    def __init__(self) -> None:
+        self._near: defaultdict[int, list[Pending]] = defaultdict(list)
+
+    def overlapping(self, offset: int, end: int) -> Pending | None:
+        """Return a write to some of the sectors from *offset* to *end*."""
+        for place in _places(offset, end):
+            for each in self._near.get(place, ()):
+                if each.offset < end and offset < each.end:
+                    return each
+        return None
+
+    def add(self, offset: int, end: int) -> Pending:
+        """Return a new one."""
+        pending = Pending(offset, end)
+        for place in _places(offset, end):
+            self._near[place].append(pending)
+        return pending
+
+    def remove(self, pending: Pending) -> None:
+        """Remove one that was taken."""
+        for place in _places(pending.offset, pending.end):
+            self._near[place].remove(pending)
+
+
+def _places(offset: int, end: int) -> range:
+    return range(offset // NEAR, -(-end // NEAR))
 
 
 class Rewriting:
@@ -49,27 +113,90 @@ class Rewriting:
         self._run, self._pace, self._in_one_turn = run, pace, in_one_turn
         self._rows: dict[Rows, Update] = {}
         self._fresh: list[Rows] = []
+        self._plugged: defaultdict[int, list[Rows]] = defaultdict(list)  # by thread
         self._has_batch = False
         self._delayed: list[Rows] = []
         self._reading = 0  # rows for which pages are read before they are written
+        self._pending = PendingWrites()
+        # By rows that are being written: what waits for the end.
+        self._locked: dict[Rows, list[Then]] = {}
+        # Stripes of a page that are in use, how many there are, and what waits for some.
+        self._active, self._most = 0, run.geometry.stripes
+        self._waiting: list[Then] = []
 
-    def join(
-        self, rows: Rows, places: set[int], hold: Hold, then: Then, *, is_plugged: bool = False
-    ) -> None:
+    def write(self, request: Arrival, hold: Hold, end: Then, thread: Thread | None) -> None:
         """
-        Add a write to its rows: until these are written, later ones join, and less must be read.
+        Add *request* to its rows: until these are written, later writes join, and less must be read.
 
-        *is_plugged*: more come under the same plug before md's thread sees them (raid5.c, release_stripe_plug).
+        If ``more`` come under the same plug, md's thread sees it with these (raid5.c, release_stripe_plug). *thread*
+        sleeps while an earlier write to the same sectors is pending.
         """
+        until = request.offset + request.size
+        sleepers = self._sleepers(request.offset, until)
+        if sleepers is not None and thread:
+            thread.is_blocked = True
+
+            def wake() -> None:
+                thread.is_blocked = False
+                self.write(request, hold, end, thread)
+                self._run.go_on(thread)
+
+            sleepers.append(wake)
+            self._unplug(request.thread)  # to sleep ends the plug
+            return
+        pending = self._pending.add(request.offset, until)
+        rows = list(self._run.geometry.rows(request.offset, request.size))
+        left = Countdown(len(rows), end)
+        untaken = Countdown(len(rows), partial(self._taken, pending))
+        for each, places in rows:
+            update = self._joined(each, hold, request.thread)
+            parts = self._run.geometry.parts_of_pages(each, places, request.offset, request.size)
+            update.parts.update(dict(parts))
+            update.places |= places
+            update.ends.append(left.one)
+            update.taken.append(untaken.one)
+        if not request.more:
+            self._unplug(request.thread)
+
+    def _sleepers(self, offset: int, end: int) -> list[Then] | None:
+        """Return what sleeps until a write to these sectors may begin; None if it may."""
+        earlier = self._pending.overlapping(offset, end)
+        if earlier is not None:
+            return earlier.asleep
+        if self._active < self._most:
+            return None
+        self._most += 1
+        return self._waiting
+
+    def _joined(self, rows: Rows, hold: Hold, thread: int) -> Update:
+        """Return the update of *rows* that a write joins."""
         update = self._rows.get(rows)
         if update is None:
-            self._rows[rows] = update = Update(places, hold)
-            self._fresh.append(rows)
+            self._rows[rows] = update = Update(hold)
+            self._plugged[thread].append(rows)
+            if rows not in self._locked:
+                self._active += rows.length // PAGE
         elif update.hold == "background":
             update.hold = hold
-        update.places |= places
-        update.ends.append(then)
-        if self._fresh and not (is_plugged or self._has_batch):
+        return update
+
+    def _taken(self, pending: Pending) -> None:
+        self._pending.remove(pending)
+        self._wake(pending.asleep)
+
+    def _release(self, stripes: int) -> None:
+        self._active -= stripes
+        if self._waiting and self._active < FREE * self._most:
+            woken, self._waiting = self._waiting, []
+            self._wake(woken)
+
+    def _wake(self, asleep: Sequence[Then]) -> None:
+        for wake in asleep:
+            self._run.at(self._run.now, wake)
+
+    def _unplug(self, thread: int) -> None:
+        self._fresh += self._plugged.pop(thread, ())
+        if self._fresh and not self._has_batch:
             self._has_batch = True
             self._run.at(self._run.now + HANDLING, self._take_batch)
 
@@ -92,8 +219,11 @@ class Rewriting:
 
     def _handle(self, rows: Rows) -> None:
         """Write *rows*, or read for them: now, or when no others are read for."""
+        if rows in self._locked:
+            self._locked[rows].append(partial(self._handle, rows))
+            return
         update = self._rows[rows]
-        if not self._run.geometry.reads_for(rows, update.places):
+        if not self._run.geometry.reads_for(rows, update.places, update.partial):
             self._compute(rows, read_before=False)
         elif update.hold == "background":
             self._delayed.append(rows)
@@ -115,13 +245,17 @@ class Rewriting:
 
     def _read(self, rows: Rows) -> None:
         self._reading += 1
-        parts = self._run.geometry.reads_for(rows, self._rows[rows].places)
+        update = self._rows[rows]
+        parts = self._run.geometry.reads_for(rows, update.places, update.partial)
         job = partial(self._compute, rows, read_before=True)
         self._run.send(parts, READ, CAUSED, partial(self._do, job))
 
     def _compute(self, rows: Rows, *, read_before: bool) -> None:
         """Compute the parity of *rows*: md's thread, which does this, writes them when it has handled all that is ready."""
         update = self._rows.pop(rows)
+        self._locked[rows] = []
+        for taken in update.taken:
+            taken()
         if self._in_one_turn:
             self._write(rows, update, read_before=read_before)
         else:
@@ -135,6 +269,9 @@ class Rewriting:
             parts = _in_turn(parts, int(room))
 
         def written() -> None:
+            self._run.md.jobs.extend(map(Job, self._locked.pop(rows)))
+            if rows not in self._rows:
+                self._release(rows.length // PAGE)
             for end in update.ends:
                 end()
 

@@ -121,8 +121,12 @@ def _service(
     if times is None:
         return None
     pages = volume.metadata.requests if volume and volume.metadata else 0.0
+    pages /= max(1, len(context.disks))
+    if volume and context.flushes_counted:
+        flushes += pages * (1 - 1 / volume.per_page)
+    empty = max(0.0, (load.flush.ios or 0.0) - flushes)
     depth = disk.queue.depth or disk.queue.nr_requests
-    others = _others(ledger, context, disk, load, pages / max(1, len(context.disks)))
+    others = _others(ledger, context, disk, load, pages + empty)
     throttled = disk.queue.throttling != 0 and BFQ not in (disk.queue.scheduler or "")
     return Service(
         *times,

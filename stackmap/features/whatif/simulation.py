@@ -8,7 +8,8 @@ waits are what a sum of requests does not show:
 
 - the bitmap: a write to a clean region waits until the bitmap's page is on all members (md-bitmap.c, unplug);
 - writeback throttling: so many writes of md may be at a disk at once, fewer of those that no program waits for
-  (block/blk-wbt.c, ``get_limit``); direct writes that reach a disk without md are exempt (``wbt_should_throttle``).
+  (block/blk-wbt.c, ``get_limit``); direct writes that reach a disk without md are exempt (``wbt_should_throttle``);
+- a write of parity to sectors of an earlier one: the program waits until md handles that (rewriting.py).
 
 Times are seconds. All that is drawn comes from a seeded generator: the same input gives the same result.
 """
@@ -38,7 +39,7 @@ from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.marking import Marking
 from stackmap.features.whatif.outcome import Below, Outcome
 from stackmap.features.whatif.rewriting import Rewriting
-from stackmap.features.whatif.threads import Countdown, Job, Thread, nothing
+from stackmap.features.whatif.threads import Countdown, Job, Thread, loops_of, nothing
 from stackmap.features.whatif.throttling import Hold, Then
 from stackmap.model.raid import PAGE
 
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20
-MUCH = 0.1  # of the requests: a loop that decides
 SAME = 1e-9  # seconds that make no difference
 PLUGGED = 32  # requests under a plug, until it is pulled (block/blk-mq.c, blk_add_rq_to_plug)
 FILLING = 1 / 3  # of the requests, in which a loop fills the queues
@@ -141,7 +141,7 @@ class Simulation:
         """
         self._open, self._skipped = len(arrivals), skipped
         self._coming = Counter(each.thread for each in arrivals)
-        self._loops = _loops(arrivals)
+        self._loops = loops_of(arrivals)
         self._filling = int(FILLING * len(arrivals))
         self._before = self._below()
         writes = [each for each in arrivals if each.operation == WRITE]
@@ -291,7 +291,8 @@ class Simulation:
         def marked() -> None:
             if blocked is not None:
                 blocked.is_blocked = False
-            self._update(request, ended, thread)
+            # Meanwhile the plug of a thread that is not blocked was pulled.
+            self._update(request._replace(more=request.more and blocked is not None), ended, thread)
             if blocked is not None:
                 self.go_on(blocked)
 
@@ -325,10 +326,7 @@ class Simulation:
         """Write the data; *thread*: the one that writes copies itself."""
         hold: Hold = "background" if request.background else "waited" if self._stack.held else None
         if self._stack.layout.parity:
-            rows = list(self.geometry.rows(request.offset, request.size))
-            left = Countdown(len(rows), end)
-            for each, places in rows:
-                self._rows.join(each, places, hold, left.one, is_plugged=request.more)
+            self._rows.write(request, hold, end, thread)
             return
         parts = tuple(chain.from_iterable(self.geometry.write(request.offset, request.size)))
         if thread is None:
@@ -429,19 +427,6 @@ class Simulation:
                 disk.wait(hold, resume)
                 return
             self._submit(part, WRITE, WRITE, left.one, hold)
-
-
-def _loops(arrivals: Sequence[Arrival]) -> dict[int, int]:
-    """
-    Return the requests of each thread that sends ``MUCH`` of *arrivals* and loops to the last part of them.
-
-    Empty where only one does.
-    """
-    sent = Counter(each.thread for each in arrivals)
-    looped = Counter(each.thread for each in arrivals if each.after)
-    late = {each.thread for each in arrivals[int((1 - MUCH) * len(arrivals)) :]}
-    found = {each: sent[each] for each in late if looped[each] >= MUCH * len(arrivals)}
-    return found if len(found) > 1 else {}
 
 
 def _extent(part: Part) -> Extent:

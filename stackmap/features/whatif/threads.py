@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from stackmap.features.whatif.simulation import Arrival
     from stackmap.features.whatif.throttling import Then
 
 
+MUCH = 0.1  # of the requests: a loop that decides
 AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
 
 
@@ -71,3 +73,16 @@ class Countdown:
 
 def nothing() -> None:
     """No request waits for this end."""
+
+
+def loops_of(arrivals: Sequence[Arrival]) -> dict[int, int]:
+    """
+    Return the requests of each thread that sends ``MUCH`` of *arrivals* and loops to the last part of them.
+
+    Empty where only one does.
+    """
+    sent = Counter(each.thread for each in arrivals)
+    looped = Counter(each.thread for each in arrivals if each.after)
+    late = {each.thread for each in arrivals[int((1 - MUCH) * len(arrivals)) :]}
+    found = {each: sent[each] for each in late if looped[each] >= MUCH * len(arrivals)}
+    return found if len(found) > 1 else {}

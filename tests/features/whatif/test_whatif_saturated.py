@@ -148,15 +148,21 @@ def flow(ios, await_ms):
     return did(ios, PAGE, wait=ios * await_ms)
 
 
-def volume_on(queue, read_ms, write_ms, busy, others=0.0):
-    """How the disks of a RAID5 volume may serve, which took *read_ms* and *write_ms*, with *others* writes per second."""
+def volume_on(queue, read_ms, write_ms, busy, others=0.0, flushes=0.0):
+    """
+    How the disks of a RAID5 volume may serve, which took *read_ms* and *write_ms*, with *others* writes per second.
+
+    And so many empty *flushes*, which a disk with a cache counts as writes, too.
+    """
     devices, edges = raid_volume("r", "raid5", 1)
     machine = Topology([*(disk(name, queue=queue) for name in DISKS), *devices], edges)
     loads = {
-        each.name: moved(flow(40.0, read_ms), flow(100.0 + others * (each.name in DISKS), write_ms), busy=busy)
+        each.name: moved(flow(40.0, read_ms), flow(100.0 + (others + flushes) * (each.name in DISKS), write_ms), busy=busy)
         for each in machine
         if "rmeta" not in each.name
     }  # fmt: skip
+    for name in DISKS:
+        loads[name] = loads[name]._replace(flush=flow(flushes, 1.0))
     return services(Ledger(machine, loads, 10.0), volume_context(machine, "r"), None, None)
 
 
@@ -198,6 +204,13 @@ def test_a_crowd_is_what_others_have_in_flight_on_a_saturated_disk(busy, crowd):
     for service in volume_on(Queue(depth=1), 40.0, 50.0, busy, others=300.0)[0]:
         assert service.others == pytest.approx((0.0, 300.0))
         assert service.crowd == crowd
+
+
+def test_empty_flushes_are_no_writes_of_others():
+    """They take a disk less than a write."""
+    (service, *_), *_ = volume_on(Queue(depth=1), 40.0, 50.0, 0.5, others=30.0, flushes=50.0)
+
+    assert service.others == pytest.approx((0.0, 30.0))
 
 
 def test_two_writes_at_a_time_are_at_a_disk_with_a_queue_of_one():

@@ -120,6 +120,31 @@ def test_a_degraded_row_reads_the_others():
     assert {part.member for part in lost} == {1, 2, 3}
 
 
+def test_a_row_without_its_parity_reads_the_other_data():
+    """md prefers what it can read, and so reads for a parity that it does not write: two pages, as 6.12 counted."""
+    counts = Counter()
+    for offset in range(0, 12 * CHUNK, CHUNK):  # each of the four turns of the parity
+        geometry = Geometry(layout("raid5", 4, CHUNK, variant="ls"), SIZE, frozenset({0}))
+        (row,) = geometry.rows(offset, PAGE)
+        counts[len(geometry.reads_for(*row)), len(geometry.writes_of(*row))] += 1
+
+    assert counts == {(2, 1): 6, (2, 2): 6}
+
+
+def test_a_row_of_raid6_without_a_page_and_a_parity_reads_all_that_is_left():
+    """Neither way to update it needs only what is there."""
+    geometry = Geometry(layout("raid6", 5, CHUNK, variant="ls"), SIZE, frozenset({0, 1}))
+
+    reads = [
+        geometry.reads_for(*row)
+        for offset in range(0, 15 * CHUNK, CHUNK)
+        for row in geometry.rows(offset, PAGE)
+    ]
+
+    assert all(part.member > 1 for parts in reads for part in parts)
+    assert max(map(len, reads)) == 3
+
+
 def test_writes_of_one_row_that_come_together_are_one():
     """Three chunks of a stripe at one instant are a full stripe, which reads nothing."""
     whole = [Arrival(0.0, "write", place * CHUNK, CHUNK) for place in range(3)]
