@@ -55,6 +55,7 @@ traced() {
     echo "$SECONDS s: $name"
 }
 
+until_still  # what created the arrays is not the first load's
 traced r5 $fio --filename=/dev/t/r5 --io_size=4000k --iodepth=8
 traced lin $fio --filename=/dev/t/lin --io_size=400k --iodepth=4
 traced r10 $fio --filename=/dev/t/r10 --io_size=400k --iodepth=4
