@@ -129,11 +129,10 @@ class Rewriting:
         Add *request* to its rows: until these are written, later writes join, and less must be read.
 
         If ``more`` come under the same plug, md's thread sees it with these (raid5.c, release_stripe_plug). *thread*
-        sleeps while an earlier write to the same sectors is pending.
+        may have to sleep first.
         """
         until = request.offset + request.size
-        sleepers = self._sleepers(request.offset, until)
-        if sleepers is not None and thread:
+        if thread and (sleepers := self._sleepers(request.offset, until)) is not None:
             thread.is_blocked = True
 
             def wake() -> None:
