@@ -148,16 +148,15 @@ class StackRows:
 
     def written_to_disks(self) -> dict[str, ByCause]:
         """Return what was written to each disk, by cause."""
-        found: dict[str, ByCause] = {}
-        for (name, direction), by_cause in self._arrived.items():
-            if direction == "write" and not self._topology.below(name):
-                found[name] = by_cause
-        return found
+        return {
+            name: by_cause
+            for (name, direction), by_cause in self._arrived.items()
+            if direction == "write" and not self._topology.below(name)
+        }
 
     def _from_the_top(self) -> Iterator[Row]:
         """Yield all rows, those of higher devices first."""
-        head = self._shares[self._top]
-        directions = directions_of(head)
+        directions = directions_of(self._shares[self._top])
         for name in self._shares:
             for direction in directions:
                 rows = list(self._to_device(name, direction))
