@@ -83,13 +83,14 @@ class Machine:
         self._join()
         self._assemble()
         self._drop_volumes_without_device()
+        newest = {(self._known(fact.ref), source): part for source, part, fact in self._facts}
+        refuse_many(len({device for device, _ in newest}))  # before the tables of each are made
         told: defaultdict[str, defaultdict[str, dict[str, str]]] = defaultdict(
             lambda: defaultdict(dict)
         )
         # What is below, by device and text; lines of dmsetup, by key and device.
         copies: dict[tuple[str, str], dict[int, dict[str, None]]] = {}
         tables: dict[tuple[str, str], tuple[int, list[str]]] = {}
-        newest = {(self._known(fact.ref), source): part for source, part, fact in self._facts}
         for source, part, (ref, key, value) in self._facts:
             device = self._known(ref)
             facts = told[device]
