@@ -38,7 +38,7 @@ def _tar(path: Path, members: Iterable[Member], form: int = 1) -> str:
     """Write an archive at *path*; a later member with the path of another replaces it."""
     with tarfile.open(path, "w:gz") as archive:
         kept = ("capture.json", b'{"format": %d}' % form, ""), ("proc/diskstats", COUNTERS, "")
-        for name, content, target in (*kept, *members):
+        for name, content, target in chain(kept, members):
             info = tarfile.TarInfo(name)
             info.size, info.linkname = len(content), target
             info.type = tarfile.SYMTYPE if target else tarfile.REGTYPE
