@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.host import Host
@@ -18,6 +19,7 @@ from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/self/mountinfo"
 BCACHEFS = "bcachefs"
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 # A number of its own, or a source that is a path.
 _HAS_DEVICE = re.compile(r"\S+ \S+ (?!0:)|.* - \S+ /")
@@ -66,6 +68,12 @@ def options(host: Host, topology: Topology) -> dict[str, dict[str, str]]:
 def parse(text: str) -> list[Mount]:
     """Return one mount per line; lines without the separator are ignored."""
     found = []
+    texts: dict[str, str] = {}
+
+    def shared(word: str) -> str:
+        """Return one text for equal words: most of 10,000s of mounts have the same device, kind and flags."""
+        return texts.setdefault(word, word)
+
     for line in text.splitlines():
         front, separator, back = line.partition(" - ")
         fields, source = front.split(" "), back.split(" ")
@@ -73,13 +81,13 @@ def parse(text: str) -> list[Mount]:
             given = dict(word.split("=", 1) for word in source[-1].split(",") if "=" in word)
             found.append(
                 Mount(
-                    number=fields[2],
+                    number=shared(fields[2]),
                     point=unescape(fields[4]),
-                    kind=source[0],
-                    source=unescape(source[1]),
-                    options=given,
-                    root=unescape(fields[3]),
-                    flags="".join(fields[5:6]),
+                    kind=shared(source[0]),
+                    source=shared(unescape(source[1])),
+                    options=given or NO_OPTIONS,
+                    root=shared(unescape(fields[3])),
+                    flags=shared("".join(fields[5:6])),
                 )
             )
     return found
