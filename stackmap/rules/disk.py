@@ -37,10 +37,8 @@ QUEUE_CAVEAT = (
     "[Writeback fills a queue too, and programs do not wait for its {writes}.]"
     "[Readahead and programs that send many {reads} at a time fill a queue too.]"
 )
-MISSED, MOST_IN_FLIGHT = (
-    0.5,
-    1024.0,
-)  # a busy share that may miss most; requests in flight while busy
+MISSED = 0.5  # a busy share that may miss most
+MOST_IN_FLIGHT = 1024.0  # requests while busy
 MOSTLY = 0.95  # of requests and bytes: the rest does not make a queue
 
 UNKNOWN = Medium("a healthy disk of any type", SPINNING.access_ms, SPINNING.bytes_per_ms)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from stackmap.model.device import Device, Kind
 from stackmap.model.far_side import far_side
-from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
@@ -16,10 +14,8 @@ from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 STUCK = "stuck-in-flight"  # a correction: busy all the time with nothing completed
 SUSPENDED = "suspended"
-LEAKED, ALWAYS = (
-    4,
-    0.99,
-)  # requests that a driver's counter may have kept; the busy share that this makes
+LEAKED = 4  # requests that a driver's counter may have kept
+ALWAYS = 0.99  # the busy share that this makes
 
 
 class Stall(NamedTuple):
@@ -131,7 +127,7 @@ def _stall(context: Context, name: str) -> Stall | None:
     longest: Stall | None = None
     run: list[tuple[float, int]] = []  # seconds and gauge of intervals in a row
     parts = context.series
-    lengths = _lengths(parts)
+    lengths = _lengths(context)
     for number, part in enumerate(parts):
         load = part.loads.get(name)
         waiting = load is not None and _completes_nothing(load)
@@ -147,8 +143,10 @@ def _stall(context: Context, name: str) -> Stall | None:
     return longest
 
 
-def _lengths(parts: Sequence[Interval]) -> list[float]:
-    """Return the seconds of each part; of a text, those since the end of the one before; 1 if unknown."""
+@computed_once
+def _lengths(context: Context) -> list[float]:
+    """Return the seconds of each part of the series; of a text, those since the end of the one before; 1 if unknown."""
+    parts = context.series
     ends = [part.time if part.clock is None else part.clock for part in parts]
     since = (
         b - a if a is not None and b is not None and b > a else None

@@ -49,17 +49,18 @@ class Rows(NamedTuple):
 
 
 def row_update(
-    data: int, parity: int, written: int, cached: int = 0, *, known: int = 0
+    data: int, parity: int, written: int, cached: int = 0, *, known: int = 0, partial: int = 0
 ) -> tuple[int, bool]:
     """
     Return the pages that md reads to write *written* of a row's *data* pages, and whether it reconstructs.
 
-    In the stripe cache are *cached* of the other data pages, and *known* of those to write and the parity.
+    In the stripe cache are *cached* of the other data pages, and *known* of those to write and the parity. Of
+    *partial* of the written ones only a part is written: to reconstruct, md needs them as it needs the others.
 
     >>> row_update(3, 1, 1), row_update(7, 1, 1), row_update(3, 1, 3), row_update(7, 1, 1, known=1)
     ((2, True), (2, False), (0, True), (1, False))
     """
-    others, modify = max(0, data - written - cached), written + parity - known
+    others, modify = max(0, data - written + partial - cached), written + parity - known
     return (others, True) if others <= modify else (modify, False)
 
 
@@ -207,8 +208,10 @@ class Geometry:
         checks, others = set(range(data, data + parity)), set(range(data)) - places
         known, lost = self._known(rows), self._lost(rows)
         others |= partial
-        # As row_update says, for whole pages.
-        rebuilds = len(others - known) <= len((places | checks) - known)
+        held, cached = len(known & (checks | places)), len(known & others)
+        _, rebuilds = row_update(
+            data, parity, len(places), cached, known=held, partial=len(partial)
+        )
         # What is read must be there. md counts a row's missing members as more than all reads (6.12,
         # handle_stripe_dirtying): without its parity it reads the other data, though it writes no parity.
         if lost & (places | checks):

@@ -19,10 +19,8 @@ STATUS_ROW = re.compile(
 )
 DISKLESS = "Diskless"
 QUIET = ("", "Established", "Off")  # replication states in which only new writes are sent
-_KEYS = {
-    "percent-in-sync": "done",
-    "backing-dev": "backing_dev",
-}  # of JSON, in the words of the text
+# Keys of JSON in the words of the text.
+_KEYS = {"percent-in-sync": "done", "backing-dev": "backing_dev"}
 
 
 def read_proc(lines: list[str]) -> Iterator[Fact]:

@@ -121,7 +121,7 @@ def test_a_degraded_row_reads_the_others():
 
 
 def test_a_row_without_its_parity_reads_the_other_data():
-    """md prefers what it can read, and so reads for a parity that it does not write: two pages, as 6.12 counted."""
+    """Though it writes no parity, md reads two pages for each page that is written, as Linux 6.12 counted."""
     counts = Counter()
     for offset in range(0, 12 * CHUNK, CHUNK):  # each of the four turns of the parity
         geometry = Geometry(layout("raid5", 4, CHUNK, variant="ls"), SIZE, frozenset({0}))
