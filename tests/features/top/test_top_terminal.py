@@ -30,6 +30,7 @@ class Window:
 
     def __init__(self, folder, size=(120, 35)):
         self._socket = folder / "tmux"
+        self._asked = 0
         width, height = map(str, size)
         environment = {**os.environ, "PS1": PROMPT, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
@@ -71,9 +72,14 @@ class Window:
         raise AssertionError(f"no {texts!r} within {seconds} s, or still {gone!r}:\n{self.screen}")
 
     def modes(self):
-        """Return the settings of the terminal, as the shell has them."""
-        self.type("clear; stty -g; echo END")
-        screen = self.wait("\nEND")
+        """Return the settings of the terminal, as the shell has them.
+
+        Each answer ends with its own number: a program that ends brings back the screen that was
+        there before it, with the answer before.
+        """
+        self._asked += 1
+        self.type(f"clear; stty -g; echo END {self._asked}")
+        screen = self.wait(f"\nEND {self._asked}\n{PROMPT}")
         return next(line for line in screen.splitlines() if line.count(":") > 10)
 
     def close(self):
