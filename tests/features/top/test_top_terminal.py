@@ -72,7 +72,8 @@ class Window:
         raise AssertionError(f"no {texts!r} within {seconds} s, or still {gone!r}:\n{self.screen}")
 
     def modes(self):
-        """Return the settings of the terminal, as the shell has them.
+        """
+        Return the settings of the terminal, as the shell has them.
 
         Each answer ends with its own number: a program that ends brings back the screen that was
         there before it, with the answer before.
