@@ -339,3 +339,30 @@ def test_a_busy_share_that_is_far_too_short_for_the_queue(tmp_path):
     said = run(tmp_path, text, "explain", "--input").stdout
     assert "sdc is slow" in said
     assert "SM201 sick-disk" in said
+
+
+VDO = """\
+  LV            VG   Attr       LSize  Pool  Origin Data%  Meta%  Move Log Cpy%Sync Convert Devices        Type
+  mail          arch vwi-a-v--- 90.00g space        91.60                                   space(0)       vdo
+  space         arch dwi------- 40.00g              91.60                                   space_vdata(0) vdo-pool
+  [space_vdata] arch Dwi-ao---- 40.00g                                                      /dev/sdd(0)    linear
+"""
+
+
+@pytest.mark.parametrize("width", [None, 106], ids=["with Type", "without"])
+def test_a_vdo_pool_in_lvs(width, tmp_path):
+    """LVM calls its pool inactive; the device below its volumes is named after it, and is the one that is full."""
+    text = "".join(f"{line[:width]}\n" for line in VDO.splitlines())
+    topology, _ = read(text)
+    assert edges(topology) == {
+        ("arch-mail", "arch-space-vpool"),
+        ("arch-space-vpool", "arch-space_vdata"),
+        ("arch-space_vdata", "sdd"),
+    }
+    assert [topology[n].target for n in ("arch-mail", "arch-space-vpool")] == ["linear", "vdo"]
+    assert (topology["arch-mail"].size, topology["arch-space-vpool"].size) == (90 << 30, None)
+    report = json.loads(run(tmp_path, text, "check", "-J", "--input").stdout)
+    (warning,) = (check for check in report["checks"] if check["severity"] != "ok")
+    assert (warning["id"], warning["device"]) == ("SM315", "arch-space-vpool")
+    assert "91.6 % full" in warning["is"]
+    assert "`lvextend --size +SIZE -- arch/space`" in warning["advice"]

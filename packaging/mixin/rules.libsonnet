@@ -188,12 +188,13 @@ local promql = import 'promql.libsonnet';
     record('instance_level:stackmap_wasted_bytes:rate5m', perLevel(p.info(), volume('wasted_bytes'))),
     record('instance_level:stackmap_wasted_requests:rate5m', perLevel(p.info(), volume('wasted_requests'))),
 
-    // How full thin pools and snapshots are.
+    // How full thin pools, VDO pools and snapshots are.
     record('instance_device:stackmap_used:ratio', std.join('\nor ', [
       'label_replace(%s, "space", "%s", "", "")' % [p.textfile(of[0], 'space=""'), of[1]]
       for of in [
         ['stackmap_thin_pool_data_used_ratio', 'data'],
         ['stackmap_thin_pool_metadata_used_ratio', 'metadata'],
+        ['stackmap_vdo_pool_used_ratio', 'data'],
         ['stackmap_snapshot_used_ratio', 'space'],
       ]
     ])),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.dm_targets import DM_TARGETS, UNKNOWN
+from stackmap.model.dm_targets import DM_TARGETS, POOL, UNKNOWN, VDO_BLOCK
 from stackmap.model.health import PATH_FAILURES
 from stackmap.model.lv_health import lv_health
 from stackmap.model.raid import LOST, Layout, layout
@@ -117,27 +117,29 @@ def _told(scan: Scan, block: Block, name: str) -> str:
 
 
 def _told_status(scan: Scan, block: Block) -> DmStatus:
-    """Return how full a thin pool or a snapshot is by LVM's report; the size of a pool's metadata is in another row."""
+    """Return how full a pool or a snapshot is by LVM's report; the size of a thin pool's metadata is in another row."""
     used = re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?", _told(scan, block, "data_percent"))
     segtype = _told(scan, block, "segtype")
-    pool = segtype == "thin-pool"
     size = (
         sysfs.size(scan.host, block)
-        if pool
+        if segtype == POOL
         else sysfs.parse_int(_told(scan, block, "cow_size"))
-        if segtype == "snapshot"
-        else None
     )
-    if not size or not used:
+    if not size or not used or segtype not in _TOLD_UNITS:
         return DmStatus()
     health = lv_health(_told(scan, block, "attr"))
-    unit, name = (1, "data_") if pool else (SECTOR, "")
+    unit, name = _TOLD_UNITS[segtype]
     total = size // unit
+    share = f"{used[0]} %"
     return DmStatus(
         "active" if health is None else health.words,
-        facts={"block": "1", "data used": f"{used[0]} %"} if pool else {"used": f"{used[0]} %"},
+        facts={"block": "1", "data used": share} if segtype == POOL else {"used": share},
         counts={f"{name}used": round(total * float(used[0]) / 100), f"{name}total": total},
     )
+
+
+# In which units the counts of a target are, and how their names begin, where LVM's report tells a share.
+_TOLD_UNITS = {POOL: (1, "data_"), "vdo": (VDO_BLOCK, "data_"), "snapshot": (SECTOR, "")}
 
 
 def _told_layout(scan: Scan, block: Block, images: int) -> Layout | None:

@@ -286,8 +286,8 @@ def _mapped(device: Device) -> str:
     if device.kind is Kind.THIN_POOL and device.target == "linear":
         return "name of the thin pool"
     target, segments = target_of(device), device.facts.get("segments")
-    is_own = target.kind is device.kind
-    if is_own and not (segments and device.kind is Kind.DM):
+    is_own = device.kind in (target.kind, Kind.MEMBER)
+    if is_own and not (segments and device.kind in (Kind.DM, Kind.MEMBER)):
         return "".join(_known_words(target.what, device.facts)) or device.target or "mapped"
     name = device.target or ("mapped" if device.kind in NO_TARGET_KINDS else str(device.kind))
     return f"{name}, {segments} segments" if segments else name

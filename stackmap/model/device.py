@@ -24,8 +24,8 @@ class TargetStatus(NamedTuple):
     The state and the numbers of one device.
 
     ``identity``: tells two devices of one name apart. ``state``: as in ``Device``.
-    ``counts``: by name, in blocks of the target: thin pool ``data_used``, ``data_total``,
-    ``metadata_used``, ``metadata_total``; snapshot ``used``, ``total`` (sectors);
+    ``counts``: by name, in blocks of the target: thin pool and vdo ``data_used``, ``data_total``,
+    thin pool ``metadata_used``, ``metadata_total``; snapshot ``used``, ``total`` (sectors);
     cache ``used``, ``total``, ``dirty``, ``metadata_used``, ``metadata_total``, and since its table
     was loaded ``read_hits``, ``read_misses``, ``write_hits``, ``write_misses``, ``demotions``,
     ``promotions`` (requests and blocks); writecache ``total``, ``free``, ``writeback``; md

@@ -16,6 +16,7 @@ from stackmap.model.topology import Edge, Topology
 
 POOL = "thin-pool"
 THIN = "thin"
+VDO_BLOCK = 4096  # bytes, the unit of its status (drivers/md/dm-vdo/constants.h, VDO_BLOCK_SIZE)
 
 Range = tuple[float, float | None]
 
@@ -167,7 +168,7 @@ DM_TARGETS = {
         DmTarget("clone", ("clone",)),
         DmTarget("ebs", ("ebs",)),
         DmTarget("log-writes", ("log-writes",)),
-        DmTarget("vdo", ("vdo",)),
+        DmTarget("vdo", ("vdo", ", {used} used"), polled=True),
         DmTarget("zero", ("zero",)),
         DmTarget("error", ("error",)),
     )

@@ -290,9 +290,11 @@ def optimal_size(context: Context, _: Limits) -> Found:
 
 
 def _array_below(topology: Topology, name: str) -> Device | None:
-    """Return the first striped array at or below *name*; None if its data forks above one."""
+    """Return the first striped array at or below *name*; None if its data forks, or is moved, above one."""
     while True:
         device = topology[name]
+        if device.target == "vdo":  # where it writes a block does not depend on the block's address
+            return None
         if device.layout is not None and device.layout.chunk:
             return device if RAID_LEVELS[device.layout.level].stripes else None
         below = set(topology.used_by(name, Role.DATA))
@@ -343,9 +345,11 @@ STATE: tuple[Rule, ...] = (
     hung.suspended,
     state.broken,
     state.metadata_read_only,
+    state.vdo_read_only,
     *errors.ERRORS,
     copy_on_write.thin_pool_data,
     copy_on_write.thin_pool_metadata,
+    copy_on_write.vdo_pool_data,
     copy_on_write.snapshot_space,
     state.background_work,
     cache.cache_passthrough,

@@ -1,16 +1,20 @@
-"""Thin pools and snapshots: how full they are, when they will be full, and what their copies cost."""
+"""Thin pools, VDO pools and snapshots: how full they are, when they will be full, and what copies cost."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.dm_targets import VDO_BLOCK
 from stackmap.model.load import sum_flows
 from stackmap.model.units import SECTOR
 from stackmap.rules.context import Context
 from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Outcome, Rule, Severity, observe
 
 METADATA_BLOCK = 4096  # of a thin pool (dm-thin-metadata.h)
+# What LVM adds to a pool's name for the mapping that has its target.
+MAPPING = re.compile("-[tv]pool$")
 # A device below ``warning`` is reported only if its trend is measured for at least ``trend``.
 _rule = partial(
     Rule,
@@ -60,6 +64,21 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Found:
 
 
 @_rule(
+    "SM315",
+    title="VDO pool {device} is {share} full",
+    sentence="VDO pool {device} is {share} full ({used} of {total}, with its own metadata). "
+    "[Time to full: {to_full}.]",
+    advice="[Extend it: `lvextend --size +SIZE -- {lv}`, or set vdo_pool_autoextend_threshold. ]Run "
+    "`fstrim` on its file systems. A full pool fails writes of new data.",
+    source="Linux admin-guide/device-mapper/vdo.rst, status; lvmvdo(7)",
+)
+def vdo_pool_data(context: Context, limits: Limits) -> Found:
+    """Yield VDO pools with few free blocks, or that will soon have none."""
+    for pool in context.devices:
+        yield from _full(context, limits, pool, "vdo", "data_", VDO_BLOCK)
+
+
+@_rule(
     "SM313",
     title="Snapshot {device} is {share} full",
     sentence="Snapshot {device} is {share} full ({used} of {total}). [Time to full: {to_full}.]",
@@ -104,8 +123,7 @@ def _full(
     severity = Severity.CRITICAL if share >= limits["critical"] else None
     words = {"to_full": "unknown" if growth is None else "never at the measured growth"}
     if "/" in device.title:
-        # LVM calls the pool by the name of the device above, without this ending.
-        words["lv"] = device.title.removesuffix("-tpool")
+        words["lv"] = MAPPING.sub("", device.title)
     yield observe(device.name, figures, words, weight=share, severity=severity)
 
 

@@ -26,7 +26,7 @@ from stackmap.rules.paths import path_tool
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 _rule = partial(Rule, outcome=Outcome.STATE, is_state=True)
-READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is
+READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is, and of a VDO pool
 NOT_STARTED = "inactive"  # of an array: md waits for members, or was not told to start it
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
@@ -340,6 +340,21 @@ def metadata_read_only(context: Context, _: Limits) -> Found:
         states = (context.status(device).state, device.state)
         if device.target in ("thin-pool", "cache") and READ_ONLY in states:
             yield observe(device.name, words={"target": device.target})
+
+
+@_rule(
+    "SM316",
+    Severity.CRITICAL,
+    title="VDO pool {device} is read-only",
+    sentence="VDO pool {device} is read-only: it could not write or trust its metadata, and fails all writes.",
+    advice="See `dmesg` for the cause. Copy the data away first: it can be read. Then see vdoforcerebuild(8).",
+    source="Linux admin-guide/device-mapper/vdo.rst, operating mode",
+)
+def vdo_read_only(context: Context, _: Limits) -> Found:
+    """Yield VDO pools that the kernel switched to read-only."""
+    for device in context.devices:
+        if device.target == "vdo" and READ_ONLY in (context.status(device).state, device.state):
+            yield observe(device.name)
 
 
 @Rule(

@@ -57,6 +57,9 @@ def _space(
     )  # fmt: skip
 
 
+VDO = "V2 /dev/dm-1 1310720 4096 32768 16380 on auto pool"
+
+
 @case("thin-pool-data", {"warning": 0.5}, **FULL)
 def thin_pool_data(warning=0.85, critical=None, soon=None, trend=None):
     """The data of a pool of 16 million blocks of 64 KiB."""
@@ -73,6 +76,20 @@ def thin_pool_metadata(warning=0.85, critical=None, soon=None, trend=None):
     return _space(
         "thin-pool", "254:1 254:2 128 0", status, 4_000_000, warning, critical, soon, trend
     )
+
+
+@case("vdo-pool-data", {"warning": 0.5}, **FULL)
+def vdo_pool_data(warning=0.85, critical=None, soon=None, trend=None):
+    """A VDO pool of 64 million blocks of 4 KiB."""
+    status = "/dev/dm-1 normal - online online {} 64000000"
+    return _space("vdo", VDO, status, 64_000_000, warning, critical, soon, trend)
+
+
+@case("vdo-read-only", {"mode": "normal"})
+def vdo_read_only(mode="read-only"):
+    """A VDO pool that lost its metadata."""
+    status = f"/dev/dm-1 {mode} - online online {{}} 16000"
+    return _space("vdo", VDO, status, 16_000, 0.1, None, None, None)
 
 
 @case("snapshot-space", {"warning": 0.5}, **FULL)

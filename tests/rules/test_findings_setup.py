@@ -170,6 +170,16 @@ def test_the_best_request_size_is_passed_up():
         assert problems(parts) == expected
 
 
+def test_vdo_moves_blocks_and_has_no_stripes():
+    """Its optimal_io_size is its block."""
+    devices, edges = array(queue=Queue(optimal_io_size=192 * KIB))
+    lv = passing("lv", target="vdo", queue=Queue(optimal_io_size=4 * KIB))
+    edge = Edge("lv", "md0", Role.DATA, start=192 * KIB)
+    assert problems(([*devices, lv], [*edges, edge])) == []
+    lv = lv._replace(target="linear")
+    assert problems(([*devices, lv], [*edges, edge])) == [("info", "optimal-size", "lv")]
+
+
 def test_encryption_in_small_sectors():
     """Sectors of 512 bytes on disks with physical sectors of 4096."""
     lower = disk("sda", queue=Queue(physical_block_size=4096))

@@ -170,11 +170,14 @@ def ideal_write(topology: Topology, stack: Stack) -> float | None:
 RATIOS = (
     ("thin_pool_data_used", "thin-pool", "data_used", "data_total", "Used share of a thin pool's data."),
     ("thin_pool_metadata_used", "thin-pool", "metadata_used", "metadata_total", "Used share of its metadata."),
+    ("vdo_pool_used", "vdo", "data_used", "data_total", "Used share of a VDO pool."),
     ("snapshot_used", "snapshot", "used", "total", "Used share of a snapshot's space."),
     ("cache_used", "cache", "used", "total", "Used share of a cache."),
     ("cache_dirty", "cache", "dirty", "total", "Share of a cache that is not yet written back."),
 )  # fmt: skip
-FULL_OF = {"thin_pool_data_used": "data", "thin_pool_metadata_used": "metadata", "snapshot_used": "space"}  # fmt: skip
+FULL_OF = {
+    "thin_pool_data_used": "data", "thin_pool_metadata_used": "metadata", "vdo_pool_used": "data", "snapshot_used": "space",
+}  # fmt: skip
 CACHE_COUNTS = (
     "read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions",
 )  # fmt: skip

@@ -133,11 +133,12 @@ def vdo_status(status: Segment) -> DmStatus:
     mode, recovering = status.words[1:3]
     used, total = status.words[-2:]
     facts = {"index": status.words[3], "compression": status.words[4]}
+    counts = {}
     if used.isdigit() and total.isdigit():
         facts["used"] = percent(int(used), int(total))
-    if mode != "normal":
-        return DmStatus(mode, facts=facts)
-    return DmStatus("active" if recovering == "-" else "recovering", facts=facts)
+        counts = {"data_used": int(used), "data_total": int(total)}
+    state = "active" if recovering == "-" else "recovering"
+    return DmStatus(state if mode == "normal" else mode, facts=facts, counts=counts)
 
 
 # An enabled group is used when the active one fails.

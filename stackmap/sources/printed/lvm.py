@@ -142,27 +142,28 @@ def report(rows: Iterable[Any]) -> Iterator[Fact]:
 
 def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
     attributes, kind = row.get("Attr", ""), row.get("Type", "")
-    if len(attributes) > STATE and attributes[STATE] != "a":
+    is_other_virtual = attributes.startswith("v") and not row.get("Pool")  # VDO has a pool
+    if not kind and not is_other_virtual:
+        kind = SEGTYPES.get(attributes[:1], "")
+    is_vdo_pool = kind == "vdo-pool"  # its own LV is never active; the device below its volumes is
+    if len(attributes) > STATE and attributes[STATE] != "a" and not is_vdo_pool:
         return  # not active: no device
     if not attributes and (kind == "cache-pool" or ref.endswith("_pmspare")):
         return  # never active
-    if kind == "thin-pool" or attributes.startswith("t"):
-        ref += POOL  # which is the device below thin volumes
+    ref += DEVICE_OF_POOL.get(kind, "")
     yield Fact(ref, "dm/uuid", "LVM-")
     yield Fact(ref, "lv of", group)
     size = size_of(row.get("LSize", ""))
-    # The size of a snapshot is that of its store of changes, not of its device.
-    if size and attributes.startswith(("s", "S")):
+    # The size of a snapshot is that of its store of changes, of a VDO pool that of its data, not of its device.
+    if size and (is_vdo_pool or attributes.startswith(("s", "S"))):
         yield Fact(ref, "lv/cow_size", size.removeprefix("~"))
     elif size:
         is_exact = row["LSize"][-1:] in "bBsS" or size.startswith("~")
         yield Fact(ref, "size", size if is_exact else f"~{size}")
     if row.get("KMaj", "-1").isdecimal() and row.get("KMin", "").isdecimal():
         yield Fact(ref, "is", f"{row['KMaj']}:{row['KMin']}")
-    if not kind and attributes:
-        kind = SEGTYPES.get(attributes[0], "")
     if kind:
-        yield Fact(ref, "lv/segtype", kind)
+        yield Fact(ref, "lv/segtype", TARGETS.get(kind, kind))
     if len(attributes) > HEALTH:
         yield Fact(ref, "lv/attr", attributes)
     for columns, key in FULLNESS:
@@ -172,23 +173,28 @@ def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
     for column, key in (("#Str", "lv/stripes"), ("Stripe", "lv/stripe_size")):
         if value := size_of(row.get(column, "")).removeprefix("~"):
             yield Fact(ref, key, value)
-    is_thin = kind == "thin" or (not kind and attributes.startswith("V"))
-    if is_thin and row.get("Pool"):
-        yield Fact(ref, "thin in", volume(group, row["Pool"]) + POOL)
+    if row.get("Pool") and kind in POOL_OF:
+        yield Fact(ref, "in pool", volume(group, row["Pool"]) + DEVICE_OF_POOL[POOL_OF[kind]])
     for word in row.get("Devices", "").split(","):
         if match := re.fullmatch(r"(\S+)\(\d+\)", word.strip()):
             below = match[1]
             if below.startswith("/dev/"):
                 yield Fact(ref, "on", of_path(below))
+            elif kind in POOL_OF:
+                continue  # the pool, in a column of its own
             elif _LV.fullmatch(below) and below.strip("[]") != "unknown":  # a missing PV
                 yield Fact(ref, "on", volume(group, below))
 
 
 # By the first letter of lv_attr.
-SEGTYPES = {"t": "thin-pool", "s": "snapshot", "S": "snapshot"}
+SEGTYPES = {
+    "t": "thin-pool", "V": "thin", "d": "vdo-pool", "v": "vdo", "s": "snapshot", "S": "snapshot",
+}  # fmt: skip
+POOL_OF = {"thin": "thin-pool", "vdo": "vdo-pool"}
+DEVICE_OF_POOL = {"thin-pool": "-tpool", "vdo-pool": "-vpool"}  # after the pool's name
+TARGETS = {"vdo-pool": "vdo", "vdo": "linear"}  # of the segment types that are no target's name
 # How full an LV is, by the columns of lvs, the newest name first; snapshots and thin pools have both.
 FULLNESS = ((("Data%", "Snap%"), "lv/data_percent"), (("Meta%",), "lv/metadata_percent"))
-POOL = "-tpool"  # after the name of a thin pool
 STATE = 4  # the letter of lv_attr that tells whether an LV is active
 _FIELD = re.compile(
     r"\s{0,40}((?:LV|VG|PV) (?:Name|Path|Size)|Block device|Type|Stripes|Stripe size|Physical volume|Logical volume|Thin pool name|LV Pool name)\s{1,40}(\S.*)"

@@ -289,7 +289,7 @@ class Machine:
     # What LVM's reports imply, where nothing tells more.
 
     def _logical(self, told: Told, edges: Edges) -> None:
-        """Add the pool below a thin volume, and the only PV of a group below its plain LVs."""
+        """Add the pool below a volume, and the only PV of a group below its plain LVs."""
         pvs: defaultdict[str, list[str]] = defaultdict(list)
         for device, facts in told.items():
             for group in set(facts.get("pv of", {}).values()) - {""}:
@@ -297,7 +297,7 @@ class Machine:
         for device, facts in list(told.items()):
             if device in edges:
                 continue
-            for source, pool in facts.get("thin in", {}).items():
+            for source, pool in facts.get("in pool", {}).items():
                 told[self._known(pool)]
                 edges.setdefault(device, {})[source] = {self._known(pool): None}
             plain = set(facts.get("lv/segtype", {}).values()) == {"linear"}
