@@ -36,7 +36,9 @@ from stackmap.ledger.corrections import corrected as without_errors
 from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource, LiveSource
-from stackmap.measurement.text import TextSource, told_machine
+from stackmap.measurement.source import NoteOnce
+from stackmap.measurement.text import TextSource
+from stackmap.measurement.ticket import told_machine
 from stackmap.render.frames import Results
 from stackmap.rules import table as rules
 from stackmap.rules.context import measured_context
@@ -79,10 +81,11 @@ def open(path: str, machine: Source | None = None, **part: str) -> Source:
         text = open_text(path)
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         raise InputError(f"{path!r}: {getattr(error, 'strerror', error)}") from error
+    once = NoteOnce(note)
     if text.seekable():  # a pipe is not read ahead
-        text, told = told_machine(text, note)
+        text, told = told_machine(text, once)
         machine = machine if told is None else CaptureSource(told, geometry=True)
-    return TextSource(text, machine, note)
+    return TextSource(text, machine, once)
 
 
 def corrected(topology: Topology, interval: Interval) -> Interval:

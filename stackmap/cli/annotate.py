@@ -60,7 +60,8 @@ def command(
     """
     _take_topology(session, text)
     annotation = Annotation(session.host, only, append=append, aligned=not no_align, tree=tree)
-    stream = StreamTopology(text.name, tell)
+    annotation.tells = session.tells
+    stream = StreamTopology(text.name, session.note)
     while chunk := os.read(text.fileno(), CHUNK):
         for told, part in [(None, chunk)] if session.tells else stream.divide(chunk):
             if told is not None:
@@ -84,11 +85,12 @@ class Annotation:
         self._annotator: Annotator | None = None
         self.unresolved: Counter[str] = Counter()
         self.found_table = False
+        self.tells = False  # the text itself tells of the host
 
     def use(self, host: Host) -> None:
         """Use the names of *host* from here on."""
         self.end()
-        self._host = host
+        self._host, self.tells = host, True
 
     def write(self, part: bytes) -> None:
         """Write what is complete of the text so far."""
@@ -96,7 +98,8 @@ class Annotation:
             topology = discover(self._host)
             self._foreign = ForeignText(topology.machine, tell)
             self._annotator = self._made_for(topology)
-        self._foreign.check_hosts(part)
+        if not self.tells:
+            self._foreign.check_hosts(part)
         self._print(self._annotator.feed(part))
 
     def end(self) -> None:
@@ -106,6 +109,9 @@ class Annotation:
             self._print(done.finish())
             self.unresolved.update(done.unresolved)
             self.found_table = self.found_table or done.found_table
+            if others := " and ".join(done.other_hosts):
+                self.found_table = True
+                tell(f"lines of {others} are unchanged: the devices are known of {done.host} only")
 
     def _print(self, text: bytes) -> None:
         sys.stdout.buffer.write(masked_bytes(text))
@@ -126,6 +132,7 @@ class Annotation:
             {alias: safe(topology[name].title) for alias, name in known.items()},
             {device.number: device.name for device in topology.devices.values()},
             style,
+            topology.machine.host if self.tells else "",
         )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
     from stackmap.measurement.capture_part import Resolution
     from stackmap.measurement.machines import CaptureSource, LiveSource
-    from stackmap.measurement.source import IntervalSelection, Measurement, Source
+    from stackmap.measurement.source import IntervalSelection, Measurement, Note, Source
     from stackmap.model.topology import Topology
 
 NEEDS_RECORDING = "--since, --until and --every need --from CAPTURE or --input FILE"
@@ -38,6 +38,13 @@ class Session:
         self._part = part  # since, until, every: of the text if there is one, else of the capture
         self.status = 0
 
+    @cached_property
+    def note(self) -> Note:
+        """Takes what the readers of a text have to say, and tells each sentence once."""
+        from stackmap.measurement.source import NoteOnce
+
+        return NoteOnce(tell)
+
     @property
     def live(self) -> bool:
         """Whether the host is this machine, now."""
@@ -49,9 +56,9 @@ class Session:
 
         Return the text, which can be read again. ``tells`` is then whether there is one.
         """
-        from stackmap.measurement.text import told_machine
+        from stackmap.measurement.ticket import told_machine
 
-        text, told = told_machine(text, tell)
+        text, told = told_machine(text, self.note)
         if told is not None:
             self._capture, self.tells = text.name, True
             self._part = dict.fromkeys(self._part)
@@ -132,7 +139,7 @@ class Session:
             from stackmap.measurement.text import TextSource
 
             held = resolution is not None and together
-            source = TextSource(text, machine, tell, CapturePart(**part), held=held)
+            source = TextSource(text, machine, self.note, CapturePart(**part), held=held)
         elif machine.note:
             tell(machine.note)
         measured = Measurement(

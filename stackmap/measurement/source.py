@@ -27,6 +27,20 @@ Note = Callable[[str], None]
 Progress = Callable[[Iterator[Any]], Iterator[Any]]
 
 
+class NoteOnce:
+    """Gives each sentence to *note* once: several readings of a text may find the same."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+        self._noted: set[str] = set()
+
+    def __call__(self, sentence: str) -> None:
+        """Take *sentence*."""
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self._note(sentence)
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalSelection:
     """

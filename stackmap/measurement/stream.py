@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from stackmap.host.capture import CapturedHost
-from stackmap.measurement.source import Note
-from stackmap.measurement.text import machine_of
+from stackmap.measurement.source import Note, NoteOnce
+from stackmap.measurement.ticket import machine_of
 from stackmap.sources.printed import Reader
 from stackmap.text.headings import heading
 from stackmap.text.table_reader import TITLES
@@ -26,8 +26,7 @@ class StreamTopology:
 
     def __init__(self, name: str, note: Note) -> None:
         self._name = name
-        self._note = note
-        self._noted: set[str] = set()
+        self._note = NoteOnce(note)
         self._reader = Reader()
         self._told: set[int] = set()  # hashes of the outputs that the last machine is made of
         self._machines = 0
@@ -70,9 +69,6 @@ class StreamTopology:
             return None
         self._told = outputs
         self._machines += 1
-        return machine_of(self._reader, "", self._name, self._tell)
-
-    def _tell(self, sentence: str) -> None:
-        if sentence not in self._noted:
-            self._noted.add(sentence)
-            self._note(sentence)
+        return machine_of(
+            self._reader.merged([self._reader.hosts.name], in_turn=True), self._name, self._note
+        )

@@ -1,7 +1,7 @@
 """
 What a text tells: figures of iostat, sar, sadf or ``/proc/diskstats``, and in a ticket the machine, by what commands printed.
 
-``TextSource`` has the figures. ``told_machine`` makes a captured machine of all else. A baseline may be a capture too.
+``TextSource`` has the figures; ``ticket`` makes a captured machine of all else. A baseline may be a capture too.
 """
 
 from __future__ import annotations
@@ -31,17 +31,23 @@ from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.device import Kind
 from stackmap.model.interval import with_loads_of
 from stackmap.model.load import Load, PrintedLoads
-from stackmap.model.topology import UNKNOWN_MACHINE, Machine, Topology, of_another
-from stackmap.sources.printed import Reader
+from stackmap.model.topology import (
+    UNKNOWN_MACHINE,
+    Machine,
+    Topology,
+    of_another,
+    same_host,
+    short_host,
+)
+from stackmap.sources.printed.hosts import only_one_host
 from stackmap.text.device_names import Names
-from stackmap.text.text_lines import Lines, run_of
+from stackmap.text.text_lines import run_of
 
 if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.sampling.snapshots import TopologyInterval
 
 CHUNK = 1 << 20
-COUNTERS = {"/proc/diskstats"}  # it names devices, and says nothing of how they lie on each other
 NO_STACK = "no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of `lsblk -J -O; cat /proc/mdstat; dmsetup table`"
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
@@ -50,11 +56,10 @@ MAX_ROWS, BYTES_PER_ROW = 500_000, 20
 MAX_HELD, BYTES_PER_HELD = 200_000, 50
 # What takes as long as so many rows: a report that is held, a device that it names, and one that a stranger's file has.
 REPORT_ROWS, NAME_ROWS, DEVICE_ROWS = 1, 4, 8
-# Lines that are searched for outputs of tools: these, or so many bytes for each.
-MAX_LINES, BYTES_PER_LINE = 300_000, 25
 MAX_INFERRED = 60  # reports by which stacks are inferred
 MAX_NAMED = 5  # unknown names in a note
 _BANNER_LINE = re.compile(rb"^[^\n]{0,80}\bLinux [^\n]{1,500}$", re.MULTILINE)
+NOT_JOINED = "they are not joined; give both of one host"
 UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
 
 
@@ -98,13 +103,16 @@ class TextSource(Source):
         first = self._first_reports()
         if self._machine is not None:
             topology, live = self._machine.topology(), self._machine.live
-            if first is None or not _is_foreign(topology, first, live=live):
+            elsewhere = self._is_own and first is not None and not _of_same(topology, first)
+            if first is None or not (elsewhere or _is_foreign(topology, first, live=live)):
                 proven = first is None or _is_proven(topology, first)
                 self.doubt = UNPROVEN if live and not proven else ""
-                own = (
-                    isinstance(host := self._machine.host, CapturedHost) and host.path == self.name
+                return (
+                    with_named(topology, first) if first is not None and self._is_own else topology
                 )
-                return topology if first is None or not own else with_named(topology, first)
+            if self._is_own and (ours := topology.machine.host):
+                told = f"the figures are from {first.machine.host}, lsblk and the like from {ours}: {NOT_JOINED}"
+                self._note(told)
         topology = topology_from_names(
             first.loads if first else (), first.machine if first else UNKNOWN_MACHINE
         )
@@ -195,18 +203,32 @@ class TextSource(Source):
 
     def _of_one_host(self) -> Iterator[Interval]:
         """Yield the intervals without those of a second host, whose devices may have the same names."""
-        host = told = ""
+        host = self._own_host()
+        told = ""
         copies = Copies(self._note)
         for interval in statistics.intervals(self._chunks(), self.name, self._note):
             if copies.has(interval):
                 continue
             theirs = interval.machine.host
             host = host or theirs
-            if theirs in ("", host) or not of_another(Machine(host), Machine(theirs)):
+            if theirs in ("", host) or same_host(host, theirs):
                 yield interval
             elif not told:
-                told = f"the text is from {host} and {theirs}: only {host} is used; give one text per host"
-                self._note(told)
+                told = theirs
+                self._note_hosts(host, theirs)
+
+    def _note_hosts(self, ours: str, theirs: str) -> None:
+        self._note(f"{self.name}: {only_one_host(short_host(ours), short_host(theirs))}")
+
+    def _own_host(self) -> str:
+        """Return the host of the devices in the text, "" if that is unknown or they are not used."""
+        return self.topology().machine.host if self._is_own else ""
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the machine is the one that outputs in the text tell of."""
+        host = None if self._machine is None else self._machine.host
+        return isinstance(host, CapturedHost) and host.path == self.name
 
     def _chunks(self) -> Iterator[bytes]:
         # read1 gives what a pipe has, and does not wait for more.
@@ -231,8 +253,14 @@ class TextSource(Source):
         # Where the chunk ends inside a line, the last of several reports may end in half a name.
         whole = self._head[-1].endswith(b"\n")
         complete = reports if whole else reports[:-1] or reports
-        first = complete[0]
-        of_host = (report for report in complete if report.machine.host == first.machine.host)
+        # That of the host whose devices are known, if it has one.
+        ours = self._machine.topology() if self._is_own and self._machine is not None else None
+        first = next((each for each in complete if ours and _of_same(ours, each)), complete[0])
+        host = first.machine.host
+        theirs = next((r.machine.host for r in complete if not same_host(r.machine.host, host)), "")
+        if host and theirs:
+            self._note_hosts(host, theirs)
+        of_host = (report for report in complete if same_host(report.machine.host, host))
         names = (name for report in of_host for name in report.loads)
         return replace(first, loads=dict.fromkeys(names, Load()))
 
@@ -248,42 +276,6 @@ class TextSource(Source):
             return read1(CHUNK)
         except OSError as error:
             raise InputError(error.strerror or str(error)) from error  # the reader adds the name
-
-
-def told_machine(text: BinaryIO, note: Note) -> tuple[BinaryIO, CapturedHost | None]:
-    """
-    Return *text* at its start again, and the machine that commands in it tell of, None if they tell of no device.
-
-    Contradictions between two commands are noted. Of several hosts the one with the figures counts, or the first.
-    """
-    text = readable(text, rewindable=True)
-    reader = Reader()
-    host = ""
-    size = 0
-    text.seek(0)
-    with suppress(InputError, OSError):  # raised again when the figures are read
-        for number, line in enumerate(Lines(iter(lambda: text.read(CHUNK), b""))):
-            size += len(line) + 1
-            if number > max(MAX_LINES, size // BYTES_PER_LINE):
-                note(
-                    f"{text.name}: only its first {number} lines are searched for outputs of lsblk and others"
-                )
-                break
-            reader.take(line)
-            if not host and "Linux" in line and (run := run_of(line)):
-                host = run[0].host.partition(".")[0]
-    text.seek(0)
-    return text, machine_of(reader, host, text.name, note)
-
-
-def machine_of(reader: Reader, host: str, name: str, note: Note) -> CapturedHost | None:
-    """Return the machine in what *reader* took from the text *name*; None without a device."""
-    told = reader.merged(host)
-    if told.sources.keys() <= COUNTERS:
-        return None
-    for sentence in told.notes:
-        note(f"{name}: {sentence}")
-    return CapturedHost(name, note, told.files) if told.files else None
 
 
 def _printed(interval: Interval) -> float | None:
@@ -339,6 +331,12 @@ def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:
     if _is_proven(topology, first):
         return any(map(is_hidden, names.strangers))
     return bool(first.machine.host or names.strangers)
+
+
+def _of_same(topology: Topology, first: Interval) -> bool:
+    """Whether the text has no other host than *topology*."""
+    ours, theirs = topology.machine.host, first.machine.host
+    return not (ours and theirs) or same_host(ours, theirs)
 
 
 def _is_proven(topology: Topology, first: Interval) -> bool:

@@ -78,15 +78,27 @@ UNKNOWN_MACHINE = Machine()
 def of_another(ours: Machine, theirs: Machine) -> str:
     """Return how *theirs* shows that a text is from another machine or kernel; "" if it does not."""
     told = []
-    if ours.host and theirs.host and _short(ours.host) != _short(theirs.host):
+    if ours.host and theirs.host and not same_host(ours.host, theirs.host):
         told.append(f"host {theirs.host}, not {ours.host}")
     if ours.kernel and theirs.kernel and ours.kernel != theirs.kernel:
         told.append(f"kernel {theirs.kernel}, not {ours.kernel}")
     return "; ".join(told)
 
 
-def _short(host: str) -> str:
-    return host.partition(".")[0].lower()
+def same_host(one: str, other: str) -> bool:
+    """Whether two names, with their domains or without, are of one host."""
+    return short_host(one).lower() == short_host(other).lower()
+
+
+def short_host(host: str) -> str:
+    """
+    Return *host* without its domain; an address has none.
+
+    >>> short_host("db1.example.com"), short_host("192.0.2.7")
+    ('db1', '192.0.2.7')
+    """
+    is_address = host.replace(".", "").isdecimal()
+    return host if is_address else host.partition(".")[0]
 
 
 class Edge(NamedTuple):

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import wraps
 
 from stackmap.errors import InputError, NoInterval
 from stackmap.model.interval import Interval
+from stackmap.model.topology import Machine
 from stackmap.text import (
     diskstats_copies,
     exposition,
@@ -148,21 +150,24 @@ def intervals(
     """
     told = warn and (lambda what: warn(f"{name}: {what}"))
     try:
-        yield from _intervals(Lines(chunks, told), told)
+        yield from _intervals(Lines(chunks, told, divided=True), told)
     except InputError as error:
         raise type(error)(f"{name}: {error}") from error
 
 
 def _intervals(lines: Lines, warn: Callable[[str], None] | None) -> Iterator[Interval]:
     strays = UnusedLines(lines)
-    while (line := next(iter(lines), None)) is not None:
+    while (line := next(iter(lines), None)) is not None or lines.next_host():
+        if line is None:
+            continue
         lines.push_back()
         read = next((reader for begins, reader in FORMATS if begins(line)), None)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
             strays.found = strays.found or bool(interval.loads)
             strays.found_rates = strays.found_rates or bool(interval.loads and not interval.totals)
             strays.in_a_row = lines.unused = 0
-            yield interval
+            named = bool(interval.machine.host or not lines.host)
+            yield interval if named else replace(interval, machine=Machine(lines.host))
     if not strays.found_rates:
         inferred = repairs.intervals(strays.rows)
         yield from inferred
@@ -223,13 +228,14 @@ class UnusedLines:
         """Return why nothing was found, and what to do."""
         if self._stranger:
             return self._stranger
-        if not self._lines.number:
+        count = self._lines.number
+        if not count:
             return "empty; give iostat -x or sar -d output"
         if self.rows:
             return (
                 "device rows without a heading fit no known columns; give the text with its heading"
             )
         return (
-            f"no device statistics in its {self._lines.number} lines:"
+            f"no device statistics in its {f'{count} lines' if count > 1 else 'only line'}:"
             " give the output of iostat -x, sar -d, sadf -j, or copies of /proc/diskstats"
         )

@@ -15,6 +15,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from stackmap.model.topology import same_host
+from stackmap.sources.printed.columns import clean
+from stackmap.sources.printed.hosts import HostNames
 from stackmap.text.columns import is_number
 from stackmap.text.headings import (
     IOSTAT_DEVICE,
@@ -67,11 +70,16 @@ class Annotator:
     Takes a text in chunks and returns it with names.
 
     *names*: the name to show for each name that a text may use.
-    *numbers*: kernel names by device number ("253:89"), which sar prints.
+    *numbers*: kernel names by device number ("253:89"), which sar prints. *host*: theirs; lines of another one
+    are kept as they are. "" is all hosts.
     """
 
     def __init__(
-        self, names: Mapping[str, str], numbers: Mapping[str, str], style: Style | None = None
+        self,
+        names: Mapping[str, str],
+        numbers: Mapping[str, str],
+        style: Style | None = None,
+        host: str = "",
     ) -> None:
         self._style = style or Style()
         self._names = NameTable(names, numbers, self._style)
@@ -86,6 +94,10 @@ class Annotator:
         self._time: tuple[str, ...] = ()  # of those rows, in sar
         self._rank: float | None = None  # of a name alone on its line; its figures follow
         self._adjacent = False  # the last line was a heading or a row
+        self.host = host
+        self._hosts = HostNames()
+        self._is_of_another = False  # the line
+        self.other_hosts: dict[str, None] = {}  # that have tables
 
     @property
     def unresolved(self) -> Mapping[str, int]:
@@ -138,6 +150,13 @@ class Annotator:
         out: list[str] = []
         prefixes, length = self._prefixes, self._length
         for line in lines:
+            if self.host and ("@" in line or "Linux" in line) and self._hosts.take(clean(line)):
+                self._take_host()
+            if self._is_of_another:
+                if any(title in line for title in TITLES) and heading(line.split()):
+                    self.other_hosts[self._hosts.name] = None
+                out.append(line)
+                continue
             prefix = prefixes.get(line[:IOSTAT_WIDTH])
             if prefix is not None and len(line) == length:
                 out.append(prefix + line[IOSTAT_WIDTH:])
@@ -146,6 +165,12 @@ class Annotator:
                 length = self._length
         out.append("")
         return "\n".join(out)
+
+    def _take_host(self) -> None:
+        host = self._hosts.own(self._hosts.name)
+        self._is_of_another = bool(host) and not same_host(host, self.host)
+        if self._is_of_another:
+            self._heading, self._length = None, -1
 
     def _line(self, line: str) -> list[str]:
         if numbered := NUMBERED.match(line):

@@ -18,7 +18,8 @@ from itertools import pairwise
 from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
-from stackmap.sources.printed.columns import LOGGED_TIME, TAGS
+from stackmap.sources.printed.columns import LOGGED_TIME, TAGS, clean
+from stackmap.sources.printed.hosts import HostNames, only_one_host
 from stackmap.text.columns import is_number
 from stackmap.text.printed_time import CLOCK
 
@@ -61,10 +62,17 @@ class Lines:
     The lines of a text; the last one can be pushed back.
 
     *warn* takes a line if compressed data ends early. ``unused``: bytes since the last report;
-    ``InputError`` if they are more than ``MAX_UNUSED``.
+    ``InputError`` if they are more than ``MAX_UNUSED``. *divided*: the lines end before those of another
+    host; ``next_host`` goes on with these. ``host``: of the lines, by their prompt; "" if unknown.
     """
 
-    def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        warn: Callable[[str], None] | None = None,
+        *,
+        divided: bool = False,
+    ) -> None:
         told = warn or (lambda _: None)
         opened = _opened(chunks, told)
         self._texts = map(OfOneHost(told).lines, _texts(self._counted(opened)))
@@ -72,6 +80,9 @@ class Lines:
         self._next = 0  # the index of the next one
         self._before = 0  # lines in the texts before it
         self.unused = 0
+        self.host = ""
+        self._hosts = HostNames() if divided else None
+        self._at_next_host = False
 
     @property
     def number(self) -> int:
@@ -81,13 +92,33 @@ class Lines:
     def __iter__(self) -> Iterator[str]:
         while True:
             while self._next < len(self._lines):
+                line = self._lines[self._next]
+                if ("@" in line or "Linux" in line) and self._is_of_next_host(line):
+                    return
                 self._next += 1
-                yield self._lines[self._next - 1]
+                yield line
             text = next(self._texts, None)
             if text is None:
                 break
             self._before += len(self._lines)
             self._lines, self._next = text.removesuffix("\n").split("\n"), 0
+
+    def next_host(self) -> bool:
+        """Go on with the lines of another host; return False at the end of the text."""
+        goes_on, self._at_next_host = self._at_next_host, False
+        if goes_on and self._hosts is not None:
+            self.host = self._hosts.own(self._hosts.name)
+        return goes_on
+
+    def _is_of_next_host(self, line: str) -> bool:
+        """Whether a prompt in *line* begins the lines of another host; a banner is for the reader of its table."""
+        hosts = self._hosts
+        if hosts is None or not hosts.take(clean(line)):
+            return False
+        self._at_next_host = "@" in line and hosts.own(hosts.name) != self.host
+        if not self._at_next_host:
+            self.host = hosts.own(hosts.name)
+        return self._at_next_host
 
     def push_back(self) -> None:
         """Return the last line again next time."""
@@ -130,9 +161,7 @@ class OfOneHost:
                 self._prefixes.append(f"{prefix}:")
                 if len(self._prefixes) == 2:
                     ours, second = (each.removesuffix(":") for each in self._prefixes)
-                    self._warn(
-                        f"the text is from {ours} and {second}: only {ours} is used; give one text per host"
-                    )
+                    self._warn(only_one_host(ours, second))
         if not self._prefixes:
             return text
         own, *others = self._prefixes

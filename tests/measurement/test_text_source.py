@@ -10,10 +10,12 @@ from click.testing import CliRunner
 from stackmap.cli import stackmap
 from stackmap.errors import InputError, UsageError
 from stackmap.measurement import text as measured_text
+from stackmap.measurement import ticket
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection
-from stackmap.measurement.text import ForeignText, TextSource, _only, told_machine
+from stackmap.measurement.text import ForeignText, TextSource, _only
+from stackmap.measurement.ticket import told_machine
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
 from stackmap.model.topology import Machine
@@ -166,7 +168,7 @@ def test_devices_that_the_text_tells_of_count_as_rows(monkeypatch):
 
 def test_so_many_lines_are_searched_for_outputs_of_tools(monkeypatch):
     """Many short lines would take long; a note says how many lines are searched."""
-    monkeypatch.setattr(measured_text, "MAX_LINES", 5)
+    monkeypatch.setattr(ticket, "MAX_LINES", 5)
     lsblk = b"NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINTS\nsda 8:0 0 1G 0 disk\n"
     notes: list[str] = []
 

@@ -8,13 +8,14 @@ A text holds them after each other, quoted and damaged. ``Reader`` takes its lin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from stackmap.sources.printed import drbd_status, lsblk, lvm, mapper, md, users
 from stackmap.sources.printed.columns import PROMPT, clean
 from stackmap.sources.printed.facts import Fact
+from stackmap.sources.printed.hosts import HostNames, only_one_host
 from stackmap.sources.printed.merge import MAX_FACTS, Machine, Merged
 
 # Of outputs in one text, without figures. 5,000 disks with a partition each fit; JSON has 3 KiB per device.
@@ -103,7 +104,6 @@ _END = re.compile(
     r"\s*(?:avg-cpu|Device\b(?! (?:UUID|Role) :)|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
 )
 _JSON = re.compile(r'\s*\{\s*(?:".*)?')  # code and logs have other braces
-_BANNER = re.compile(r"\s*Linux \d\S* \((?P<host>[^()\s]{1,64})\)")
 
 
 class Part(NamedTuple):
@@ -127,11 +127,10 @@ class Reader:
         self._parts: list[Part] = []
         self._json: list[str] = []
         self._depth = 0
-        self._host = ""
+        self.hosts = HostNames()
         self._number = 0  # of the last line
         self._meaningless: set[str] = set()  # lines outside of parts: a log repeats its headings
         self._room = {False: MAX_ROWS, True: MAX_JSON}  # by whether it is JSON
-        self.hosts: dict[str, None] = {}
 
     def take(self, line: str) -> None:
         """Take the next line."""
@@ -159,7 +158,7 @@ class Reader:
             goes_on = current is not None and found.rows and current.format.name == found.name
             if not goes_on:
                 self.end()
-                self._parts.append(Part(found, [], self._host, self._number))
+                self._parts.append(Part(found, [], self.hosts.name, self._number))
             self._keep(line)
         elif current is not None:
             prompt = PROMPT.match(line)
@@ -167,11 +166,7 @@ class Reader:
                 self.end()
             else:
                 self._keep(line)
-        if found is None and (said := PROMPT.match(line) or _BANNER.match(line)) and said["host"]:
-            self._host = said["host"].partition(".")[0]
-            self.hosts[self._host] = None
-            return True
-        return found is not None
+        return found is not None or self.hosts.take(line)
 
     def _keep(self, line: str) -> None:
         if self._has_room(line, is_json=False):
@@ -193,7 +188,7 @@ class Reader:
         if self._json:
             self._give_up_json()
         if self._parts and self._parts[-1].lines:
-            self._parts.append(Part(LSBLK, [], self._host))
+            self._parts.append(Part(LSBLK, [], self.hosts.name))
 
     def _format_of(self, line: str) -> Format | None:
         if not line:
@@ -220,7 +215,7 @@ class Reader:
                     self.end()
                     whole = Format(name, "", lambda lines, read=read: read(lines[0]))  # type: ignore[misc]  # a default binds it
                     self._room[True] -= PART_BYTES
-                    self._parts.append(Part(whole, [text], self._host))
+                    self._parts.append(Part(whole, [text], self.hosts.name))
                     self.end()
                     break
 
@@ -228,17 +223,21 @@ class Reader:
         """Return a number for each different output so far."""
         return {hash(tuple(part.lines)) for part in self._parts if part.lines}
 
-    def merged(self, host: str = "") -> Merged:
-        """Return the machine that the text tells of; of several hosts *host*, or the first with a device."""
+    def merged(self, preferred: Sequence[str] = (), *, in_turn: bool = False) -> Merged:
+        """
+        Return the machine that the text tells of; of several hosts the first of *preferred* with a device, or the first one.
+
+        *in_turn*: the others are used elsewhere, so none is noted.
+        """
         self._give_up_json()
-        told = [(part, *_facts(part)) for part in self._parts if part.lines]
+        named = [part._replace(host=self.hosts.own(part.host)) for part in self._parts]
+        told = [(part, *_facts(part)) for part in named if part.lines]
         hosts = list(dict.fromkeys(part.host for part, facts, _ in told if part.host and facts))
-        chosen = host if host in hosts else (hosts or [""])[0]
+        chosen = next((host for host in (*preferred, *hosts) if host in hosts), "")
         notes = []
-        if len(hosts) > 1:
-            notes.append(
-                f"the text is from {' and '.join(hosts[:5])}: only {chosen} is used; give one text per host"
-            )
+        if len(hosts) > 1 and not in_turn:
+            others = [each for each in hosts if each != chosen]
+            notes.append(only_one_host(chosen, *others[:4]))
         empty = [
             part for part, facts, damage in told if part.tells_devices and not (facts or damage)
         ]
