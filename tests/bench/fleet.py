@@ -79,7 +79,7 @@ def recorded(hosts: int, volumes: int) -> Families:
             metric,
             (
                 (
-                    f'{labels}job="node",instance="{host(h)}",top="{devices(v)[0]}",name="vg/lv{v}"',
+                    f'{labels}job="node",instance="{host(h)}",top="{devices(v)[0]}",name="vg/lv{v}"{uuid(metric, h, v)}',
                     value * (1 + (h * 7 + v) % 97 / 97),
                     False,
                 )
@@ -88,6 +88,10 @@ def recorded(hosts: int, volumes: int) -> Families:
             ),
         )
     yield from per_host(hosts)
+
+
+def uuid(metric: str, host: int, volume: int) -> str:
+    return f',uuid="LVM-{host:032}{volume:032}"' if metric == "stackmap_stack_info" else ""
 
 
 def per_host(hosts: int) -> Families:

@@ -267,7 +267,7 @@ def command(
     write = None if page is None else _page_writer(page, force=force)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)
-    _tell(session, fleet, write, columns, None if as_json else show)
+        _tell(session, fleet, write, columns, None if as_json else show)
 
 
 def _end(at: str | None) -> float | None:

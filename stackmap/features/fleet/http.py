@@ -8,8 +8,9 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 from stackmap.errors import (
@@ -33,11 +34,16 @@ from stackmap.host.budget import Budget, json_size, refuse_large
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
-# Bytes of all answers of a run; 40,000 volumes take 110 MB and 6 s.
+Data = TypeVar("Data")
+
+# Bytes of all answers of a run; 40,000 volumes take 90 MB.
 MOST = 112 << 20
 # Bytes that are made of one answer, at least: of a vector, of 16,000 volumes, of which four are kept at a time;
 # of a matrix, the counters of 1,600 devices. The answer itself has at most half as many.
 OF_VECTOR, OF_MATRIX = 16 << 20, 160 << 20
+SERIES_BYTES = 400  # that a series takes which is read as text; later, its labels
+# What servers write before the labels, before the value and after it. No label contains it: its quotes are escaped.
+LABELS, VALUE, END = '{"metric":', ',"value":[', '"]}'
 ADVICE = "use --host or --limit, or a shorter --window"
 PIECE = 1 << 18
 # Nothing compressed is asked for. What a server compresses all the same is unpacked to so many bytes.
@@ -110,25 +116,59 @@ class Prometheus:
 
     def query(self, expression: str, at: float | None = None) -> list[Sample]:
         """Return the vector that *expression* is at an instant, by default now."""
-        data = self._ask(
-            "query",
-            {"query": expression, **({} if at is None else {"time": f"{at:.3f}"})},
-            OF_VECTOR,
+        return self._ask(
+            "query", _instant(expression, at), OF_VECTOR, partial(self._samples, expression)
         )
-        if data.get("resultType") != "vector":
-            raise ParseError(f"{self.url}: not a vector: {expression[:QUOTED]}")
-        return _vector(data["result"])
+
+    def values(
+        self,
+        expression: str,
+        at: float,
+        known: dict[str, Data],
+        made: Callable[[Mapping[str, str]], Data],
+    ) -> list[tuple[Data, float]]:
+        """
+        Return each value of the vector with what is *made* of its labels.
+
+        *known*: what was made of earlier vectors, by the labels as text: equal labels are read once.
+        """
+
+        def read(status: int, content: bytearray, most: int) -> list[tuple[Data, float]]:
+            try:
+                first, texts, values = _series(self._text(content, most), self.url, most)
+                new = [text for text in texts if text not in known]
+                labels = _checked(json.loads(f"[{','.join(new)}]"))
+                owners = dict(zip(new, map(made, labels), strict=True))
+            except (ValueError, TypeError, RecursionError):  # none, or written in another way
+                samples = self._samples(expression, status, content, most)
+                return [(made(each.labels), each.value) for each in samples]
+            self._samples(expression, status, first, most)
+            self.budget.charge(SERIES_BYTES * len(new))
+            known.update(owners)
+            return [
+                (known[text], value)
+                for text, value in zip(texts, values, strict=True)
+                if abs(value) < LARGEST
+            ]
+
+        return self._ask("query", _instant(expression, at), OF_VECTOR, read)
 
     def query_range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
         """Return the values of *expression* from *start* to *end*, one per *step* seconds."""
         given = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
-        data = self._ask("query_range", {"query": expression, **given}, OF_MATRIX)
+        data = self._ask("query_range", {"query": expression, **given}, OF_MATRIX, self._data)
         if data.get("resultType") != "matrix":
             raise ParseError(f"{self.url}: not a matrix: {expression[:QUOTED]}")
         return [Series(_labels(each), _figures(each.get("values"))) for each in data["result"]]
 
-    def _ask(self, path: str, form: Mapping[str, str], most: int) -> dict[str, Any]:
-        """Return the data of an answer, of which at most *most* bytes are made."""
+    def _ask(
+        self,
+        path: str,
+        form: Mapping[str, str],
+        most: int,
+        read: Callable[[int, bytearray, int], Data],
+    ) -> Data:
+        """Return what is *read* of the status and the body of an answer; of that at most *most* bytes are made."""
         import requests
         import urllib3
 
@@ -136,7 +176,8 @@ class Prometheus:
         try:
             status, content = self._in_time(path, form, most // 2)
             with self._parsing:
-                return self._data(status, content, most)
+                self.budget.step(len(content))
+                return read(status, content, most)
         except requests.exceptions.SSLError as error:
             reason = tls_reason(_innermost(error), _reason(error))
             raise SourceError(f"{self.url}: TLS failed: {reason}") from error
@@ -211,17 +252,25 @@ class Prometheus:
             raise SourceError(f"{self.url}: the server redirects to {shown}; give that as --url")
         return target
 
+    def _samples(self, asked: str, status: int, content: bytearray, most: int) -> list[Sample]:
+        data = self._data(status, content, most)
+        if data.get("resultType") != "vector":
+            raise ParseError(f"{self.url}: not a vector: {asked[:QUOTED]}")
+        return _vector(data["result"])
+
+    def _text(self, content: bytearray, most: int) -> str:
+        refuse_large(self.url, len(content) * (1 if content.isascii() else 4), most)
+        return content.decode()
+
     def _data(self, status: int, content: bytearray, most: int) -> dict[str, Any]:
-        self.budget.step(len(content))
         if status in (401, 403):
             said = content[:QUOTED].decode(errors="replace").strip()
             said = f" ({said})" if said.isprintable() and said and "<" not in said else ""
             raise SourceDenied(
                 f"{self.url}: HTTP {status}: wrong or missing credentials{said}; see --http-config"
             )
-        refuse_large(self.url, len(content) * (1 if content.isascii() else 4), most)
         try:
-            text = content.decode()
+            text = self._text(content, most)
             refuse_large(self.url, 2 * len(text) + json_size(text), most)
             answer = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -297,16 +346,50 @@ def _pieces(response: Response, encoding: str) -> Iterator[bytes]:
         raise SourceError("the server's answer is cut short")
 
 
+def _instant(expression: str, at: float | None) -> dict[str, str]:
+    return {"query": expression, **({} if at is None else {"time": f"{at:.3f}"})}
+
+
+def _series(text: str, url: str, most: int) -> tuple[bytearray, list[str], list[float]]:
+    """
+    Return a vector with its first series only, and of all series the labels as text and the values.
+
+    ``ValueError`` unless all are written in the same way, with the instant of the first, without blanks.
+    """
+    begin = text.index(LABELS)
+    value = text.index(VALUE, begin)
+    middle = text[value : text.index(",", value + len(VALUE))] + ',"'
+    refuse_large(url, 2 * len(text) + SERIES_BYTES * text.count(middle), most)
+    first, *pieces = text[begin + len(LABELS) :].split(middle)
+    last, _, after = pieces.pop().partition(END) if pieces else ("", "", "")
+    before = text[:begin]
+    if not (before.endswith('"result":[') and after.startswith("]")):
+        raise ValueError(text[:QUOTED])
+    pairs = [piece.split(f"{END},{LABELS}") for piece in pieces]
+    numbers = [*[number for number, _ in pairs], last]
+    one = f"{before}{LABELS}{first}{middle}{numbers[0]}{END}{after}"
+    return (
+        bytearray(one.encode()),
+        [first, *[labels for _, labels in pairs]],
+        [*map(float, numbers)],
+    )
+
+
 def _vector(result: list[Any]) -> list[Sample]:
     """Return the series of a vector that have a figure; ``ParseError`` unless each has text labels and a pair."""
     try:  # a list for each step: there are 100,000s
-        labels = [each["metric"] for each in result]
-        "".join(chain.from_iterable(map(dict.values, labels)))  # raises unless all are text
+        labels = _checked([each["metric"] for each in result])
         values = [float(text) for _, text in [each["value"] for each in result]]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ParseError("a series of unknown form in the server's answer") from error
     both = zip(labels, values, strict=True)
     return [Sample(each, value) for each, value in both if abs(value) < LARGEST]
+
+
+def _checked(labels: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return *labels* as they came; ``TypeError`` unless all are text."""
+    "".join(chain.from_iterable(map(dict.values, labels)))
+    return labels
 
 
 def _labels(series: Any) -> dict[str, str]:

@@ -136,6 +136,11 @@ class Expressions(NamedTuple):
         return f"group by ({self.id}, uuid) (last_over_time(({series})[{self.seconds:.0f}s:{step:.0f}s]))"
 
     @property
+    def renamed(self) -> str:
+        """The hosts on which a UUID had several names."""
+        return self.group(f"count by ({self.of_host}, uuid) ({self.names}) > 1")
+
+    @property
     def samples(self) -> str:
         """How many samples of its figures each volume has in the window."""
         return f"max by ({self.id}) ({self.over_window('count', FIGURES['write_bytes'][self.hourly] % self.volumes)})"

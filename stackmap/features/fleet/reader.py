@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 LONG = 6 * 3600  # seconds: longer windows use means of an hour
 PAGE, PAGE_VOLUMES = 250, 5000  # hosts per query, and about so many volumes
-VOLUME_BYTES = 3000  # that a volume takes, with its row of the table or object of JSON
+VOLUME_BYTES = 2600  # that a volume takes, with its row of the table or object of JSON
 TROUBLE_BYTES = 1000
 AT_ONCE = 4  # queries
 NO_ANSWER = SourceError, ParseError
@@ -49,6 +49,7 @@ NO_INFO = "not shown: {lacking} of {shown} volumes, which have no stackmap_stack
 NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
 RENAMED = "{volumes} had another name or kernel name earlier in the window; the figures are of all names of the same UUID"
 SAVINGS = ("raid10_saves", "gaining")
+IN_LABELS = {"level", "slowest"}  # parts that have more than their value
 STATES = ("active", "sync", "degraded", "degraded sync")
 Figures = dict[str, Any]
 
@@ -217,50 +218,60 @@ class FleetReader:
 
     def _figures(self, pages: list[Expressions]) -> dict[Key, Figures]:
         """Return the figures of each volume, by part."""
-        tasks = [(page, part) for page in pages for part in PARTS]
         found: dict[Key, Figures] = {}
-        cluster = self._all.cluster
-        for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
-            is_rate = part in RATES
-            for labels, value in answer:  # a million of them in a large fleet
-                get = labels.get
-                key = get(cluster, ""), get("job", ""), get("instance", ""), get("top", ""), get("name", "")  # fmt: skip
-                figures = found.get(key)  # type: ignore[call-overload]  # a Key is a tuple
-                if figures is None:
-                    self._server.budget.charge(VOLUME_BYTES)
-                    figures = found[Key(*key)] = {}
-                if is_rate:
-                    figures[part] = value
-                elif part == "level":
-                    figures.update(_facts(labels))
-                elif part == "slowest":
-                    figures[part] = SlowestMember(labels.get("device", ""), value)
-                else:
-                    figures[part] = value if part == "ideal" else round(value)
-        return found
+        known: dict[str, Figures] = {}
 
-    def _page(self, task: tuple[Expressions, str]) -> list[Sample]:
-        """Return one figure of the volumes of a page; nothing, and a remark, if the server does not answer."""
-        asked, part = task
-        try:
-            return self._query(asked.part(part))
-        except NO_ANSWER as error:
-            self._partial.append(f"{part} of {plural(asked.host.count('|') + 1, 'host')}: {error}")
-            return []
+        def figures(labels: Mapping[str, str]) -> Figures:
+            key = self._key(labels)
+            if key not in found:
+                self._server.budget.charge(VOLUME_BYTES)
+            return found.setdefault(key, {})
+
+        def ask(task: tuple[Expressions, str]) -> Sequence[tuple[Any, float]]:
+            page, part = task
+            try:
+                if part in IN_LABELS:
+                    return self._query(page.part(part))
+                return self._server.values(page.part(part), self._asked.time, known, figures)
+            except NO_ANSWER as error:
+                hosts = plural(page.host.count("|") + 1, "host")
+                self._partial.append(f"{part} of {hosts}: {error}")
+                return []
+
+        tasks = [(page, part) for page in pages for part in PARTS]
+        for (_, part), answer in zip(tasks, self._together(ask, tasks), strict=True):
+            if part == "level":
+                for labels, _ in answer:
+                    figures(labels).update(_facts(labels))
+            elif part == "slowest":
+                for labels, value in answer:
+                    figures(labels)[part] = SlowestMember(labels.get("device", ""), value)
+            elif part in ("members", "state"):
+                for volume, value in answer:
+                    volume[part] = round(value)
+            else:
+                for volume, value in answer:  # half a million in a large fleet
+                    volume[part] = value
+        return found
 
     def _several_names(self, pages: Iterable[Expressions]) -> list[list[Key]]:
         """Return the names of each volume with several names in the window; add a remark where they are not known."""
+        hosts = self._together(lambda page: self._names(page.renamed), pages)
+        renamed = [
+            any_of({each.labels.get("instance", "") for each in page}) for page in hosts if page
+        ]
+        names = [self._all._replace(host=each).names for each in renamed]
         by_uuid: dict[tuple[str, str, str, str], list[Key]] = {}
-        for answer in self._together(self._names, pages):
+        for answer in self._together(self._names, names):
             for series in answer:
                 key = self._key(series.labels)
                 uuid = series.labels.get("uuid", "")
                 by_uuid.setdefault((key.cluster, key.job, key.host, uuid), []).append(key)
         return [keys for keys in by_uuid.values() if len(keys) > 1]
 
-    def _names(self, page: Expressions) -> list[Sample]:
+    def _names(self, expression: str) -> list[Sample]:
         try:
-            return self._query(page.names)
+            return self._query(expression)
         except NO_ANSWER as error:
             self._partial.append(f"earlier names of volumes: not known: {error}")
             return []

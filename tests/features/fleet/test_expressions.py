@@ -108,6 +108,25 @@ def test_each_figure_is_one_value_per_volume(part, tmp_path):
     assert unknown or 'top="dm-9"' in one
 
 
+def test_a_host_is_renamed_if_a_uuid_had_two_names_in_the_window(tmp_path):
+    """Two names of two UUIDs are none; nor are those of equal UUIDs on two hosts, as of clones."""
+
+    def info(name, top, uuid, values):
+        return {
+            f'stackmap_stack_info{{job="n",instance="{name}",top="{top}",uuid="{uuid}"}}': values
+        }
+
+    series = {
+        **info("moved", "dm-3", "A", "1x20 stale"), **info("moved", "dm-8", "A", "_x20 1x60"),
+        **info("fine", "dm-3", "A", "1x80"), **info("fine", "dm-8", "B", "1x80"),
+        **info("none", "dm-3", "", "1x20 stale"), **info("none", "dm-8", "", "1x80"),
+    }  # fmt: skip
+    hosts, names = evaluated(tmp_path, series, ALL.renamed, ALL._replace(host="moved").names)
+
+    assert [each in hosts for each in ("moved", "fine", "none")] == [True, False, False]
+    assert ('top="dm-3"' in names, 'top="dm-8"' in names, "fine" in names) == (True, True, False)
+
+
 @pytest.mark.parametrize("sort", SORTS)
 def test_the_worst_come_from_the_level(sort, tmp_path):
     """A volume of another level with higher figures takes no place in the table."""
