@@ -33,7 +33,8 @@ def told_machine(text: BinaryIO, note: Note) -> tuple[BinaryIO, CapturedHost | N
     size = 0
     text.seek(0)
     with suppress(InputError, OSError):  # raised again when the figures are read
-        for number, line in enumerate(Lines(iter(lambda: text.read(CHUNK), b""))):
+        chunks = iter(lambda: text.read(CHUNK), b"")
+        for number, line in enumerate(Lines(chunks, lambda what: note(f"{text.name}: {what}"))):
             size += len(line) + 1
             if number > max(MAX_LINES, size // BYTES_PER_LINE):
                 note(

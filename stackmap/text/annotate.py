@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from stackmap.model.topology import same_host
-from stackmap.sources.printed.columns import clean
+from stackmap.sources.printed.columns import ESCAPES, clean
 from stackmap.sources.printed.hosts import HostNames
 from stackmap.text.columns import is_number
 from stackmap.text.headings import (
@@ -28,6 +28,7 @@ from stackmap.text.headings import (
     heading,
     without_quotes,
 )
+from stackmap.text.line_prefixes import before_heading, prefix_pattern
 from stackmap.text.text_lines import NUMBERED, is_other_heading
 
 TITLES = IOSTAT_DEVICE | {SAR_DEVICE}
@@ -45,7 +46,7 @@ HIDDEN, LAST = -1.0, float("inf")  # ranks of rows to omit, and of rows without 
 QUOTED_NAME = re.compile(r'("disk[_-]device"\s*:\s*"|<disk-device\s+dev=")([^"]*)(?=")')
 SADF_ROW = re.compile(r"[^;\t]+([;\t])-?\d+\1[^;\t]+\1(?P<name>[^;\t]+)\1")
 # What is within words, but not seen: colours, and the NULs of sysstat 11.5.7.
-INVISIBLE = re.compile(r"\x1b\[[0-9;:]*m|\0")
+INVISIBLE = re.compile(rf"{ESCAPES.pattern}|\0")
 SAR_NAME = re.compile(r"dev(\d{1,9})-(\d{1,9})$")
 
 
@@ -95,6 +96,7 @@ class Annotator:
         self._rank: float | None = None  # of a name alone on its line; its figures follow
         self._adjacent = False  # the last line was a heading or a row
         self.host = host
+        self._prefix: re.Pattern[str] | None = None  # what precedes the table
         self._hosts = HostNames()
         self._is_of_another = False  # the line
         self.other_hosts: dict[str, None] = {}  # that have tables
@@ -175,6 +177,13 @@ class Annotator:
     def _line(self, line: str) -> list[str]:
         if numbered := NUMBERED.match(line):
             return [f"{numbered[0]}{each}" for each in self._line(line[numbered.end() :])]
+        if before := before_heading(line):
+            self._prefix = prefix_pattern(before)
+        if self._prefix and (preceded := self._prefix.match(line)):
+            return [f"{preceded[0]}{each}" for each in self._plain(line[preceded.end() :])]
+        return self._plain(line)
+
+    def _plain(self, line: str) -> list[str]:
         hidden = "\x1b" in line or "\0" in line
         words = (INVISIBLE.sub("", line) if hidden else line).split()
         index = self._name_index(words) if words else None

@@ -11,14 +11,15 @@ import re
 from datetime import UTC, date, datetime
 
 DAY = 86400
+PM = {"p", "μ"}  # and in Greek
 NEXT_DAY = 6 * 3600  # a day is over if the time goes back by more than a clock is set back
 TIME = re.compile(
     r"(?:(?P<before>[AaPp])\.?[Mm]\.?\s|(?P<am>午前|上午|오전)|(?P<pm>午後|下午|오후))?\s*"
     r"(?<!\d)(?P<hour>\d{1,2})\s?[:.時时시]\s?(?P<minute>\d\d)(?:\s?[:.分분]\s?(?P<second>\d\d))?"
-    r"[秒초]?(?:[.,]\d+)?(?:\s*(?P<half>[AaPp])\.?[Mm])?"
+    r"[秒초]?(?:[.,]\d+)?(?:\s*(?P<half>[AaPpπμ])\.?[Mmμ])?"
 )
 YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[-/.年년]\s?(\d{1,2})[-/.月월]\s?(\d{1,2})")
-YEAR_LAST = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
+YEAR_LAST = re.compile(r"(?<!\d)(\d{1,2})([-/.]|\. )(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 NAMED = re.compile(
     r"\b([A-Z][a-z]{2})\s+(\d{1,2})\s.*\b(\d{4})\b|\b(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{4})\b"
@@ -26,9 +27,10 @@ NAMED = re.compile(
 EPOCH = re.compile(r"\d{9,11}(?:\.\d+)?$")
 ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
 CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
-# Lines with only a time: digits, separators, CJK units, AM and PM.
+DOTTED = re.compile(r"(?<![\d.])(\d\d)\.(\d\d)\.(\d\d)$")  # Finnish
+# Lines with only a time: digits, separators, CJK units, AM and PM, a zone.
 LINE = re.compile(
-    r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
+    r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPpπμ]\.?[Mmμ]\.?)?(?: [A-Z]{3,4})?\s*$"
 )
 EPOCH_LINE = re.compile(r"\s*(\d{9,11})\s*$")
 
@@ -37,7 +39,7 @@ def is_time(line: str) -> bool:
     """Whether the line is only a report's time."""
     if EPOCH_LINE.match(line):
         return True
-    return CLOCK.search(line) is not None and LINE.match(line) is not None
+    return (CLOCK.search(line) or DOTTED.search(line)) is not None and LINE.match(line) is not None
 
 
 def instant(stamp: str) -> float | None:
@@ -73,6 +75,7 @@ class PrintedClock:
         """Return when *stamp* is; None if it has no time."""
         if EPOCH.match(stamp):
             return float(stamp)
+        stamp = DOTTED.sub(r"\1:\2:\3", stamp)
         of_day = _time_of_day(stamp)
         if of_day is None:
             return None
@@ -99,7 +102,7 @@ def _time_of_day(stamp: str) -> int | None:
     hour = int(found["hour"])
     half = (found["before"] or found["half"] or "").lower()
     if half or found["am"] or found["pm"]:
-        hour = hour % 12 + (12 if half == "p" or found["pm"] else 0)
+        hour = hour % 12 + (12 if half in PM or found["pm"] else 0)
     return hour * 3600 + int(found["minute"]) * 60 + int(found["second"] or 0)
 
 
@@ -110,7 +113,7 @@ def _day(text: str) -> int | None:
             return _days(*map(int, found.groups()))
         if found := YEAR_LAST.search(text):
             one, other, year = int(found[1]), int(found[3]), int(found[4])
-            month, day = (other, one) if one > 12 or found[2] == "." else (one, other)
+            month, day = (other, one) if one > 12 or found[2][0] == "." else (one, other)
             return _days(year + (2000 if year < 100 else 0), month, day)
         if found := NAMED.search(text):
             name, of_month, year_named = found.group(*((1, 2, 3) if found[1] else (5, 4, 6)))

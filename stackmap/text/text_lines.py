@@ -19,8 +19,9 @@ from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
 from stackmap.sources.printed.columns import LOGGED_TIME, TAGS, clean
-from stackmap.sources.printed.hosts import HostNames, only_one_host
+from stackmap.sources.printed.hosts import HostNames
 from stackmap.text.columns import is_number
+from stackmap.text.line_prefixes import NO_TIME, LinePrefixes, unfolded
 from stackmap.text.printed_time import CLOCK
 
 MAX_LINE = 1 << 20  # longer lines are cut: no table has one
@@ -35,10 +36,8 @@ _MARKDOWN_ROW = re.compile(r"^\|[^\n]*\|[ \t\r]*$", re.MULTILINE)
 MANY_BLANKS = b"\n" * 64
 # What a log or a chat puts before each line: "Nov 14 03:00:11 kvm7 iostat[2211]: ", "[14:02] <tom> ".
 _LOGGED = re.compile(
-    rf"^({LOGGED_TIME} )\S{{1,64}} [\w./@-]{{1,64}}\[\d{{1,10}}\]: ?(?=(.{{0,3}}))", re.MULTILINE
+    rf"^({LOGGED_TIME} )\S{{1,64}} [\w./@-]{{1,64}}\[\d{{1,10}}\]: ?(?=(.{{0,50}}))", re.MULTILINE
 )
-# After it: an empty line, a row of sar or the line of iostat -t, which have a time of their own.
-_NO_TIME = re.compile(r"\s*$|\d\d[:時时시/.]|20\d")
 _CHAT = re.compile(r"^\[?\d\d?:\d\d(?::\d\d)?\]? ?<[ @+]?[\w|`^-]{1,32}> ?", re.MULTILINE)
 # The number that `cat -n` or `grep -n` prints before a line, perhaps after a file's name; /proc/drbd and dmsetup have other ones.
 _FILE = r"(?:[\w./-]{1,100}\.(?:log|txt|out):)?"
@@ -52,8 +51,6 @@ MIN_NUMBERED = 3  # lines with rising numbers
 _HAS_NUMBERS = re.compile(rf"\n(?: {{0,5}}\d{{1,6}}\t|{_FILE}\d{{1,6}}:(?:\D|{_TIME}))")
 # The right border of a window of tmux or screen.
 _BORDER = re.compile(r" [│┃][ \t\r]*$", re.MULTILINE)
-_OF_HOST = re.compile(r"^([\w.-]{1,64}): Linux \S{1,200} \(([^()\s]{1,64})\)", re.MULTILINE)
-MAX_HOSTS = 1000
 BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
 
 
@@ -75,7 +72,7 @@ class Lines:
     ) -> None:
         told = warn or (lambda _: None)
         opened = _opened(chunks, told)
-        self._texts = map(OfOneHost(told).lines, _texts(self._counted(opened)))
+        self._texts = map(LinePrefixes(told).lines, _texts(self._counted(opened)))
         self._lines: list[str] = []  # of the last text
         self._next = 0  # the index of the next one
         self._before = 0  # lines in the texts before it
@@ -143,37 +140,6 @@ class Lines:
                     f"refused: {MAX_UNUSED >> 20} MiB in a row are no device statistics"
                 )
             yield chunk
-
-
-class OfOneHost:
-    """Takes the lines of one host from the output of pdsh or clush, which have "node1: " before each; those of others are empty."""
-
-    def __init__(self, warn: Callable[[str], None]) -> None:
-        self._warn = warn
-        self._prefixes: list[str] = []  # that of the host that counts first
-
-    def lines(self, text: str) -> str:
-        """Return *text* without the prefix; as it is, where no banner told that its lines have one."""
-        for banner in _OF_HOST.finditer(text) if ": Linux " in text else ():
-            prefix, host = banner.groups()
-            is_name = prefix.partition(".")[0] == host.partition(".")[0]
-            if is_name and f"{prefix}:" not in self._prefixes and len(self._prefixes) < MAX_HOSTS:
-                self._prefixes.append(f"{prefix}:")
-                if len(self._prefixes) == 2:
-                    ours, second = (each.removesuffix(":") for each in self._prefixes)
-                    self._warn(only_one_host(ours, second))
-        if not self._prefixes:
-            return text
-        own, *others = self._prefixes
-        theirs = tuple(others)
-        return "\n".join(
-            line.removeprefix(own).removeprefix(" ")
-            if line.startswith(own)
-            else ""
-            if theirs and line.startswith(theirs)
-            else line
-            for line in text.split("\n")
-        )
 
 
 def _opened(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
@@ -258,7 +224,7 @@ def _text(raw: bytes) -> str:
         text = "\n".join(map(_line, raw.split(b"\n")))
     text = text.replace("\uff1a", ":")  # the full-width colon that Chinese input methods write
     if "]: " in text or "]:\n" in text:
-        text = _LOGGED.sub(lambda log: "" if _NO_TIME.match(log[2]) else log[1], text)
+        text = _LOGGED.sub(lambda log: "" if NO_TIME.match(log[2]) else log[1], text)
     if "> " in text:
         text = _CHAT.sub("", text)
     if _HAS_NUMBERS.search(text) or NUMBERED.match(text):
@@ -269,6 +235,7 @@ def _text(raw: bytes) -> str:
         text = _BORDER.sub("", text)
     if "&" in text or "<" in text:
         text = _without_html(text)
+    text = unfolded(text)
     return ESCAPES.sub("", text) if "\x1b" in text else text
 
 
@@ -295,7 +262,9 @@ def _line(raw: bytes) -> str:
 
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run; \s: a paste has no-break spaces.
-BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+(\d{4}년 \d\d?월 \d\d?일|\S*\d)")
+BANNER = re.compile(
+    r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+(\S[^\t\n]{0,40}?(?=\s+_[\w-]+_)|\S*\d)"
+)
 
 # A command line without the report since boot: "iostat -xy 5".
 SKIPS_FIRST = re.compile(r"\biostat\b(?=[^|;]{0,99}\s\d)[^|;]{0,99}\s-[a-zA-Z]{0,20}y")

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.text.printed_time import PrintedClock
+from stackmap.text.printed_time import PrintedClock, is_time
+from stackmap.text.text_lines import run_of
 
 BANNER = "Linux 6.1.0-18-amd64 (db1) \t11/22/26 \t_x86_64_\t(8 CPU)\n\n"
 HEADING = "{} DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n"
@@ -35,11 +36,58 @@ def seconds(*time: int) -> float:
         ("2026-11-22 03:10:07 UTC", (2026, 11, 22, 3, 10, 7)),
         ("Sun Nov 22 03:10:07 CET 2026", (2026, 11, 22, 3, 10, 7)),
         ("1795317007", (2026, 11, 22, 3, 10, 7)),
+        ("22. 11. 26 03:10:07", (2026, 11, 22, 3, 10, 7)),
+        ("22.11.2026 03.10.07", (2026, 11, 22, 3, 10, 7)),
+        ("22/11/2026 03:10:07 πμ", (2026, 11, 22, 3, 10, 7)),
+        ("22/11/2026 03:10:07 μμ", (2026, 11, 22, 15, 10, 7)),
+        ("22/11/26 03:10:07 PM IST", (2026, 11, 22, 15, 10, 7)),
     ],
 )
 def test_forms(stamp, time):
     """The digits that were printed, whatever their zone."""
     assert PrintedClock().seconds(stamp) == seconds(*time)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "22.11.2026 15.10.07",
+        "22. 11. 26 15:10:07",
+        "22/11/2026 03:10:07 μμ",
+        "22/11/26 03:10:07 PM IST",
+    ],
+)
+def test_iostat_prints_the_time_as_its_locale_does(line):
+    assert is_time(line)
+
+
+def test_finnish_times_are_no_dates():
+    clock = PrintedClock()
+    clock.date("22.11.2026")
+    assert clock.seconds("03.10.07") == seconds(2026, 11, 22, 3, 10, 7)
+
+
+@pytest.mark.parametrize(
+    ("date", "day"),
+    [
+        ("lr., 2026.eko azaren 22a", None),
+        ("is-Sibt, 22 ta Nov, 2026", None),
+        ("22. 11. 26", 22),
+        ("22. nov. 2026", None),
+    ],
+)
+def test_a_banner_may_have_any_date(date, day):
+    """The host is known in each locale, the day in most."""
+    machine, printed = run_of(f"Linux 6.1.0-9 (db1) \t{date} \t_x86_64_\t(8 CPU)")
+    assert (machine.host, printed) == ("db1", date)
+    clock = PrintedClock()
+    clock.date(printed)
+    known = (
+        None
+        if clock.seconds("00:00:00") == 0
+        else datetime.fromtimestamp(clock.seconds("00:00:00"), UTC).day
+    )
+    assert known == day
 
 
 def test_a_day_is_over_when_the_time_goes_back_by_hours():
