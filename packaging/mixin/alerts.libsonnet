@@ -66,6 +66,12 @@ local promql = import 'promql.libsonnet';
       'On {{ $labels.instance }}, run: stackmap check {{ $labels.device }}',
     ),
     alert(
+      'StackmapDiskWorn', severities.diskWorn, '1h',
+      trouble('worn'),
+      '{{ $labels.instance }}: the disk {{ $labels.device }}{{ with $labels.serial }} ({{ $labels.model }}, serial {{ . }}){{ end }} has used {{ $value | humanizePercentage }} of its life',
+      'Plan its replacement. On {{ $labels.instance }}, run: stackmap check {{ $labels.device }}; the volumes that wear it out: stackmap fleet --sort wear --host {{ $labels.instance }}',
+    ),
+    alert(
       'StackmapHung', severities.hung, '2m',
       trouble('hung'),
       '{{ $labels.instance }}: {{ $labels.name }}{{ with $labels.serial }} ({{ $labels.model }}, serial {{ . }}){{ end }} completes no request',

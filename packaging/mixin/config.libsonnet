@@ -23,6 +23,7 @@
       stacksGone: 'critical',
       hostSilent: 'warning',
       clockWrong: 'warning',
+      diskWorn: 'warning',
       finding: 'warning',
       topologyStale: 'warning',
       countersMissing: 'warning',
@@ -37,6 +38,8 @@
     topologyStaleSeconds: 900,
     // Seconds between a host's clock and the server's.
     clockSkewSeconds: 60,
+    // Used share of a disk's rated life: that of stackmap check (SM342).
+    lifeUsed: 0.8,
     // Used share of thin pools and snapshots, and above which share a trend counts that ends in so many hours.
     poolFull: { warning: 0.9, critical: 0.95 },
     poolFilling: { warning: { above: 0.6, hours: 24 }, critical: { above: 0.8, hours: 4 } },

@@ -140,6 +140,22 @@ local promql = import 'promql.libsonnet';
       sum without (layer, role, device) (%s)
       %s
     ||| % [p.perWeight('(%s + %s)' % [p.rate('read_time_seconds'), p.rate('write_time_seconds')], 'layer="volume"'), unlessIncomplete('volume')]),
+    // What a volume writes to each disk that says how worn it is, for whatever cause; nothing where a device that
+    // lies on several disks hides which.
+    record('instance_top_disk:stackmap_written_bytes:rate5m', |||
+      sum without (layer, role, device) (%(bytes)s
+      * ignoring (top, name, layer, role, disk) group_left (disk) (%(disks)s
+      and ignoring (device) max without (device, name) (label_replace(%(worn)s, "disk", "$1", "device", "(.+)"))))
+      unless ignoring (disk, layer) %(lacking)s{layer="disks"}
+      unless ignoring (disk) max without (layer, role, device) (%(weight)s
+      unless ignoring (top, name, layer, role) max without (disk) (%(disks)s))
+    ||| % {
+      bytes: p.perWeight(p.rate('written_bytes'), 'layer="disks"'),
+      weight: p.weight('layer="disks"'),
+      disks: p.textfile('stackmap_device_disk_info'),
+      worn: p.textfile('stackmap_device_life_used_ratio'),
+      lacking: withoutCounters,
+    }),
     // What parity costs: bytes written and read at the members beyond the bytes read: Mw + Mr - R.
     // Not while a member is missing: reads in its place are not for parity.
     record(volume('parity_cost_bytes'), |||
@@ -213,8 +229,8 @@ local promql = import 'promql.libsonnet';
   ],
 
   // What is wrong. The alerts and stackmap fleet read these series: one definition for both. The label what is
-  // degraded, failed, full, sick, hung, silent or clock; reason says why a host is silent; the value is the used share
-  // of what is full, the times the await of its peers of what is sick, and the seconds of a wrong clock.
+  // degraded, failed, full, sick, worn, hung, silent or clock; reason says why a host is silent; the value is the used
+  // share of what is full or worn, the times the await of its peers of what is sick, and the seconds of a wrong clock.
   local what(name, expression, reason='') =
     'label_replace(label_replace(%s, "what", "%s", "", ""), "reason", "%s", "", "")' % [std.stripChars(expression, '\n '), name, reason],
   local topologyTime = p.textfile('stackmap_topology_timestamp_seconds'),
@@ -261,6 +277,7 @@ local promql = import 'promql.libsonnet';
         what('failed', brokenIs('failed')),
         what('full', 'instance_device:stackmap_used:ratio > %s' % config.poolFull.critical),
         what('sick', ofDisk('instance_device:stackmap_sick:ratio')),
+        what('worn', ofDisk('(%s >= %g)' % [p.textfile('stackmap_device_life_used_ratio'), config.lifeUsed])),
         what('hung', ofDisk('(%s or ignoring (what) %s)' % [p.textfile('stackmap_device_hung'), brokenIs('hung')])),
         what('silent', '(%s == 0 and %s)' % [up, known], 'node_exporter does not answer'),
         what('silent', '(%s unless %s and %s == 1)' % [known, topologyTime, up], 'no textfile'),
@@ -295,6 +312,7 @@ local promql = import 'promql.libsonnet';
     record('instance_model:stackmap_%s:avg1h' % name, 'avg_over_time(instance_model:stackmap_%s:rate5m[1h])' % name)
     for name in ['disk_requests', 'disk_io_seconds']
   ] + [
+    record('instance_top_disk:stackmap_written_bytes:avg1h', 'avg_over_time(instance_top_disk:stackmap_written_bytes:rate5m[1h])'),
     local ratio = 'instance_top_device:stackmap_slowest_member:ratio_rate5m';
     record(
       'instance_top_device:stackmap_slowest_member:avg1h',

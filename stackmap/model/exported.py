@@ -15,6 +15,9 @@ EDGE = "stackmap_edge_info"
 EDGE_BYTES = "stackmap_edge_bytes"
 BUILD = "stackmap_build_info"
 TIMESTAMP = "stackmap_topology_timestamp_seconds"
+LIFE_USED = "stackmap_device_life_used_ratio"
+LIFE_WRITTEN = "stackmap_device_life_written_bytes_total"
+WEAR_TIMESTAMP = "stackmap_wear_timestamp_seconds"
 RECORDINGS = "stackmap.recordings/1"  # the schema of a directory of recordings in Parquet
 SLOW, HUNG = "SM202", "SM305"  # the rules whose findings are exported with their figures
 

@@ -38,6 +38,7 @@ HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
     metavar="DIR",
     help="Write DIR/stackmap.prom for node_exporter; - for stdout.",
 )
+@click.option("--wear", is_flag=True, help="With --textfile: ask disks for their wear hourly.")
 @click.option(
     "--max-series",
     type=click.IntRange(min=1),
@@ -62,6 +63,7 @@ def command(
     openmetrics: bool,
     parquet: bool,
     place: str | None,
+    wear: bool,
     max_series: int,
     out: str | None,
     force: bool,
@@ -75,8 +77,11 @@ def command(
     if openmetrics + parquet + (place is not None) != 1:
         raise click.UsageError("choose one format: --openmetrics, --parquet or --textfile")
     if place is not None:
-        _textfile(session, options, place, max_series, alone=out is None and not force)
+        alone = out is None and not force
+        _textfile(session, options, place, max_series, wear=wear, alone=alone)
         return
+    if wear:
+        raise click.UsageError("--wear needs --textfile")
     which = options.selection.which or "all"
     options = options._replace(selection=replace(options.selection, which=which))
     if parquet and out is not None and (out.endswith("/") or os.path.isdir(out)):
@@ -106,14 +111,14 @@ def command(
 
 
 def _textfile(
-    session: Session, options: MeasuringOptions, place: str, most: int, *, alone: bool
+    session: Session, options: MeasuringOptions, place: str, most: int, *, wear: bool, alone: bool
 ) -> None:
     from stackmap.features.export.textfile_command import write_textfile
     from stackmap.measurement.source import IntervalSelection
 
     if not alone or options.text is not None or options.selection != IntervalSelection():
         raise click.UsageError("--textfile takes only NAMEs: it measures nothing")
-    write_textfile(session, place, options.names, most)
+    write_textfile(session, place, options.names, most, wear=wear)
 
 
 def _openmetrics(stream: BinaryIO, folder: str | None, reports: Iterator[TopologyInterval]) -> None:

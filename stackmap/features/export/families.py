@@ -17,7 +17,7 @@ from stackmap.ledger.layers import layers
 from stackmap.ledger.sent import divides
 from stackmap.model import exported
 from stackmap.model.device import Device, Kind
-from stackmap.model.health import errors
+from stackmap.model.health import Health, errors
 from stackmap.model.interval import Counters
 from stackmap.model.raid import DEGRADED, NOT_IN_SYNC, Layout
 from stackmap.model.topology import Topology
@@ -297,6 +297,25 @@ def _slow_families(host: Exported) -> Iterator[Family]:
         "Await of a member that explain calls slow, divided by the median of its peers.",
         (({**of, "device": name}, host.slow[name]) for of, names in found for name in names),
     )
+
+
+def wear_families(
+    topology: Topology, health: Mapping[str, Health], time: float
+) -> Iterator[Family]:
+    """Yield what disks say of their life; *time*: when they were asked, which is there even if none knows."""
+    known = [(_device(topology[name]), each) for name, each in health.items()]
+    yield _gauge(
+        exported.LIFE_USED,
+        "Used share of the rated life of a disk, as it says itself; it goes on above 1.",
+        ((of, each.used) for of, each in known if each.used is not None),
+    )
+    yield Family(
+        exported.LIFE_WRITTEN,
+        "counter",
+        "Bytes that hosts wrote to a disk since it was made, as it says itself.",
+        tuple((of, each.written) for of, each in known if each.written is not None),
+    )
+    yield _gauge(exported.WEAR_TIMESTAMP, "When stackmap asked the disks.", [({}, time)])
 
 
 def _topology_families(topology: Topology) -> Iterator[Family]:

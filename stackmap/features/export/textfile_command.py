@@ -2,7 +2,8 @@
 ``stackmap export --textfile``: the stacks of this machine for node_exporter's textfile collector.
 
 One run sees one instant; a member or disk is judged by ten minutes. So each run keeps its sample in a file beside its own. That
-has a first line with the boot, then each sample: its time in a line, and lines of ``/proc/diskstats``.
+has a first line with the boot, then each sample: its time in a line, and lines of ``/proc/diskstats``. Disks are asked for
+their wear once per hour; the answers are in a file of their own until then.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_existing
 from stackmap.errors import InputError, NoInterval, OutputRefused, ParseError
-from stackmap.features.export.families import FIRST, Exported, Family, families, textfile
+from stackmap.features.export.families import (
+    FIRST,
+    Exported,
+    Family,
+    families,
+    textfile,
+    wear_families,
+)
 from stackmap.features.export.weights import stacks
 from stackmap.host.directory import OutputFile
 from stackmap.model.exported import HUNG, SLOW
@@ -30,7 +38,7 @@ from stackmap.rules.checks import checks
 from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import findings
-from stackmap.sources import diskstats, limits, mountinfo
+from stackmap.sources import diskstats, health, limits, mountinfo
 from stackmap.sources.diskstats import Sample
 
 if TYPE_CHECKING:
@@ -39,6 +47,8 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 NAME = "stackmap.prom"
+WEAR = "stackmap-wear.prom"  # beside it
+ASK_AGAIN = 3600  # seconds until the disks are asked for their wear again
 SAMPLES = "stackmap.samples"  # beside it; node_exporter reads *.prom only
 READABLE = 0o644
 FIRST_KEPT = "# Samples that stackmap export --textfile judges members by; boot "
@@ -48,24 +58,54 @@ MOST = 690  # seconds that are kept: little more, so that a member that recovers
 GAP = 300  # seconds without a sample, after which the earlier ones are of another time
 
 
-def write_textfile(session: Session, place: str, names: tuple[str, ...], most: int) -> None:
-    """Write what *names* and all below them export to the folder *place*, or to stdout for "-"."""
-    exported = _families(session, names, "" if place == "-" else place)
-    count = sum(len(family.samples) for family in exported)
+def write_textfile(
+    session: Session, place: str, names: tuple[str, ...], most: int, *, wear: bool
+) -> None:
+    """Write what *names* and all below them export to the folder *place*, or to stdout for "-"; *wear*: that of disks, too."""
+    exported = _exported(session, names, "" if place == "-" else place)
+    files = {NAME: families(exported)}
+    asks = wear and (place == "-" or _is_old(os.path.join(place, WEAR), exported.time))
+    if asks and (found := _wear(session, exported)):
+        files[WEAR] = found
+    count = sum(len(family.samples) for each in files.values() for family in each)
     if count > most:
         raise InputError(f"{count} series, more than --max-series {most}: name fewer volumes")
-    content = "".join(textfile(exported)).encode("utf-8", "backslashreplace")
     if place == "-":
-        sys.stdout.buffer.write(content)
+        whole = [family for each in files.values() for family in each]
+        sys.stdout.buffer.write(_encoded(whole))
         return
-    path = os.path.join(place, NAME)
-    output = OutputFile(path, force=True, mode=READABLE)  # refuses links and pipes
-    _refuse_foreign(path, FIRST)
-    with output.writing() as file:
-        file.write(content)
+    for name, each in files.items():
+        path = os.path.join(place, name)
+        output = OutputFile(path, force=True, mode=READABLE)  # refuses links and pipes
+        _refuse_foreign(path, FIRST)
+        with output.writing() as file:
+            file.write(_encoded(each))
 
 
-def _families(session: Session, names: tuple[str, ...], place: str) -> list[Family]:
+def _encoded(exported: list[Family]) -> bytes:
+    return "".join(textfile(exported)).encode("utf-8", "backslashreplace")
+
+
+def _is_old(path: str, now: float) -> bool:
+    """Whether the file at *path* is missing, an hour old, or of another clock."""
+    try:
+        return not 0 <= now - os.stat(path).st_mtime < ASK_AGAIN
+    except OSError:  # the writer says what is wrong
+        return True
+
+
+def _wear(session: Session, exported: Exported) -> list[Family]:
+    """Ask the disks, or the capture; nothing, and a line, if the user may not."""
+    topology = exported.topology
+    if session.live and os.geteuid() != 0:
+        tell("wear: only root may ask disks for their health")
+        return []
+    ask = health.read if session.live else health.recorded
+    found = wear_families(topology, ask(session.host, [*topology]), exported.time)
+    return [family for family in found if family.samples]
+
+
+def _exported(session: Session, names: tuple[str, ...], place: str) -> Exported:
     host = session.host
     time = next(host.ticks(0, 1), None)
     if time is None:
@@ -77,17 +117,15 @@ def _families(session: Session, names: tuple[str, ...], place: str) -> list[Fami
     session.tell_missing(topology, names)
     part = topology.select(chosen) if names else topology
     slow, hung = _judged(host, topology, sample, place) if place else (None, None)
-    return families(
-        Exported(
-            part,
-            tuple(stacks(part)),
-            tuple(checks(Context(part, mounted=mountinfo.options(host, part)))),
-            sample.counters,
-            time,
-            __version__,
-            slow,
-            None if hung is None else [name for name in hung if name in part],
-        )
+    return Exported(
+        part,
+        tuple(stacks(part)),
+        tuple(checks(Context(part, mounted=mountinfo.options(host, part)))),
+        sample.counters,
+        time,
+        __version__,
+        slow,
+        None if hung is None else [name for name in hung if name in part],
     )
 
 

@@ -222,6 +222,8 @@ def command(
             )
         if by not in ("", LEVEL, MODEL):
             raise click.UsageError("--recordings has --by level and --by model")
+        if sort == "wear":
+            raise click.UsageError("--recordings has no wear of disks to sort by")
         asked = Recordings(
             place,
             None if window is None else length(window),

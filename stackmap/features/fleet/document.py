@@ -8,6 +8,7 @@ from typing import NamedTuple
 from stackmap import __version__
 from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
+from stackmap.document.sentences import year_range
 from stackmap.document.wording import UNKNOWN, plural, size
 from stackmap.features.fleet.health import Trouble
 from stackmap.features.fleet.volumes import Fleet, Group, Volume
@@ -16,8 +17,10 @@ from stackmap.model.units import MIB
 LEGEND = (
     "cost: bytes read and written at the members per byte written, parity and data alone; ideal: with full-stripe "
     "writes only; wasted: what the disks did beyond the reads and the ideal writes; slowest: a member that "
-    "explain calls slow, await ÷ median of its peers; RAID10 saves: bytes at the members that RAID10 would not move; - unknown"
+    "explain calls slow, await ÷ median of its peers; RAID10 saves: bytes at the members that RAID10 would not move"
 )
+
+WEAR_LEGEND = "disk life: the disk that the volume wears out first, and how long it lasts if nothing else writes to it"
 
 
 def _grouped(divisor: float, digits: int) -> Callable[[float | None], str]:
@@ -37,6 +40,14 @@ def _slowest(volume: Volume) -> doc.Cell:
     if slowest is None:
         return doc.Label(UNKNOWN, ("", ""))
     return doc.Label(f"{slowest.device} {slowest.ratio:.1f}×", (slowest.device, f"{slowest.ratio}"))
+
+
+def _wear(volume: Volume) -> doc.Cell:
+    wear = volume.wear
+    if wear is None:
+        return doc.Label(UNKNOWN, ("", "", ""))
+    lasts = year_range(wear.years).removesuffix(" years")
+    return doc.Label(f"{wear.disk} {lasts}", (wear.disk, *map(str, wear.years)))
 
 
 class Column(NamedTuple):
@@ -74,6 +85,7 @@ COLUMNS = (
     _text("device", lambda v: v.key.top, default=False),
     _text("uuid", lambda v: v.uuid, default=False),
     _text("job", lambda v: v.key.job, default=False),
+    Column("wear", doc.Column("disk life\nyears", "worn_disk", ("years_low", "years_high")), _wear, default=False),
 )  # fmt: skip
 MOST_TROUBLES = 20  # lines
 # A page is for a reader without the command line; its columns fit into 1,300 pixels.
@@ -100,13 +112,15 @@ def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
     return [
         doc.Headline((_sums(fleet), f"{fleet.window} to {instant(fleet.time)}")),
         *_health(fleet.health),
-        _groups(fleet) if fleet.by else _table(fleet, _with_cluster(fleet, columns)),
+        _groups(fleet) if fleet.by else _table(fleet, _needed(fleet, columns)),
         *_remarks(fleet),
     ]
 
 
-def _with_cluster(fleet: Fleet, columns: Sequence[str]) -> Sequence[str]:
-    """Return *columns* with the cluster where hosts are of several."""
+def _needed(fleet: Fleet, columns: Sequence[str]) -> Sequence[str]:
+    """Return *columns* with the cluster where hosts are of several, and the default ones with wear where it is known."""
+    wear = columns in (DEFAULT, PAGE_COLUMNS) and any(each.wear for each in fleet.volumes)
+    columns = (*columns, "wear") if wear else columns
     return ("cluster", *columns) if fleet.in_clusters and "cluster" not in columns else columns
 
 
@@ -117,7 +131,7 @@ def fleet_page(fleet: Fleet) -> doc.Page:
             "sums", "Totals", (*_totals(fleet), *_health(fleet.health), *_remarks(fleet)), folded=False
         ),
         doc.Section("levels", "By level", (_levels(fleet.levels),), folded=False),
-        doc.Section("ranking", "Ranking, worst first", (_table(fleet, _with_cluster(fleet, PAGE_COLUMNS)),), folded=False),
+        doc.Section("ranking", "Ranking, worst first", (_table(fleet, _needed(fleet, PAGE_COLUMNS)),), folded=False),
     )  # fmt: skip
     about = (
         f"{fleet.window} to {instant(fleet.time)}",
@@ -173,7 +187,7 @@ def _table(fleet: Fleet, columns: Sequence[str]) -> doc.Table:
         "fleet",
         tuple(column.shown._replace(minor=column.key not in ON_A_PHONE) for column in chosen),
         (doc.Rows(tuple(tuple(column.cell(v) for column in chosen) for v in fleet.volumes)),),
-        legend=LEGEND,
+        legend="; ".join((LEGEND, *[WEAR_LEGEND] * ("wear" in columns), "- unknown")),
     )
 
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from stackmap.features.fleet.promql import Expressions
 
 # The worst first.
-KINDS = ("failed", "hung", "degraded", "full", "silent", "sick", "clock")
+KINDS = ("failed", "hung", "degraded", "full", "silent", "sick", "worn", "clock")
 DOUBTFUL = "silent", "clock"  # whose figures may be wrong
 NOW = "instance_device:stackmap_trouble:now{%s}"
 SINCE = "instance_device:stackmap_trouble:since_seconds{%s}"
 LOOKED = "instance:stackmap_troubles:count{%s}"  # 0 where nothing is wrong
 NOT_LOOKED = "health is not known: Prometheus has no stackmap_troubles; load the stackmap.rules.yml of this version"
 IDENTITY = ("what", "reason", "device", "name", "space")
-FIGURE = {"full", "sick", "clock"}  # kinds whose value is a figure
+FIGURE = {"full", "sick", "worn", "clock"}  # kinds whose value is a figure
 EXPORTED_LABELS = {
     "stackmap_layer_weight": ("top", "name", "layer", "role", "device"),
     "stackmap_stack_info": ("kind", "level"),
@@ -46,7 +46,8 @@ class Trouble(NamedTuple):
 
     ``what``: one of KINDS. ``device``: the kernel name, "" for the host itself; ``name``: the volume, array or pool.
     ``model``, ``serial``: of a disk. ``reason``: why a host is silent, or its clock wrong. ``value``: the used
-    share of what is full, the times the await of its peers of what is sick, the seconds of a wrong clock.
+    share of what is full or of a disk's life, the times the await of its peers of what is sick, the seconds of a
+    wrong clock.
     ``since``: seconds since the epoch, when it was first seen.
     """
 
@@ -86,6 +87,8 @@ class Trouble(NamedTuple):
 def _measure(what: str, space: str, value: float) -> str:
     if what == "full":
         return f"{value:.0%} of its {space or 'space'} used"
+    if what == "worn":
+        return f"{value:.0%} of its life used"
     if what == "clock":
         return f"{duration(abs(value))} from the server's"
     return f"{number(value, 1)}× the await of its peers"

@@ -11,6 +11,9 @@ from re import escape
 from typing import NamedTuple
 
 from stackmap.features.fleet.host_source import quoted
+from stackmap.features.fleet.volumes import LEAST_LEFT
+from stackmap.ledger.wear import LEAST_USED
+from stackmap.model.exported import LIFE_USED, LIFE_WRITTEN
 
 SECONDS_PER_STEP = 60.0  # of what is looked up at several instants of a window, at least
 STEPS = 60  # such instants, at most
@@ -35,6 +38,7 @@ FIGURES = {
         )
     },
     "slowest": ("instance_top_device:stackmap_slowest_member:ratio_rate5m{%s}", "instance_top_device:stackmap_slowest_member:avg1h{%s}"),
+    "wear": ("instance_top_disk:stackmap_written_bytes:rate5m{%s}", "instance_top_disk:stackmap_written_bytes:avg1h{%s}"),
 }  # fmt: skip
 RAID10_SAVES = "({parity_bytes} - 2 * {parity_write_bytes})"
 # What the volumes are sorted by, of FIGURES.
@@ -47,6 +51,7 @@ ORDERS = {
     "await": "{io_seconds} / ({reads} + {writes} > 0)",
     "slowest": "max by ({id}) ({slowest})",
     "raid10": RAID10_SAVES,
+    "wear": "max by ({id}) ({wear})",
 }
 # By field of Group: the series of all volumes of a host and level.
 LEVEL_FIGURES = {
@@ -160,9 +165,29 @@ class Expressions(NamedTuple):
         if field == "slowest":  # of the members that were slowest at a time, the slowest in sum
             longest = self.over_window("sum", series)
             mean, labels = f"({mean} and topk by ({self.id}) (1, {longest}))", f"{self.id}, device"
+        if field == "wear":
+            each, disks = f"max by ({self.id}, disk) ({mean})", f"on ({self.of_host}, disk)"
+            mean, labels = (
+                f"topk by ({self.id}) (1, {each} * {disks} group_left () {self._wear})",
+                f"{self.id}, disk",
+            )
         if self.level:
             mean = f"({mean} and on ({self.id}) {self.info})"
         return f"max by ({labels}) ({mean})"
+
+    def life(self, metric: str) -> str:
+        """Return LIFE_USED or LIFE_WRITTEN of each disk that has used enough of its life to tell its rate of wear."""
+        return f"{self._life(metric)} and {self._life(LIFE_USED)} >= {LEAST_USED}"
+
+    def _life(self, metric: str) -> str:
+        named = f'label_replace({metric}{{{self.hosts}}}, "disk", "$1", "device", "(.+)")'
+        return f"max by ({self.of_host}, disk) ({named})"
+
+    @property
+    def _wear(self) -> str:
+        """What one byte takes of the life of each disk, ÷ the life that is left."""
+        used = f"({self.life(LIFE_USED)})"
+        return f"({used} / clamp_min(1 - {used}, {LEAST_LEFT}) / ({self._life(LIFE_WRITTEN)} > 0))"
 
     def worst(self, sort: str, limit: int) -> str:
         """Return the volumes with the highest figures."""

@@ -27,8 +27,10 @@ from stackmap.features.fleet.volumes import (
     Key,
     SlowestMember,
     Volume,
+    wear,
     worst_first,
 )
+from stackmap.model.exported import LIFE_USED, LIFE_WRITTEN
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.health import Trouble
@@ -49,7 +51,7 @@ NO_INFO = "not shown: {lacking} of {shown} volumes, which have no stackmap_stack
 NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
 RENAMED = "{volumes} had another name or kernel name earlier in the window; the figures are of all names of the same UUID"
 SAVINGS = ("raid10_saves", "gaining")
-IN_LABELS = {"level", "slowest"}  # parts that have more than their value
+IN_LABELS = {"level", "slowest", "wear"}  # parts that have more than their value
 STATES = ("active", "sync", "degraded", "degraded sync")
 Figures = dict[str, Any]
 
@@ -238,7 +240,8 @@ class FleetReader:
                 self._partial.append(f"{part} of {hosts}: {error}")
                 return []
 
-        tasks = [(page, part) for page in pages for part in PARTS]
+        lives = self._lives(pages)
+        tasks = [(page, part) for page in pages for part in PARTS if lives or part != "wear"]
         for (_, part), answer in zip(tasks, self._together(ask, tasks), strict=True):
             if part == "level":
                 for labels, _ in answer:
@@ -246,6 +249,11 @@ class FleetReader:
             elif part == "slowest":
                 for labels, value in answer:
                     figures(labels)[part] = SlowestMember(labels.get("device", ""), value)
+            elif part == "wear":
+                for labels, value in answer:
+                    disk = labels.get("disk", "")
+                    life = lives.get(self._key(labels)._replace(top=disk, name=""))
+                    figures(labels)[part] = life and wear(disk, value, *life)
             elif part in ("members", "state"):
                 for volume, value in answer:
                     volume[part] = round(value)
@@ -253,6 +261,28 @@ class FleetReader:
                 for volume, value in answer:  # half a million in a large fleet
                     volume[part] = value
         return found
+
+    def _lives(self, pages: list[Expressions]) -> dict[Key, tuple[float, float]]:
+        """Return the used share of each disk's life and what was written to it; {} where no disk says."""
+        found: dict[str, dict[Key, float]] = {LIFE_USED: {}, LIFE_WRITTEN: {}}
+        try:
+            if not self._query(f"count({LIFE_USED}{{{self._all.hosts}}})"):
+                return {}
+            for metric, disks in found.items():
+                asked = [page.life(metric) for page in pages]
+                for answer in self._together(self._query, asked):
+                    disks.update(
+                        (
+                            self._key(each.labels)._replace(top=each.labels.get("disk", "")),
+                            each.value,
+                        )
+                        for each in answer
+                    )
+        except NO_ANSWER as error:
+            self._partial.append(f"wear of disks: not known: {error}")
+            return {}
+        used, written = found.values()
+        return {disk: (used[disk], written[disk]) for disk in used.keys() & written.keys()}
 
     def _several_names(self, pages: Iterable[Expressions]) -> list[list[Key]]:
         """Return the names of each volume with several names in the window; add a remark where they are not known."""

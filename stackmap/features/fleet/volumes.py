@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
+from stackmap.ledger.wear import DAY, Years, life, years
+from stackmap.model.health import Health
 from stackmap.model.load import plus, ratio
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.health import Trouble
 
 COPIES = 2  # of RAID10: bytes written per byte
+LEAST_LEFT = 0.001  # of a disk's life, so that disks of which nothing is left have an order
 SCHEMA = "stackmap.fleet/1"
 
 
@@ -19,6 +23,31 @@ class SlowestMember(NamedTuple):
 
     device: str
     ratio: float
+
+
+class Wear(NamedTuple):
+    """
+    The disk that a volume wears out first. ``rate``: what it takes of the disk's life per second ÷ what is left.
+
+    ``bytes``: what it writes there per second, for whatever cause. ``used``: the share of its life. ``years``: how
+    long the rest lasts if nothing else writes to it.
+    """
+
+    disk: str
+    rate: float
+    bytes: float
+    used: float
+    years: Years
+
+
+def wear(disk: str, rate: float, used: float, written: float) -> Wear | None:
+    """Return the wear of *disk*, which has *used* a share of its life for *written* bytes; None if too little to tell."""
+    rest = life(Health(used=used, written=round(written)))
+    per_second = rate * max(1 - used, LEAST_LEFT) * written / used if used > 0 else 0.0
+    lasts = None if rest is None else years(rest, per_second, per_second)
+    if lasts is None or not isfinite(lasts.high):  # next to nothing is written
+        return None
+    return Wear(disk, rate, per_second, used, lasts)
 
 
 class Key(NamedTuple):
@@ -61,6 +90,7 @@ class Volume(NamedTuple):
     io_seconds: float | None = None
     ideal: float | None = None
     slowest: SlowestMember | None = None
+    wear: Wear | None = None
 
     @property
     def await_ms(self) -> float | None:
@@ -120,6 +150,7 @@ SORTS: Mapping[str, Callable[[Volume], float | None]] = {
     "await": lambda v: v.await_ms,
     "slowest": lambda v: None if v.slowest is None else v.slowest.ratio,
     "raid10": lambda v: v.raid10_saves,
+    "wear": lambda v: None if v.wear is None else v.wear.rate,
 }
 
 
@@ -241,7 +272,7 @@ def _group(group: Group, by: str) -> dict[str, object]:
 
 
 def _volume(volume: Volume) -> dict[str, object]:
-    slowest = volume.slowest
+    slowest, wear = volume.slowest, volume.wear
     return {
         "cluster": volume.key.cluster or None,
         "host": volume.key.host,
@@ -267,4 +298,11 @@ def _volume(volume: Volume) -> dict[str, object]:
         "slowest_member": slowest and {"device": slowest.device, "ratio": slowest.ratio},
         "raid10_saves_bytes": volume.raid10_saves,
         "raid10_saves_requests": volume.raid10_saves_requests,
+        "wear": wear
+        and {
+            "disk": wear.disk,
+            "bytes_per_day": wear.bytes * DAY,
+            "used": wear.used,
+            "years": list(wear.years),
+        },
     }

@@ -42,9 +42,14 @@ def volume(name, top, figure, level="raid5"):
         f"instance_top:stackmap_wasted_requests:rate5m{{{of}}}": 6,
         f"instance_top:stackmap_io_seconds:rate5m{{{of}}}": 8,
         f'instance_top_device:stackmap_slowest_member:ratio_rate5m{{{of},device="dm-1"}}': 1,
+        f'instance_top_disk:stackmap_written_bytes:rate5m{{{of},disk="sda"}}': 3,
+        f'instance_top_disk:stackmap_written_bytes:rate5m{{{of},disk="sdb"}}': 4,
     }
+    disk = f'{{job="n",instance="{name}",device="sda",name="sda"}}'
     return {
         **{series: f"{value * figure}x80" for series, value in values.items()},
+        f"stackmap_device_life_used_ratio{disk}": "0.2x80",
+        f"stackmap_device_life_written_bytes_total{disk}": "7x80",
         f'stackmap_stack_info{{{of},kind="volume",level="{level}"}}': "1x80",
         f"stackmap_stack_members{{{of}}}": "4x80",
     }

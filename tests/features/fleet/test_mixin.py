@@ -9,6 +9,7 @@ import re
 import pytest
 
 from stackmap.features.fleet.recordings import AHEAD, FULL
+from stackmap.rules.errors import worn_out
 from tests.features.fleet.servers import HERE, RULES
 
 MIXIN = HERE / "packaging" / "mixin"
@@ -84,6 +85,12 @@ def test_recordings_are_judged_by_the_limits_of_the_rules(build):
 
     assert config["poolFull"]["critical"] == FULL
     assert config["clockSkewSeconds"] == AHEAD
+
+
+def test_a_disk_is_worn_from_the_share_on_that_check_warns_at(build):
+    config = build.evaluated("(import 'mixin.libsonnet')._config")
+
+    assert config["lifeUsed"] == worn_out.limits["warning"]
 
 
 def test_every_alert_has_a_runbook(build):

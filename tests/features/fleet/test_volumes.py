@@ -12,14 +12,17 @@ from stackmap.features.fleet.volumes import (
     Key,
     SlowestMember,
     Volume,
+    Wear,
     fleet_json,
 )
+from stackmap.ledger.wear import Years
 
 KEY = Key("eu", "node", "web1", "dm-8", "vg/lv")
 FULL = Volume(
     KEY, "raid5", "u", members=4, state="active", read_bytes=17.0, write_bytes=13.0, reads=7.0, writes=3.0,
     parity_bytes=52.0, parity_write_bytes=13.0, disk_bytes=90.0, disk_requests=41.0, wasted_bytes=5.0,
     wasted_requests=2.0, io_seconds=0.05, ideal=4 / 3, slowest=SlowestMember("sdc", 3.0),
+    wear=Wear("sdb", 19.0, 23.0, 0.5, Years(1.0, 2.0)),
 )  # fmt: skip
 
 
@@ -68,9 +71,10 @@ def test_what_rests_on_an_unknown_figure_is_unknown(unknown, figures):
 def test_a_key_sorts_by_its_figure():
     assert {key: sort(FULL) for key, sort in SORTS.items()} == {
         "wasted": 5.0, "wasted-iops": 2.0, "cost": 4.0, "iops": 10.0, "written": 13.0,
-        "await": pytest.approx(5.0), "slowest": 3.0, "raid10": 26.0,
+        "await": pytest.approx(5.0), "slowest": 3.0, "raid10": 26.0, "wear": 19.0,
     }  # fmt: skip
-    assert SORTS["slowest"](FULL._replace(slowest=None)) is None
+    without = FULL._replace(slowest=None, wear=None)
+    assert SORTS["slowest"](without) is SORTS["wear"](without) is None
 
 
 def test_each_figure_of_a_volume_has_its_key_in_json():
@@ -82,6 +86,7 @@ def test_each_figure_of_a_volume_has_its_key_in_json():
         "cost_bytes_per_byte": 4.0, "disk_bytes_per_byte": 3.0, "ideal_bytes_per_byte": 4 / 3,
         "wasted_bytes": 5.0, "wasted_requests": 2.0, "slowest_member": {"device": "sdc", "ratio": 3.0},
         "raid10_saves_bytes": 26.0, "raid10_saves_requests": 28.0,
+        "wear": {"disk": "sdb", "bytes_per_day": 23.0 * 86400, "used": 0.5, "years": [1.0, 2.0]},
     }  # fmt: skip
     (bare,) = fleet_json(fleet(volumes=(Volume(KEY._replace(cluster="")),)), "now")["volumes"]
     assert {bare[key] for key in ("cluster", "uuid", "slowest_member", "iops", "await")} == {None}
