@@ -55,10 +55,10 @@ def rows_of(path: Path) -> int:
         return text.count("\ttps\t")
     if path.name.startswith(("diskstats", "jc-linux-proc")):
         return len(re.findall(r"^ *\d+ +\d+ \w", text, re.MULTILINE))
-    return _table_rows(text)
+    return _table_rows(path, text)
 
 
-def _table_rows(text: str) -> int:
+def _table_rows(path: Path, text: str) -> int:
     columns, rows = -1, 0
     last = ""
     for line in re.sub("\x1b\\[[0-9;]*m|\0", "", text).splitlines():
@@ -72,7 +72,8 @@ def _table_rows(text: str) -> int:
             columns = -1  # another table: processors, networks
         else:
             numbers = sum(NUMBER.match(word) is not None for word in words)
-            rows += numbers == columns and "avg-cpu" not in last
+            is_group = path.name.endswith("-g.txt") and line.startswith(" ")  # a sum of rows
+            rows += numbers == columns and "avg-cpu" not in last and not is_group
         last = line
     return rows
 

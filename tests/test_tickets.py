@@ -311,6 +311,31 @@ def test_lines_of_a_tree_in_a_wrong_encoding():
         assert edges(read(wrong)[0]) == {("sda1", "sda"), ("sda2", "sda")}
 
 
+@pytest.mark.parametrize("options", ["NAME   MAJ:MIN RM  SIZE RO TYPE", "NAME   SIZE TYPE"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda tree: tree.encode().decode("latin-1"),
+        lambda tree: re.sub("[├└─│]", "?", tree),
+        lambda tree: re.sub("[├└─│]", "???", tree),
+    ],
+    ids=["Latin-1", "? per character", "? per byte"],
+)
+def test_lines_of_a_deep_tree_in_a_wrong_encoding(wrong, options):
+    """A device is on the one above it, and on no other."""
+    names = ["sda", "├─sda1", "│ └─md7", "│   ├─vg-a", "│   └─vg-b", "└─sda2"]
+    kinds = ["disk", "part", "raid1", "lvm", "lvm", "part"]
+    numbers = ["8:0", "8:1", "9:7", "253:0", "253:1", "8:2"]
+    row = "{} {} 0 1G 0 {}\n" if "MAJ" in options else "{0} 1G {2}\n"
+    tree = f"{options}\n" + "".join(
+        row.format(*each) for each in zip(names, numbers, kinds, strict=True)
+    )
+    below = {"sda1": "sda", "md7": "sda1", "vg-a": "md7", "vg-b": "md7", "sda2": "sda"}
+    topology, _ = read(wrong(tree))
+    title = {device.name: device.dm_name or device.name for device in topology}
+    assert {(title[a], title[b]) for a, b in edges(topology)} == {*below.items()}
+
+
 def test_of_hosts_the_first_with_a_device_is_used():
     empty = "[root@a ~]# cat /proc/mdstat\nPersonalities : [raid1]\nunused devices: <none>\n"
     other = "[root@b ~]# cat /proc/mdstat\nmd0 : active raid1 sdb1[1] sda1[0]\n      1024 blocks [2/2] [UU]\n"

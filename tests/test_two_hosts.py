@@ -124,6 +124,11 @@ def test_copies_of_counters_of_two_hosts_have_no_difference(tmp_path):
         (["ops@jump:~$ ssh web1 lsblk"], "web1"),
         (["ops@jump:~$ ssh -o BatchMode=yes -p 2222 root@web1 'lsblk -J'"], "web1"),
         (["$ ssh web1 lsblk"], "web1"),
+        (["web1:~ # lsblk"], "web1"),
+        (["web1:/srv/www # LANG=C iostat -x"], "web1"),
+        (["(venv) ops@web1:~$ lsblk"], "web1"),
+        (["[10:01:02 root@web1 ~]# LC_ALL=C lsblk"], "web1"),
+        (["ops@web1:~$ lsblk", "md0: /srv and more # text"], "web1"),
         (["ops@jump:~$ kubectl exec web1-0 -- lsblk"], ""),
         (["ops@jump:~$ cat lsblk.txt"], ""),
         (["ops@web1:~$ sudo cat /proc/mdstat"], "web1"),
@@ -148,6 +153,31 @@ def test_a_prompt_may_have_a_name_of_its_own(tmp_path):
     apart = run(tmp_path, text.format("sar -d -f sa28"), "iostat", "-l", "--input")
     assert "2 disks" not in apart.stdout
     assert "not joined" in apart.stderr
+
+
+@pytest.mark.parametrize(
+    "form", ["{}:~ # {}\n", "(venv) ops@{}:~$ LANG=C {}\n", "[10:01:02 root@{} ~]# {}\n"]
+)
+def test_prompts_of_other_shells(tmp_path, form):
+    text = "".join(
+        form.format(host, command) + output
+        for host, command, output in (
+            ("web1", "lsblk", ARRAY),
+            ("web1", "iostat -dxy 5 1", table(*WEB)),
+            ("db2", "iostat -dxy 5 1", table(*DB)),
+        )
+    )
+    done = run(tmp_path, text, "iostat", "-J", "--input")
+    assert reads(done) == {"sda": 2, "sdb": 5, "md0": 11}
+    assert done.stderr.count(ONLY_WEB) == 1
+
+
+def test_a_host_without_a_device_in_its_report_is_not_the_one(tmp_path):
+    """As after ``iostat -c``."""
+    cpu = "Linux 6.1.0-9-amd64 (web1) \t11/28/26 \t_x86_64_\t(8 CPU)\n\nDevice r/s w/s rkB/s wkB/s await aqu-sz %util\n\n"
+    done = run(tmp_path, cpu + table(*DB, banner="db2"), "iostat", "-J", "--input")
+    assert reads(done) == {"sda": 101, "sdb": 107, "dm-0": 113}
+    assert "web1" not in done.stderr
 
 
 def test_annotate_names_the_rows_of_the_host_whose_devices_are_known(tmp_path):

@@ -92,6 +92,7 @@ class TextSource(Source):
         self._head: list[bytes] = []
         self._note = note
         self._held = held
+        self._first_host = ""  # of the first report with a device
         self._size = self._rows = 0  # bytes, and rows of devices in them
         self._counted: set[str] = set()  # names of devices, where all intervals are held
 
@@ -182,7 +183,8 @@ class TextSource(Source):
             self._rows = DEVICE_ROWS * len(topology)
         try:
             for interval in self._of_one_host():
-                foreign.check(interval.machine)
+                if interval.loads:
+                    foreign.check(interval.machine)
                 self._count(interval)
                 yield names.resolved(interval)
         finally:
@@ -203,7 +205,7 @@ class TextSource(Source):
 
     def _of_one_host(self) -> Iterator[Interval]:
         """Yield the intervals without those of a second host, whose devices may have the same names."""
-        host = self._own_host()
+        host = self._own_host() or self._first_host
         told = ""
         copies = Copies(self._note)
         for interval in statistics.intervals(self._chunks(), self.name, self._note):
@@ -213,7 +215,7 @@ class TextSource(Source):
             host = host or theirs
             if theirs in ("", host) or same_host(host, theirs):
                 yield interval
-            elif not told:
+            elif interval.loads and not told:
                 told = theirs
                 self._note_hosts(host, theirs)
 
@@ -256,7 +258,7 @@ class TextSource(Source):
         # That of the host whose devices are known, if it has one.
         ours = self._machine.topology() if self._is_own and self._machine is not None else None
         first = next((each for each in complete if ours and _of_same(ours, each)), complete[0])
-        host = first.machine.host
+        self._first_host = host = first.machine.host
         theirs = next((r.machine.host for r in complete if not same_host(r.machine.host, host)), "")
         if host and theirs:
             self._note_hosts(host, theirs)

@@ -95,7 +95,9 @@ OTHER_FORMATS = (
     (re.compile(r"^\s*SunOS \S+ \d"), "sar of Solaris: only Linux is supported"),
     (re.compile(r"^\s*HP-UX \S+ \S*\d"), "sar of HP-UX: only Linux is supported"),
     (
-        re.compile(r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% tm_act"),
+        re.compile(
+            r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% ?tm_act|^\s*L\(q\)\s+ops/s|\bbps\s+sps\s+msps\b"
+        ),
         "iostat of another system than Linux: only sysstat's tables are supported",
     ),
     (

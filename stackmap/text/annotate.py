@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from stackmap.model.topology import same_host
 from stackmap.sources.printed.columns import ESCAPES, clean
-from stackmap.sources.printed.hosts import HostNames
+from stackmap.sources.printed.hosts import HostNames, may_name_host
 from stackmap.text.columns import is_number
 from stackmap.text.headings import (
     IOSTAT_DEVICE,
@@ -152,7 +152,7 @@ class Annotator:
         out: list[str] = []
         prefixes, length = self._prefixes, self._length
         for line in lines:
-            if self.host and ("@" in line or "Linux" in line) and self._hosts.take(clean(line)):
+            if self.host and may_name_host(line) and self._hosts.take(clean(line)):
                 self._take_host()
             if self._is_of_another:
                 if any(title in line for title in TITLES) and heading(line.split()):

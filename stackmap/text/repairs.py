@@ -27,6 +27,7 @@ from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COLUMNS, is_number, parse_numbers, parse_plain_numbers
 from stackmap.text.headings import (
     IOSTAT_DEVICE,
+    MAX_DEVICES,
     MAX_PREFIX_WORDS,
     SAR_DEVICE,
     Heading,
@@ -138,6 +139,56 @@ def _common(one: Any, other: Any) -> Any:
     return type(one)(*map(_common, one, other))
 
 
+class GroupRows:
+    """
+    Tells the rows of ``iostat -g``, each the sum of the devices above it: it has one blank more before its name.
+
+    With -H there are no other rows, and they are used.
+    """
+
+    def __init__(self) -> None:
+        self._indent = 0  # of the heading
+        self._members: list[Sequence[float | None]] = []
+
+    def begin(self, line: str) -> None:
+        """Take the heading of a table."""
+        self._indent, self._members = _indent(line), []
+
+    def has(self, line: str, row: Row, heading: Heading) -> bool:
+        """Whether *line* with *row* is that of a group; else it is a device of the next one."""
+        before = line.rstrip()[: -len(row.name)] if heading.name_last else ""
+        more = before.endswith("  ") if heading.name_last else _indent(line) == self._indent + 1
+        # Those that sysstat 12.6 prints with --pretty are no sums.
+        if (
+            more
+            and not row.before
+            and self._members
+            and (heading.name_last or self._is_sum(row, heading))
+        ):
+            self._members = []
+            return True
+        if not heading.sar and len(self._members) < MAX_DEVICES:
+            self._members.append(row.values)
+        return False
+
+    def _is_sum(self, row: Row, heading: Heading) -> bool:
+        """Whether the rates of *row* are the sums of those of the devices."""
+        slack = 0.01 * (len(self._members) + 1)
+        columns = zip(
+            heading.layout.names, row.values, zip(*self._members, strict=False), strict=False
+        )
+        return all(
+            abs((figure or 0.0) - sum(each or 0.0 for each in devices))
+            <= slack + 1e-3 * (figure or 0.0)
+            for name, figure, devices in columns
+            if name.endswith("/s")
+        )
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 class FoldedTable:
     """
     The rest of a table that a narrow page folded: its other columns, below the rows of the first ones.
@@ -235,7 +286,7 @@ class WrappedRow:
         before = words[: len(words) - len(shown)]
         if not shown or not before:
             return
-        if "." not in shown[-1] and "," not in shown[-1]:
+        if _decimals(shown[-1]) == 0 or lacks_decimals(shown):
             shown = shown[:-1]  # it may be cut within
         row = parse_numbers(shown, heading.layout.columns) or []
         missing = heading.layout.width - len(row)

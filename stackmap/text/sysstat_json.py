@@ -125,7 +125,11 @@ class JsonReader:
         if key:
             figures = {name: value for name, value in device.items() if name not in NAMES}
             row = [value if isinstance(value, float) else None for value in figures.values()]
-            self._rows.append((str(device[key]), layout_of_keys(tuple(figures)), row))
+            name = str(device[key])
+            if name.startswith(" ") and any(not each.startswith(" ") for each, _, _ in self._rows):
+                self._report.note([f"not used:{name}, the sum of devices above it"])  # iostat -g
+                return
+            self._rows.append((name, layout_of_keys(tuple(figures)), row))
             self._by_iostat = key == NAMES[0]
         if note:
             self._report.note([note])

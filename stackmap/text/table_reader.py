@@ -25,7 +25,7 @@ from stackmap.text.headings import (
     without_remark,
 )
 from stackmap.text.printed_time import is_time
-from stackmap.text.repairs import FoldedTable, WrappedRow, lacks_decimals
+from stackmap.text.repairs import FoldedTable, GroupRows, WrappedRow, lacks_decimals
 from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
 
@@ -75,6 +75,7 @@ class TableReader:
         self._size = 0  # of these, in rows
         self._pending = WrappedRow(self._wrapped_row)
         self._folded = FoldedTable()
+        self._groups = GroupRows()
         self._cut = False  # the last figure of a row, once
         self._below_rows = False  # nothing else since: the rest of a folded table may follow
         self._may_read_table = True  # once a paragraph, which may have many headings
@@ -94,7 +95,13 @@ class TableReader:
         if heading is not None and not self._pending:
             row = heading.row(words)
             if row is not None:
-                self._row(row, heading)
+                is_group = self._groups.has(line, row, heading)
+                if is_group and self.reports.current is not None:
+                    self.reports.current.note(
+                        [f"not used: {row.name}, the sum of devices above it"]
+                    )
+                else:
+                    self._row(row, heading)
                 return True
             if self._cut and len(words) == 1 and is_number(words[0]):
                 return True
@@ -198,6 +205,7 @@ class TableReader:
         if found is None:
             return False
         self.heading = found
+        self._groups.begin(line)
         self.reports.heading(found)
         self._after_heading = self._after_row = True
         ordinary = found.named and not (found.name_last or found.rest)

@@ -19,7 +19,7 @@ from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
 from stackmap.sources.printed.columns import LOGGED_TIME, TAGS, clean
-from stackmap.sources.printed.hosts import HostNames
+from stackmap.sources.printed.hosts import HostNames, may_name_host
 from stackmap.text.columns import is_number
 from stackmap.text.line_prefixes import NO_TIME, LinePrefixes, unfolded
 from stackmap.text.printed_time import CLOCK
@@ -90,7 +90,7 @@ class Lines:
         while True:
             while self._next < len(self._lines):
                 line = self._lines[self._next]
-                if ("@" in line or "Linux" in line) and self._is_of_next_host(line):
+                if self._hosts and may_name_host(line) and self._is_of_next_host(line):
                     return
                 self._next += 1
                 yield line
@@ -112,7 +112,8 @@ class Lines:
         hosts = self._hosts
         if hosts is None or not hosts.take(clean(line)):
             return False
-        self._at_next_host = "@" in line and hosts.own(hosts.name) != self.host
+        is_banner = "Linux" in line and run_of(line) is not None
+        self._at_next_host = not is_banner and hosts.own(hosts.name) != self.host
         if not self._at_next_host:
             self.host = hosts.own(hosts.name)
         return self._at_next_host

@@ -53,3 +53,15 @@ sdb              13.00        17.00        19.00         23
         "sda": (2, Flow(bytes=3 * 1024)),
         "sdb": (13, Flow(bytes=17 * 1024)),
     }
+
+
+@pytest.mark.parametrize(
+    ("cut", "known"), [("19.7", False), ("19.70", True), ("19", False), ("19.", False)]
+)
+def test_a_figure_that_may_be_cut_is_unknown(cut, known):
+    """At the right edge of a window: 19.7 may have been 19.73."""
+    text = f"Device r/s w/s rkB/s wkB/s await %util\nsda 2.00 3.00 5.00 {cut}\n\nthe end\n"
+    (report,) = (each for each in intervals([text.encode()], "text") if each.loads)
+    load = report.loads["sda"]
+    assert (load.read.ios, load.write.ios, load.read.bytes) == (2, 3, 5 * 1024)
+    assert load.write.bytes == (19.70 * 1024 if known else None)

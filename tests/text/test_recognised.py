@@ -90,6 +90,14 @@ def test_chunks_do_not_matter():
         (b"", "log.txt: empty"),
         (b"hello\nworld\n", "log.txt: no device statistics in its 2 lines: give the output of"),
         (
+            b" L(q)  ops/s    r/s   kBps   ms/r    w/s   kBps   ms/w   %busy Name\n    0     17      3     88    2.1     14    411    3.3    4.1| ada0\n",
+            "log.txt: line 1: iostat of another system than Linux",
+        ),
+        (
+            b"hdisk0         xfer:  %tm_act      bps      tps      bread      bwrtn\n",
+            "log.txt: line 1: iostat of another system than Linux",
+        ),
+        (
             b"                    extended device statistics\n    r/s    w/s   kr/s   kw/s\n",
             "log.txt: line 1: iostat of another system than Linux",
         ),

@@ -18,12 +18,27 @@ NMON = re.compile(r'BBBP,\d+,[^,"]*(?:,"(.*)")?')  # a line of a command's outpu
 FENCE = re.compile(
     r"\s*(?:```\w*|~~~|\{(?:noformat|code)[^{}]{0,40}\}|\[/?code\]|\{\{\{|\}\}\})\s*$"
 )
-# A command that was typed: "[root@host ~]# lsblk", "user@host:~$ cat /proc/mdstat", "# pvs"; lvdisplay prints "# open  1".
+# A command that was typed: "[root@host ~]# lsblk", "user@host:~$ cat /proc/mdstat", of SUSE "host:~ # lsblk", "# pvs";
+# lvdisplay prints "# open  1".
 PROMPT = re.compile(
-    r"^\s{0,8}(?:\[?[\w.-]{1,32}@(?P<host>[\w.-]{1,64})[^#$%>]{0,80}[#$%>]|(?:bash|sh)-\d\.\d+[#$]|[#$%])\s*(?P<command>(?!open\s+\d)[a-z/.].*)$"
+    r"^\s{0,8}(?:(?:\([\w.-]{1,32}\) |\[?\d\d:\d\d(?::\d\d)?\]? )?\[?[\w.-]{1,32}@(?P<host>[\w.-]{1,64})[^#$%>]{0,80}[#$%>]"
+    r"|(?P<alone>[A-Za-z][\w.-]{0,63}):[~/][^\s#$%>:]{0,80} ?[#$]|(?:bash|sh)-\d\.\d+[#$]|[#$%])"
+    r"\s*(?P<command>(?:[A-Z_]{2,20}=\S*\s+)*(?!open\s+\d)[a-z/.].*)$"
 )
-# Lines of a tree after a wrong decoding: as Windows-1252, and with each byte lost.
-MOJIBAKE = {"â”œ": "├", "â”€": "─", "â””": "└", "â”‚": "│", "\ufffd\ufffd\ufffd": "─"}
+# Lines of a tree after a wrong decoding: as Windows-1252, as Latin-1, and with each byte lost.
+MOJIBAKE = {
+    "â”œ": "├",
+    "â”€": "─",
+    "â””": "└",
+    "â”‚": "│",
+    "â\x94\x9c": "├",
+    "â\x94\x80": "─",
+    "â\x94\x94": "└",
+    "â\x94\x82": "│",
+    "\ufffd\ufffd\ufffd": "─",
+}
+# A tree before a name with "?" for each character of it, or for each byte.
+_LOST_TREE = re.compile(r"[ ?]{0,60}?(\?\?(?:\?{4})?)(?=[A-Za-z/])")
 # Before each line of a log: "Nov 14 03:00:11", "2024-11-14T03:00:11+0100".
 LOGGED_TIME = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]{0,10}(?:Z|[+-]\d\d:?\d\d)?)"
 _LOGGED = re.compile(rf"{LOGGED_TIME} ")
@@ -49,7 +64,10 @@ def clean(line: str) -> str:
         line = TAGS.sub("", line)
     if line.lstrip()[:1] == ">":
         line = QUOTES.sub("", line)
-    if "â”" in line or "\ufffd" in line:
+    if line.lstrip()[:1] == "?" and (lost := _LOST_TREE.match(line)):
+        art = lost[0].replace("???", "?") if len(lost[1]) > 2 else lost[0]
+        line = f"{art[:-2].replace('?', '│')}└─{line[lost.end() :]}"
+    if "â”" in line or "â\x94" in line or "\ufffd" in line:
         for wrong, drawn in MOJIBAKE.items():
             line = line.replace(wrong, drawn)
     if logged := _LOGGED.match(line):

@@ -20,6 +20,11 @@ _SUDO = re.compile(r"sudo(?:\s+-\w+)*\s+|(?:[A-Z_]+=\S*\s+)+")
 _LOCAL_RUN = re.compile(r"(?:\S*/)?(?:iostat|sar)\b")
 
 
+def may_name_host(line: str) -> bool:
+    """Whether *line* may be a prompt or a banner; most lines are neither."""
+    return "@" in line or "Linux" in line or " # " in line or ":~" in line
+
+
 class HostNames:
     """
     Takes the lines of a text. ``name``: the host of the next ones, "" if unknown; ``all``: those so far.
@@ -36,7 +41,7 @@ class HostNames:
     def take(self, line: str) -> bool:
         """Take a line without quote marks; return True if it tells whose the next ones are."""
         if prompt := PROMPT.match(line):
-            told = self._take_prompt(prompt["host"], prompt["command"])
+            told = self._take_prompt(prompt["host"] or prompt["alone"], prompt["command"])
         elif told := (banner := _BANNER.match(line)) is not None:
             self.name = short_host(banner["host"])
             if self._prompt:
