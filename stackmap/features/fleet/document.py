@@ -11,6 +11,7 @@ from stackmap.document.interval import instant
 from stackmap.document.sentences import year_range
 from stackmap.document.wording import UNKNOWN, plural, size
 from stackmap.features.fleet.health import Trouble
+from stackmap.features.fleet.promql import MODEL
 from stackmap.features.fleet.volumes import Fleet, Group, Volume
 from stackmap.model.units import MIB
 
@@ -87,6 +88,7 @@ COLUMNS = (
     _text("job", lambda v: v.key.job, default=False),
     Column("wear", doc.Column("disk life\nyears", "worn_disk", ("years_low", "years_high")), _wear, default=False),
 )  # fmt: skip
+SHARED = "array or pool", "arrays or pools"
 MOST_TROUBLES = 20  # lines
 # A page is for a reader without the command line; its columns fit into 1,300 pixels.
 PAGE_COLUMNS = (
@@ -151,7 +153,9 @@ def _health(troubles: Sequence[Trouble]) -> Iterable[doc.Block]:
 
 def _sums(fleet: Fleet) -> str:
     wasted, requests = map(fleet.sum_of, ("wasted_bytes", "wasted_requests"))
-    shared = f" and {plural(fleet.shared, 'shared array or pool')}" if fleet.shared else ""
+    shared = (
+        f" and {_count(fleet.shared)} shared {SHARED[fleet.shared != 1]}" if fleet.shared else ""
+    )
     own = plural(fleet.total - fleet.shared, "volume")
     volumes = f"{own}{shared} on {plural(fleet.hosts, 'host')}"
     if wasted is None:
@@ -193,7 +197,7 @@ def _table(fleet: Fleet, columns: Sequence[str]) -> doc.Table:
 
 def _groups(fleet: Fleet) -> doc.Table:
     """Return the sums by the label that was asked for."""
-    of_disks = any(each.disks is not None for each in fleet.groups)
+    of_disks = fleet.by == MODEL
     rows = tuple(
         (
             each.value or UNKNOWN,
@@ -253,7 +257,7 @@ def _share(wasted: float | None, levels: Iterable[Group]) -> float | None:
 
 
 def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
-    if not fleet.by and len(fleet.volumes) < fleet.total:
+    if not fleet.by and 0 < len(fleet.volumes) < fleet.total:
         shown, total = _count(len(fleet.volumes)), _count(fleet.total)
         yield doc.Paragraph(f"The worst {shown} of {total} volumes; --limit 0 shows all.")
     for note in fleet.notes:

@@ -50,6 +50,9 @@ YOUNG = "the rules are loaded, and have no figures yet: the first come 5 minutes
 NO_INFO = "not shown: {lacking} of {shown} volumes, which have no stackmap_stack_info at the end of the window"
 NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
 RENAMED = "{volumes} had another name or kernel name earlier in the window; the figures are of all names of the same UUID"
+NO_FIGURE = "no volume has a figure for --sort {sort}"
+NO_MODEL = "no disk has a model: does node_exporter export node_disk_info?"
+NO_LABEL = "no host has the label {label}"
 SAVINGS = ("raid10_saves", "gaining")
 IN_LABELS = {"level", "slowest", "wear"}  # parts that have more than their value
 STATES = ("active", "sync", "degraded", "degraded sync")
@@ -116,6 +119,8 @@ class FleetReader:
         wanted = round(sum(each.volumes + each.shared for each in levels))
         chosen = self._worst() if 0 < asked.limit < wanted else None
         per_page = min(PAGE, round(PAGE_VOLUMES * len(hosts) / (wanted or 1)) or 1)
+        if chosen is not None and not chosen:
+            self._notes.append(NO_FIGURE.format(sort=asked.sort))
         names = hosts if chosen is None else [key.host for key in chosen]
         found = self._volumes(names, chosen, per_page)
         shown = wanted if chosen is None else len(chosen)
@@ -170,6 +175,8 @@ class FleetReader:
         if by != MODEL:
             fields = ["hosts", "volumes", "shared", *LEVEL_FIGURES]
         groups = self._sums(by, fields)
+        if not any(each.value for each in groups):
+            self._notes.append(NO_MODEL if by == MODEL else NO_LABEL.format(label=by))
         if by == MODEL:
             models = [each.model for each in troubles]
             return tuple(each._replace(troubles=models.count(each.value)) for each in groups)

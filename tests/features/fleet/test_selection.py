@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.features.fleet.stub import INFO, INFOS, LEVEL, ask, serving, small_fleet, vector
 
 EARLIER = {**INFO, "top": "dm-3"}
@@ -78,3 +80,30 @@ def test_sums_by_a_label_and_hosts_that_match_it():
     assert (group["rack"], group["await"]) == ("r1", 0.5 / group["iops"] * 1000)
     assert all('rack=~"r.*"' in query for query, _ in asked)
     assert wrong.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (("--by", "rack"), "no host has the label rack"),
+        (("--by", "model"), "no disk has a model: does node_exporter export node_disk_info?"),
+        (("--sort", "slowest", "--limit", "1"), "no volume has a figure for --sort slowest"),
+    ],
+)
+def test_an_empty_answer_says_why(words, note):
+    """A label that no series has, and volumes of which none has the figure to sort by."""
+
+    def answer(query):
+        if query.startswith("topk(1, max by") or "by (model)" in query:
+            return 200, vector()
+        if "by (rack)" in query:
+            return 200, vector(({}, 2))
+        return small_fleet(query, volumes=2)
+
+    with serving(answer) as (url, _):
+        result = ask(url, *words)
+        assert json.loads(ask(url, *words, "-J").stdout)["notes"] == [note]
+
+    assert result.exit_code == 0, result.output
+    assert f"note: {note}" in result.stdout
+    assert "The worst" not in result.stdout

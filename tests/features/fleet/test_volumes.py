@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.fleet.document import _groups, _slowest
+from stackmap.features.fleet.document import _groups, _slowest, _sums
 from stackmap.features.fleet.volumes import (
     SORTS,
     Fleet,
@@ -132,3 +132,12 @@ def test_the_slowest_member_has_its_name_and_its_ratio():
     assert "sdc" in str(cell)
     assert "3" in str(cell)
     assert "sdc" not in str(_slowest(FULL._replace(slowest=None)))
+
+
+@pytest.mark.parametrize(
+    ("shared", "words"),
+    [(0, "2 volumes on"), (1, "2 volumes and 1 shared array or pool on"), (3, "2 volumes and 3 shared arrays or pools on")],
+)  # fmt: skip
+def test_shared_arrays_have_their_plural(shared, words):
+    levels = (Group("raid5", volumes=2, shared=shared, wasted_bytes=1.0, wasted_requests=1.0),)
+    assert _sums(fleet()._replace(levels=levels)).startswith(words)
