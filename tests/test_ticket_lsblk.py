@@ -286,3 +286,32 @@ def test_a_paste_without_its_first_column():
     topology, _ = read(text)
     assert edges(topology) == {("sda1", "sda"), ("md0", "sda1")}
     assert topology["sda"].kind is Kind.DISK
+
+
+HOUSE = "luks-7d0b3c1e-52aa-4f6e-9a13-3b1f5c7d9e11"
+LONG = f"""\
+NAME                                            MAJ:MIN RM  SIZE RO TYPE  MOUNTPOINTS
+sda                                               8:0    0  3.1T  0 disk
+├─sda1                                            8:1    0    1T  0 part  /boot
+└─sda2                                            8:2    0    1T  0 part
+  └─md7                                           9:7    0    1T  0 raid5
+    └─{HOUSE}     253:0    0    1T  0 crypt
+      ├─vg-root                                 253:1    0    2G  0 lvm   /
+      └─vg-home                                 253:2    0   43G  0 lvm   /home
+"""
+
+
+@pytest.mark.parametrize("width", range(62, 79))
+def test_a_narrow_terminal_wraps_rows_within_words(width):
+    """Each device stays on the one below it, and its parts are no devices."""
+    parts = (
+        line.ljust(86)[begin : begin + width].rstrip()
+        for line in LONG.splitlines()
+        for begin in range(0, 86, width)
+    )
+    topology, notes = read("\n".join(parts) + "\n")
+    title = {device.name: device.dm_name or device.name for device in topology}
+    assert notes == []
+    assert {(title[a], title[b]) for a, b in edges(topology)} == {
+        ("sda1", "sda"), ("sda2", "sda"), ("md7", "sda2"), (HOUSE, "md7"), ("vg-root", HOUSE), ("vg-home", HOUSE)
+    }  # fmt: skip

@@ -78,9 +78,13 @@ _POINT = re.compile(rf"{TREE}(/(?!dev/)\S*(?: \S+)*|\[SWAP\])")
 
 
 def is_heading(line: str) -> bool:
-    """Whether *line* heads a table of lsblk."""
+    """Whether *line* heads a table of lsblk; a terminal may have cut its last word."""
     words = line.split(None, MAX_WORDS)
-    return len(words) > 1 and ("NAME" in words or "KNAME" in words) and COLUMNS.issuperset(words)
+    if len(words) < 2 or not ("NAME" in words or "KNAME" in words):
+        return False
+    *first, last = words
+    is_cut = len(first) > 2 and any(name.startswith(last) for name in COLUMNS)
+    return COLUMNS.issuperset(first) and (last in COLUMNS or is_cut)
 
 
 def read(lines: list[str]) -> Iterator[Fact]:
@@ -117,12 +121,13 @@ def read(lines: list[str]) -> Iterator[Fact]:
 def _whole_heading(
     heading: list[PlacedWord], lines: list[str]
 ) -> tuple[list[PlacedWord], list[str]]:
-    """Return the words of a heading and its table; a mail may have wrapped it, and not the rows."""
-    words = lines[1].split() if len(lines) > 1 else []
-    if not words or "NAME" in words or not COLUMNS.issuperset(words):
-        return heading, lines
-    whole = f"{lines[0].rstrip()} {lines[1].strip()}"
-    return words_of(whole), [whole, *lines[2:]]
+    """Return the words of a heading and its table; a mail may have wrapped it and not the rows, a terminal within a word."""
+    rest = lines[1].strip() if len(lines) > 1 else ""
+    if rest and "NAME" not in rest.split():
+        for whole in (f"{lines[0].rstrip()} {rest}", f"{lines[0].rstrip()}{rest}"):
+            if COLUMNS.issuperset(whole.split()):
+                return words_of(whole), [whole, *lines[2:]]
+    return (heading if heading[-1].text in COLUMNS else heading[:-1]), lines
 
 
 class Groups:
@@ -165,31 +170,42 @@ def _rows(heading: list[PlacedWord], lines: list[str], begin: int) -> Iterator[L
     """Yield the rows; mount points on lines of their own belong to the row before."""
     column = next((h.text for h in heading if h.text.startswith("MOUNTPOINT")), "")
     waiting: Line | None = None
-    cut, missed = "", 0  # the beginning of a row that a mail cut; lines in a row that are none
+    missed = 0  # lines in a row that are no rows
     grouped = any(_ARROW.search(line, 0, begin) for line in lines)
-    for whole in filter(None, lines):
+    lines, done = [*filter(None, lines)], 0
+    for place, whole in enumerate(lines):
+        if place < done:
+            continue
         before = whole[:begin] if grouped and GROUP_MARKS.issuperset(whole[:begin]) else ""
         line = " " * len(before) + whole[len(before) :]
         row = _row(heading, line, begin)
-        if row is None and cut:
-            row = _row(heading, f"{cut} {line.strip()}", begin)
         if row is None and (remark := _REMARK.search(line)):
             row = _row(heading, line[: remark.start()], begin)
         if row is None and waiting and column and (point := _POINT.fullmatch(line.strip())):
             waiting.cells[column] = f"{waiting.cells.get(column, '')} {point[1]}".strip()
-        elif row is None:
-            if waiting:
-                yield waiting
+            continue
+        if row is None and place + 1 < len(lines):
+            row = _wrapped(heading, line, lines[place + 1], begin)
+            done = place + 2 if row else done
+        if waiting:
+            yield waiting
+        waiting = row and row._replace(before=before)
+        missed = 0 if row else missed + 1
+        if row is None:
             yield NO_ROW
-            waiting, cut, missed = None, line, missed + 1
             if missed > MAX_MISSED:
                 break
-        else:
-            if waiting:
-                yield waiting
-            waiting, cut, missed = row._replace(before=before), "", 0
     if waiting:
         yield waiting
+
+
+def _wrapped(heading: list[PlacedWord], line: str, rest: str, begin: int) -> Line | None:
+    """Return the row in a line and the *rest* that a mail or a terminal wrapped, the latter within words; None if they are none."""
+    if _row(heading, rest, begin) is not None:
+        return None
+    return _row(heading, f"{line} {rest.strip()}", begin) or _row(
+        heading, f"{line}{rest.strip()}", begin
+    )
 
 
 def _row(heading: list[PlacedWord], line: str, begin: int) -> Line | None:
