@@ -129,6 +129,11 @@ def test_copies_of_counters_of_two_hosts_have_no_difference(tmp_path):
         (["(venv) ops@web1:~$ lsblk"], "web1"),
         (["[10:01:02 root@web1 ~]# LC_ALL=C lsblk"], "web1"),
         (["ops@web1:~$ lsblk", "md0: /srv and more # text"], "web1"),
+        (["ok: [web1] => {"], "web1"),
+        (["web1 | CHANGED | rc=0 >>"], "web1"),
+        (["Linux web1 6.1.0-9-amd64 #1 SMP Debian 6.1.27-1 x86_64 GNU/Linux"], "web1"),
+        (["[1.000000] Linux version 6.1.0-9-amd64 (build@db2) #1 SMP"], ""),
+        (["ops@prod:~$ uname -a", "Linux web1 6.1.0-9 #1 SMP", "ops@prod:~$ lsblk"], "web1"),
         (["ops@jump:~$ kubectl exec web1-0 -- lsblk"], ""),
         (["ops@jump:~$ cat lsblk.txt"], ""),
         (["ops@web1:~$ sudo cat /proc/mdstat"], "web1"),
@@ -170,6 +175,33 @@ def test_prompts_of_other_shells(tmp_path, form):
     done = run(tmp_path, text, "iostat", "-J", "--input")
     assert reads(done) == {"sda": 2, "sdb": 5, "md0": 11}
     assert done.stderr.count(ONLY_WEB) == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "ok: [{}] => {{\n",
+        "{} | CHANGED | rc=0 >>\n",
+        "----------------\n{}\n----------------\n",
+        "Linux {} 6.1.0-9 #1 SMP x86_64\n",
+    ],
+    ids=["Ansible's task", "Ansible", "dshbak", "uname"],
+)
+def test_what_programs_print_before_the_output_of_a_host(tmp_path, form):
+    text = form.format("web1") + ARRAY + table(*WEB) + form.format("db2") + VOLUME + table(*DB)
+    done = run(tmp_path, text, "iostat", "-J", "--input")
+    assert reads(done) == {"sda": 2, "sdb": 5, "md0": 11}
+    assert done.stderr.count(ONLY_WEB) == 1
+
+
+def test_a_disk_of_two_sizes_is_noted(tmp_path):
+    """Nothing names the hosts. Sizes are rounded, in units of 1000 or of 1024."""
+    for size, noted in (("11G", 0), ("12G", 0), ("17G", 1)):
+        done = run(tmp_path, ARRAY + "and\n" + VOLUME.replace("13G", size), "tree", "--input")
+        assert (
+            done.stderr.count("sda has 11.0 GiB and 17.0 GiB: the outputs may be of two hosts")
+            == noted
+        )
 
 
 def test_a_host_without_a_device_in_its_report_is_not_the_one(tmp_path):

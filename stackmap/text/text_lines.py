@@ -19,7 +19,7 @@ from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
 from stackmap.sources.printed.columns import LOGGED_TIME, TAGS, clean
-from stackmap.sources.printed.hosts import HostNames, may_name_host
+from stackmap.sources.printed.hosts import HostNames, may_name_host, with_results
 from stackmap.text.columns import is_number
 from stackmap.text.line_prefixes import NO_TIME, LinePrefixes, unfolded
 from stackmap.text.printed_time import CLOCK
@@ -236,7 +236,7 @@ def _text(raw: bytes) -> str:
         text = _BORDER.sub("", text)
     if "&" in text or "<" in text:
         text = _without_html(text)
-    text = unfolded(text)
+    text = with_results(unfolded(text))
     return ESCAPES.sub("", text) if "\x1b" in text else text
 
 

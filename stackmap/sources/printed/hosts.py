@@ -1,4 +1,4 @@
-"""Whose output a line begins: the host that a prompt or sysstat's first line names."""
+"""Whose output a line begins: the host that a prompt, Ansible, dshbak, uname or sysstat's first line names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import re
 from stackmap.model.topology import short_host
 from stackmap.sources.printed.columns import PROMPT
 
-_BANNER = re.compile(r"\s*Linux \d\S* \((?P<host>[^()\s]{1,64})\)")
+_BANNER = re.compile(
+    r"\s*Linux (?:\d\S* \((?P<host>[^()\s]{1,64})\)|(?P<uname>[\w.-]{1,64}) \d+\.\d+\.\S+ #\d)"
+)
+# Ansible's result of a host: "ok: [db1] => {", "db1 | CHANGED | rc=0 >>".
+_RESULT = re.compile(
+    r"(?:ok|changed|fatal|failed): \[(?P<task>[\w.-]{1,64})[\] ]"
+    r"|(?P<adhoc>[\w.-]{1,64}) \| (?:CHANGED|SUCCESS|FAILED)\b"
+)
+# dshbak and `clush -b` print the name between two rules.
+_GATHERED = re.compile(r"^(-{10,})\r?\n([\w.-]{1,64})(?: \(\d+\))?\r?\n\1\r?$", re.MULTILINE)
 _SSH = re.compile(
     r"(?:\S*/)?ssh(?:\s+-(?:[bcDEeFIiJLlmOopQRSWw]\s*\S+|\w+))*\s+(?:[\w.-]{1,32}@)?(?P<host>[\w.-]{1,64})\s+\S"
 )
@@ -17,12 +26,20 @@ _ELSEWHERE = re.compile(
     r"|(?:[a-z]*cat|less|more|head|tail|grep)\s(?!.*/(?:proc|sys|etc|dev)/)"
 )
 _SUDO = re.compile(r"sudo(?:\s+-\w+)*\s+|(?:[A-Z_]+=\S*\s+)+")
-_LOCAL_RUN = re.compile(r"(?:\S*/)?(?:iostat|sar)\b")
+_LOCAL_RUN = re.compile(r"(?:\S*/)?(?:iostat|sar|uname)\b")
+
+
+_MARKS = ("@", "Linux", " # ", ":~", ": [", " | ")
 
 
 def may_name_host(line: str) -> bool:
     """Whether *line* may be a prompt or a banner; most lines are neither."""
-    return "@" in line or "Linux" in line or " # " in line or ":~" in line
+    return any(mark in line for mark in _MARKS)
+
+
+def with_results(text: str) -> str:
+    """Return *text* with the names of dshbak as Ansible has them, on one line."""
+    return _GATHERED.sub(r"\2 | SUCCESS", text) if "----------\n" in text else text
 
 
 class HostNames:
@@ -43,10 +60,12 @@ class HostNames:
         if prompt := PROMPT.match(line):
             told = self._take_prompt(prompt["host"] or prompt["alone"], prompt["command"])
         elif told := (banner := _BANNER.match(line)) is not None:
-            self.name = short_host(banner["host"])
+            self.name = short_host(banner["host"] or banner["uname"])
             if self._prompt:
                 self._own.setdefault(self._prompt, self.name)
             self._prompt = ""
+        elif told := (result := _RESULT.match(line)) is not None:
+            self.name = self._prompt = short_host(result["task"] or result["adhoc"])
         if told and self.name:
             self.all[self.name] = None
         return told

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.errors import InputError
+from stackmap.model.units import GIB
 from stackmap.sources import device_lists
 from stackmap.sources.printed import md
 from stackmap.sources.printed.capture_files import (
@@ -44,6 +45,8 @@ IDENTITIES = ("device/serial", "wwid")  # that names in by-id end with
 SHORTEST_ID = 6  # characters
 ZPOOL, TYPE = "zpool status", "udev:ID_FS_TYPE"
 _DM, _DRBD = re.compile(r"dm-\d{1,7}"), re.compile(r"drbd\d{1,7}")
+_DISK = re.compile(r"[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
+OTHER_SIZE = 1.25  # times; tools round, in units of 1000 and of 1024
 _VOLUME = re.compile(BY_RES + r"[^/]+/\d+")
 PRINTED_LINES = {"table": "/cmd/dmsetup-table.txt", "status": "/cmd/dmsetup-status.txt"}
 
@@ -83,6 +86,7 @@ class Machine:
         self._join()
         self._assemble()
         self._drop_volumes_without_device()
+        self._note_sizes()
         newest = {(self._known(fact.ref), source): part for source, part, fact in self._facts}
         refuse_many(len({device for device, _ in newest}))  # before the tables of each are made
         told: defaultdict[str, defaultdict[str, dict[str, str]]] = defaultdict(
@@ -118,6 +122,20 @@ class Machine:
             path = PRINTED_LINES[key]
             files[path] = files.get(path, "") + "".join(f"{line}\n" for line in lines)
         return Merged(files, list(self.notes), self.sources)
+
+    def _note_sizes(self) -> None:
+        """Note a disk of two sizes, which no disk has."""
+        sizes: defaultdict[str, list[float]] = defaultdict(list)
+        for _, _, fact in self._facts:
+            if fact.key == "size" and _DISK.fullmatch(name := self._name(self._known(fact.ref))):
+                sizes[name].append(float(fact.value.lstrip("~")))
+        for name, known in sizes.items():
+            if max(known) > OTHER_SIZE * min(known) > 0:
+                least, most = (f"{size / GIB:.1f} GiB" for size in (min(known), max(known)))
+                self.notes[
+                    f"{name} has {least} and {most}: the outputs may be of two hosts, or before and after a restart; give one per text"
+                ] = None
+                return
 
     def _assemble(self) -> None:
         """Add the arrays that superblocks tell of; of those that other texts name, only what these do not say."""
