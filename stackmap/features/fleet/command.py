@@ -29,11 +29,18 @@ from stackmap.cli.session import SOME_MISSING, tell_unknown
 from stackmap.commands import additions
 from stackmap.document.interval import end_time
 from stackmap.errors import NameNotFound
-from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, fleet_page
+from stackmap.features.fleet.document import (
+    COLUMNS,
+    DEFAULT,
+    PAGE_COLUMNS,
+    fleet_document,
+    fleet_page,
+    needed_parts,
+)
 from stackmap.features.fleet.host_source import HostSearch, PrometheusHost, Window
 from stackmap.features.fleet.http import Prometheus
 from stackmap.features.fleet.http_config import HttpConfig, read_http_config
-from stackmap.features.fleet.promql import CLUSTER, LEVEL, MODEL, Expressions
+from stackmap.features.fleet.promql import CLUSTER, LEVEL, MODEL, PARTS, Expressions
 from stackmap.features.fleet.reader import FleetReader, Question
 from stackmap.features.fleet.recordings import Recordings, read_recordings
 from stackmap.features.fleet.volumes import SORTS, fleet_json
@@ -265,7 +272,9 @@ def command(
     scope = Expressions(
         length(window), _expression(pattern), job, level, matches=matches, cluster=cluster
     )
-    question = Question(window, end, sort, limit, scope, savings=page is not None, by=by)
+    shown = PAGE_COLUMNS if page is not None else columns
+    parts = PARTS if as_json and page is None else needed_parts(shown, sort)
+    question = Question(window, end, sort, limit, scope, page is not None, by, parts)
     write = None if page is None else _page_writer(page, force=force)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)

@@ -52,17 +52,18 @@ def _wear(volume: Volume) -> doc.Cell:
 
 
 class Column(NamedTuple):
-    """``key`` for -o; how tables show it, and its cell of a volume."""
+    """``key`` for -o and --sort; how tables show it, its cell of a volume, and the fields that the cell ``needs``."""
 
     key: str
     shown: doc.Column
     cell: Callable[[Volume], doc.Cell]
+    needs: tuple[str, ...] = ()
     default: bool = True
 
 
 def _text(key: str, cell: Callable[[Volume], doc.Cell], *, default: bool = True) -> Column:
     """Return a column of text, whose heading is its key."""
-    return Column(key, doc.Column(key, key, is_text=True), cell, default)
+    return Column(key, doc.Column(key, key, is_text=True), cell, default=default)
 
 
 COLUMNS = (
@@ -70,23 +71,23 @@ COLUMNS = (
     _text("cluster", lambda v: v.key.cluster, default=False),
     _text("volume", lambda v: v.key.name),
     _text("level", lambda v: v.level),
-    Column("iops", doc.Column("IOPS", "requests_per_s"), lambda v: doc.Value(v.iops, _requests)),
-    Column("await", doc.Column("await\nms", "await_ms"), lambda v: doc.Value(v.await_ms, _ratio)),
-    Column("cost", doc.Column("cost", "cost"), lambda v: doc.Value(v.cost, _ratio)),
-    Column("ideal", doc.Column("ideal", "ideal"), lambda v: doc.Value(v.ideal, _ratio)),
-    Column("wasted", doc.Column("wasted\nMiB/s", "wasted_bytes_per_s"), lambda v: doc.Value(v.wasted_bytes, _mib)),
-    Column("wasted-iops", doc.Column("wasted\nIOPS", "wasted_requests_per_s"), lambda v: doc.Value(v.wasted_requests, _requests)),
-    Column("slowest", doc.Column("slowest\nmember", "slowest_member", ("ratio",)), _slowest),
-    Column("raid10", doc.Column("RAID10\nsaves\nMiB/s", "raid10_saves_bytes_per_s"), lambda v: doc.Value(v.raid10_saves, _mib)),
-    Column("raid10-iops", doc.Column("RAID10\nsaves\nIOPS", "raid10_saves_requests_per_s"), lambda v: doc.Value(v.raid10_saves_requests, _requests), default=False),
-    Column("written", doc.Column("written\nMiB/s", "written_bytes_per_s"), lambda v: doc.Value(v.write_bytes, _mib), default=False),
-    Column("disk-bytes", doc.Column("disk bytes\nper byte", "disk_bytes_per_byte"), lambda v: doc.Value(v.disk_bytes_per_byte, _ratio), default=False),
-    Column("members", doc.Column("members", "members"), lambda v: doc.Value(v.members, _count), default=False),
-    _text("state", lambda v: doc.Label(v.state or UNKNOWN, (v.state or "",)), default=False),
+    Column("iops", doc.Column("IOPS", "requests_per_s"), lambda v: doc.Value(v.iops, _requests), ("reads", "writes")),
+    Column("await", doc.Column("await\nms", "await_ms"), lambda v: doc.Value(v.await_ms, _ratio), ("io_seconds", "reads", "writes")),
+    Column("cost", doc.Column("cost", "cost"), lambda v: doc.Value(v.cost, _ratio), ("parity_bytes", "parity_write_bytes")),
+    Column("ideal", doc.Column("ideal", "ideal"), lambda v: doc.Value(v.ideal, _ratio), ("ideal",)),
+    Column("wasted", doc.Column("wasted\nMiB/s", "wasted_bytes_per_s"), lambda v: doc.Value(v.wasted_bytes, _mib), ("wasted_bytes",)),
+    Column("wasted-iops", doc.Column("wasted\nIOPS", "wasted_requests_per_s"), lambda v: doc.Value(v.wasted_requests, _requests), ("wasted_requests",)),
+    Column("slowest", doc.Column("slowest\nmember", "slowest_member", ("ratio",)), _slowest, ("slowest",)),
+    Column("raid10", doc.Column("RAID10\nsaves\nMiB/s", "raid10_saves_bytes_per_s"), lambda v: doc.Value(v.raid10_saves, _mib), ("parity_bytes", "parity_write_bytes")),
+    Column("raid10-iops", doc.Column("RAID10\nsaves\nIOPS", "raid10_saves_requests_per_s"), lambda v: doc.Value(v.raid10_saves_requests, _requests), ("parity_bytes", "parity_write_bytes", "disk_requests", "reads", "writes"), default=False),
+    Column("written", doc.Column("written\nMiB/s", "written_bytes_per_s"), lambda v: doc.Value(v.write_bytes, _mib), ("write_bytes",), default=False),
+    Column("disk-bytes", doc.Column("disk bytes\nper byte", "disk_bytes_per_byte"), lambda v: doc.Value(v.disk_bytes_per_byte, _ratio), ("disk_bytes", "read_bytes", "write_bytes"), default=False),
+    Column("members", doc.Column("members", "members"), lambda v: doc.Value(v.members, _count), ("members",), default=False),
+    _text("state", lambda v: doc.Label(v.state or UNKNOWN, (v.state or "",)), default=False)._replace(needs=("state",)),
     _text("device", lambda v: v.key.top, default=False),
     _text("uuid", lambda v: v.uuid, default=False),
     _text("job", lambda v: v.key.job, default=False),
-    Column("wear", doc.Column("disk life\nyears", "worn_disk", ("years_low", "years_high")), _wear, default=False),
+    Column("wear", doc.Column("disk life\nyears", "worn_disk", ("years_low", "years_high")), _wear, ("wear",), default=False),
 )  # fmt: skip
 SHARED = "array or pool", "arrays or pools"
 MOST_TROUBLES = 20  # lines
@@ -107,6 +108,12 @@ PAGE_COLUMNS = (
 )
 ON_A_PHONE = ("host", "volume", "cost", "wasted", "slowest")
 DEFAULT = tuple(column.key for column in COLUMNS if column.default)
+
+
+def needed_parts(columns: Sequence[str], sort: str) -> set[str]:
+    """Return what must be asked of each volume to show *columns*; with the default ones, wear where it is known."""
+    shown = {*columns, sort, *(("wear",) if columns in (DEFAULT, PAGE_COLUMNS) else ())}
+    return {"level", *(field for each in COLUMNS if each.key in shown for field in each.needs)}
 
 
 def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:

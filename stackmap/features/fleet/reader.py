@@ -64,7 +64,8 @@ class Question(NamedTuple):
     What is asked: the volumes of ``scope`` over a ``window`` (as given) that ends at ``time``.
 
     ``limit``: how many of the worst by ``sort``; 0 for all. ``savings``: also what RAID10 would save,
-    by level. ``by``: the label to sum by instead of showing volumes, "" for none.
+    by level. ``by``: the label to sum by instead of showing volumes, "" for none. ``parts``: of PARTS, what is
+    asked of each volume.
     """
 
     window: str
@@ -74,6 +75,7 @@ class Question(NamedTuple):
     scope: Expressions
     savings: bool = False
     by: str = ""
+    parts: Collection[str] = PARTS
 
 
 class FleetReader:
@@ -247,8 +249,9 @@ class FleetReader:
                 self._partial.append(f"{part} of {hosts}: {error}")
                 return []
 
-        lives = self._lives(pages)
-        tasks = [(page, part) for page in pages for part in PARTS if lives or part != "wear"]
+        lives = self._lives(pages) if "wear" in self._asked.parts else {}
+        parts = [each for each in PARTS if each in self._asked.parts and (lives or each != "wear")]
+        tasks = [(page, part) for page in pages for part in parts]
         for (_, part), answer in zip(tasks, self._together(ask, tasks), strict=True):
             if part == "level":
                 for labels, _ in answer:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.features.fleet.document import _groups, _slowest, _sums
+from stackmap.features.fleet.document import (
+    COLUMNS,
+    DEFAULT,
+    _groups,
+    _slowest,
+    _sums,
+    needed_parts,
+)
 from stackmap.features.fleet.volumes import (
     SORTS,
     Fleet,
@@ -141,3 +148,30 @@ def test_the_slowest_member_has_its_name_and_its_ratio():
 def test_shared_arrays_have_their_plural(shared, words):
     levels = (Group("raid5", volumes=2, shared=shared, wasted_bytes=1.0, wasted_requests=1.0),)
     assert _sums(fleet()._replace(levels=levels)).startswith(words)
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda each: each.key)
+def test_what_a_column_needs_is_all_that_it_shows(column):
+    """Without each of its fields its cell is another; all the other figures may be unknown."""
+    known = needed_parts([column.key], "wasted")
+    facts = {"key", "level", "uuid", "shared"}
+    others = {field: None for field in Volume._fields if field not in facts | known}
+
+    assert column.cell(FULL._replace(**others)) == column.cell(FULL)
+    for field in column.needs:
+        assert column.cell(FULL._replace(**{field: None})) != column.cell(FULL), field
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_key_needs_what_its_column_needs(sort):
+    known = needed_parts(["host"], sort)
+    others = {field: None for field in Volume._fields if field not in {"key", *known}}
+
+    assert SORTS[sort](FULL._replace(**others)) == SORTS[sort](FULL)
+
+
+def test_the_default_columns_need_wear_and_chosen_ones_only_their_own():
+    assert "wear" in needed_parts(DEFAULT, "wasted")
+    assert needed_parts(("host", "written"), "cost") == {
+        "level", "write_bytes", "parity_bytes", "parity_write_bytes",
+    }  # fmt: skip
