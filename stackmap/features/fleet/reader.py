@@ -27,6 +27,7 @@ from stackmap.features.fleet.volumes import (
     Key,
     SlowestMember,
     Volume,
+    disk_life,
     wear,
     worst_first,
 )
@@ -35,6 +36,7 @@ from stackmap.model.exported import LIFE_USED, LIFE_WRITTEN
 if TYPE_CHECKING:
     from stackmap.features.fleet.health import Trouble
     from stackmap.features.fleet.http import Prometheus, Sample
+    from stackmap.features.fleet.volumes import DiskLife
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -262,8 +264,8 @@ class FleetReader:
             elif part == "wear":
                 for labels, value in answer:
                     disk = labels.get("disk", "")
-                    life = lives.get(self._key(labels)._replace(top=disk, name=""))
-                    figures(labels)[part] = life and wear(disk, value, *life)
+                    life = lives.get(self._disk(labels))
+                    figures(labels)[part] = life and wear(disk, value, life)
             elif part in ("members", "state"):
                 for volume, value in answer:
                     volume[part] = round(value)
@@ -272,27 +274,25 @@ class FleetReader:
                     volume[part] = value
         return found
 
-    def _lives(self, pages: list[Expressions]) -> dict[Key, tuple[float, float]]:
-        """Return the used share of each disk's life and what was written to it; {} where no disk says."""
-        found: dict[str, dict[Key, float]] = {LIFE_USED: {}, LIFE_WRITTEN: {}}
+    def _disk(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(labels.get(key, "") for key in (self._all.cluster, "job", "instance", "disk"))
+
+    def _lives(self, pages: list[Expressions]) -> dict[tuple[str, ...], DiskLife | None]:
+        """Return the life of each disk; {} where no disk says."""
+        found: dict[str, dict[tuple[str, ...], float]] = {LIFE_USED: {}, LIFE_WRITTEN: {}}
         try:
             if not self._query(f"count({LIFE_USED}{{{self._all.hosts}}})"):
                 return {}
             for metric, disks in found.items():
                 asked = [page.life(metric) for page in pages]
                 for answer in self._together(self._query, asked):
-                    disks.update(
-                        (
-                            self._key(each.labels)._replace(top=each.labels.get("disk", "")),
-                            each.value,
-                        )
-                        for each in answer
-                    )
+                    disks.update((self._disk(each.labels), each.value) for each in answer)
         except NO_ANSWER as error:
             self._partial.append(f"wear of disks: not known: {error}")
             return {}
         used, written = found.values()
-        return {disk: (used[disk], written[disk]) for disk in used.keys() & written.keys()}
+        both = used.keys() & written.keys()
+        return {disk: disk_life(used[disk], written[disk]) for disk in both}
 
     def _several_names(self, pages: Iterable[Expressions]) -> list[list[Key]]:
         """Return the names of each volume with several names in the window; add a remark where they are not known."""

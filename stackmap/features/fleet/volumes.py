@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.ledger.wear import DAY, Years, life, years
-from stackmap.model.health import Health
+from stackmap.model.health import Health, Life
 from stackmap.model.load import plus, ratio
 
 if TYPE_CHECKING:
@@ -40,14 +40,27 @@ class Wear(NamedTuple):
     years: Years
 
 
-def wear(disk: str, rate: float, used: float, written: float) -> Wear | None:
-    """Return the wear of *disk*, which has *used* a share of its life for *written* bytes; None if too little to tell."""
+class DiskLife(NamedTuple):
+    """A disk that has ``used`` a share of its life: the rest, and the bytes that a ``rate`` of 1 of ``Wear`` is."""
+
+    used: float
+    rest: Life
+    bytes: float
+
+
+def disk_life(used: float, written: float) -> DiskLife | None:
+    """Return the life of a disk that has *used* a share of it for *written* bytes; None if that is too little to tell."""
     rest = life(Health(used=used, written=round(written)))
-    per_second = rate * max(1 - used, LEAST_LEFT) * written / used if used > 0 else 0.0
-    lasts = None if rest is None else years(rest, per_second, per_second)
-    if lasts is None or not isfinite(lasts.high):  # next to nothing is written
+    return rest and DiskLife(used, rest, max(1 - used, LEAST_LEFT) * written / used)
+
+
+def wear(disk: str, rate: float, of: DiskLife) -> Wear | None:
+    """Return the wear of *disk*; None if next to nothing is written to it."""
+    per_second = rate * of.bytes
+    lasts = years(of.rest, per_second, per_second)
+    if lasts is None or not isfinite(lasts.high):
         return None
-    return Wear(disk, rate, per_second, used, lasts)
+    return Wear(disk, rate, per_second, of.used, lasts)
 
 
 class Key(NamedTuple):
