@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from time import monotonic
 
 import pytest
 
@@ -315,3 +316,10 @@ def test_a_narrow_terminal_wraps_rows_within_words(width):
     assert {(title[a], title[b]) for a, b in edges(topology)} == {
         ("sda1", "sda"), ("sda2", "sda"), ("md7", "sda2"), (HOUSE, "md7"), ("vg-root", HOUSE), ("vg-home", HOUSE)
     }  # fmt: skip
+
+
+def test_a_long_line_of_dashes_takes_no_longer_than_its_bytes():
+    """By the square of its length it would take more than a minute."""
+    reader, begun = Reader(), monotonic()
+    reader.take("-" * (1 << 17))
+    assert monotonic() - begun < 5

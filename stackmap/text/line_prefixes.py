@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from stackmap.sources.printed.hosts import only_one_host
@@ -52,7 +53,8 @@ class LinePrefixes:
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._hosts: list[str] = []  # what precedes their lines: "node1:"
+        self._hosts: dict[str, None] = {}  # that precede lines: "node1: "
+        self._noted = False
 
     def lines(self, text: str) -> str:
         """Return *text*, whole lines, without prefixes; lines of another host are empty."""
@@ -66,27 +68,33 @@ class LinePrefixes:
         ]
         done = 0
         for number, before in headings:
-            if _HOST.fullmatch(before):
-                self._learn_host(before.rstrip(), lines)
-            elif number >= done:
+            if number >= done and not _HOST.fullmatch(before):
                 done = _remove(before, lines, number, done)
+        self._learn_hosts(
+            [match["host"] for _, before in headings if (match := _HOST.fullmatch(before))], lines
+        )
         if self._hosts:
             lines = [*map(self._of_first_host, lines)]
         return "\n".join(lines)
 
-    def _learn_host(self, before: str, lines: list[str]) -> None:
-        if before in self._hosts or len(self._hosts) == MAX_HOSTS:
+    def _learn_hosts(self, hosts: list[str], lines: list[str]) -> None:
+        """Learn those of *hosts* that precede more than a heading."""
+        new = [host for host in hosts if host not in self._hosts]
+        if not new:
             return
-        if sum(line.startswith(before) for line in lines) > 1:
-            self._hosts.append(before)
-            if len(self._hosts) == 2:
-                self._warn(only_one_host(*(each.rstrip(":| ") for each in self._hosts)))
+        preceded = Counter(match["host"] for line in lines if (match := _HOST.match(line)))
+        for host in new:
+            if preceded[host] > 1 and len(self._hosts) < MAX_HOSTS:
+                self._hosts[host] = None
+        if len(self._hosts) > 1 and not self._noted:
+            self._noted = True
+            self._warn(only_one_host(*list(self._hosts)[:2]))
 
     def _of_first_host(self, line: str) -> str:
-        first, *others = self._hosts
-        if line.startswith(first):
-            return line.removeprefix(first).removeprefix(" ")
-        return "" if others and line.startswith(tuple(others)) else line
+        match = _HOST.match(line)
+        if match is None or match["host"] not in self._hosts:
+            return line
+        return line[match.end() :] if match["host"] == next(iter(self._hosts)) else ""
 
 
 def _remove(before: str, lines: list[str], number: int, done: int) -> int:
