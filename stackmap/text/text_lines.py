@@ -75,6 +75,7 @@ class Lines:
         self._texts = map(LinePrefixes(told).lines, _texts(self._counted(opened)))
         self._lines: list[str] = []  # of the last text
         self._next = 0  # the index of the next one
+        self._blank = -1  # and of a blank one, their number if none follows
         self._before = 0  # lines in the texts before it
         self.unused = 0
         self.host = ""
@@ -98,7 +99,7 @@ class Lines:
             if text is None:
                 break
             self._before += len(self._lines)
-            self._lines, self._next = text.removesuffix("\n").split("\n"), 0
+            self._lines, self._next, self._blank = text.removesuffix("\n").split("\n"), 0, -1
 
     def next_host(self) -> bool:
         """Go on with the lines of another host; return False at the end of the text."""
@@ -121,13 +122,17 @@ class Lines:
     def push_back(self) -> None:
         """Return the last line again next time."""
         self._next -= 1
+        if not self._lines[self._next]:
+            self._blank = self._next
 
     def following(self) -> list[str]:
         """Return the lines from the next one to a blank one, without taking them; none if the blank one has not come yet."""
-        try:
-            return self._lines[self._next : self._lines.index("", self._next)]
-        except ValueError:
-            return []
+        if self._blank < self._next:  # looked for once: a text may have none
+            try:
+                self._blank = self._lines.index("", self._next)
+            except ValueError:
+                self._blank = len(self._lines)
+        return [] if self._blank == len(self._lines) else self._lines[self._next : self._blank]
 
     def skip(self, count: int) -> None:
         """Take *count* lines of those that ``following`` returned."""

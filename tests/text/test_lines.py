@@ -37,6 +37,21 @@ def test_put_back():
     assert lines.number == 3
 
 
+def test_the_lines_up_to_a_blank_one():
+    """Of the next lines; none if no blank one has come, wherever the last line is pushed back to."""
+    lines = Lines([b"two\nthree\n\nfive\n\nseven\neleven\n"])
+    told = []
+    for line in lines:
+        told.append((line, lines.following()))
+        lines.push_back()
+        told.append(("", lines.following()))
+        next(iter(lines))
+    assert told == [
+        ("two", ["three"]), ("", ["two", "three"]), ("three", []), ("", ["three"]), ("", ["five"]), ("", []),
+        ("five", []), ("", ["five"]), ("", []), ("", []), ("seven", []), ("", []), ("eleven", []), ("", []),
+    ]  # fmt: skip
+
+
 def test_gzip():
     """Packed files, one after the other or cut short, are read as far as they go."""
     packed = gzip.compress(b"two\n") + gzip.compress(b"three\n")
