@@ -13,10 +13,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
+from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from stackmap.features.whatif.disks import FLUSH, READ, WRITE
+from stackmap.features.whatif.marking import SAFE_MODE
 from stackmap.features.whatif.simulation import PACE, SEED, Arrival
 from stackmap.features.whatif.threads import AT_ONCE
 from stackmap.model.raid import PAGE
@@ -34,6 +36,9 @@ FROM_COUNTERS = 3000
 ALWAYS_BUSY = 0.97
 COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
 SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
+USUAL_GAP = AT_ONCE / 20  # seconds between two writes of the page cache
+SORTED = 0.1  # of the writes that are followed at once: so many must have gaps behind them
+MOST_SORTED = 0.9  # of those: so many go on further up
 MOST_PLUGGED = 0.7  # of all requests: sent at once with the next one, as under a plug
 FEW_GAPS = 20  # requests with such a gap
 # To submit a request takes as long as FIXED pages more; md's thread takes PER_GAP times as long for a page (lab runs).
@@ -76,6 +81,19 @@ def represents(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> 
 def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
     """Return the loads that *requests* may be, the likely one first."""
     kept = list(requests[:MOST])
+    followed = _followed_at_once(kept)
+    if sum(followed) <= MOST_PLUGGED * len(kept):
+        return _open_or_closed(kept)
+    if not _is_sorted(kept, followed):
+        loads = _open_or_closed(kept)
+        return loads + [_plugged(load, followed) for load in loads]
+    kept = _without_sleeps(kept)
+    followed = _followed_at_once(kept)
+    return [_plugged(load, followed, cached=True) for load in _open_or_closed(kept)]
+
+
+def _open_or_closed(kept: Sequence[TracedRequest]) -> list[Load]:
+    """Return *kept* as loads that come in their time, or after ends; both where it is not clear."""
     loads: list[Load] = []
     share = _followed(kept)
     rate = len(kept) / max(1e-9, kept[-1].time - kept[0].time) if len(kept) > 1 else 0.0
@@ -89,15 +107,42 @@ def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
         loads.append(Load("open", own, traced=True))
     if beyond > FEW_FOLLOW:
         loads.insert(0, Load("closed", _looped(kept), depth=_in_flight(kept), traced=True))
-    followed = _followed_at_once(kept)
-    if sum(followed) > MOST_PLUGGED * len(kept):
-        loads += [_plugged(load, followed) for load in loads]
     return loads
 
 
-def _plugged(load: Load, followed: Sequence[bool]) -> Load:
+def _without_sleeps(requests: Sequence[TracedRequest]) -> list[TracedRequest]:
+    """
+    Return writes of the page cache as they would come if their thread never slept in between, in their new order.
+
+    It sleeps where throttling or the bitmap stops what is under its plug: it goes on further up, with some of what it
+    sent in flight. Another layout stops it elsewhere.
+    """
+    made = []
+    last: dict[int, tuple[TracedRequest, float, float]] = {}  # by thread, with when it is idle
+    for each in requests:
+        done = inf if each.done is None else each.done
+        if each.operation != WRITE:
+            last.pop(each.thread, None)
+            made.append(each)
+            continue
+        time = each.time
+        before, busy, slept = last.get(each.thread, (None, -inf, 0.0))
+        if before is None or each.offset <= before.offset or each.time > busy:
+            busy, slept = done, 0.0
+        else:
+            gap = each.time - before.time
+            slept += max(0.0, gap - USUAL_GAP)
+            time -= slept
+            busy = max(busy, done)
+        last[each.thread] = each, busy, slept
+        made.append(each._replace(time=time))
+    return sorted(made, key=attrgetter("time"))
+
+
+def _plugged(load: Load, followed: Sequence[bool], *, cached: bool = False) -> Load:
     pairs = zip(load.arrivals, followed, strict=True)
-    return load._replace(arrivals=[each._replace(more=more) for each, more in pairs], plugged=True)
+    arrivals = [each._replace(more=more, cached=cached) for each, more in pairs]
+    return load._replace(arrivals=arrivals, plugged=True)
 
 
 def _followed_at_once(requests: Sequence[TracedRequest]) -> list[bool]:
@@ -105,22 +150,45 @@ def _followed_at_once(requests: Sequence[TracedRequest]) -> list[bool]:
     Return which writes another one of their thread follows ``AT_ONCE``, before anything ended that it sent so.
 
     The kernel writes back the page cache like that, and programs that submit several requests in one call: such
-    writes are under one plug. A trace does not show it.
+    writes are under one plug. A trace does not show it. After a pause, the first one waits for md's superblocks, and
+    its thread with it.
     """
     followed = [False] * len(requests)
-    # By thread: its last write, and the first end of those at once.
-    last: dict[int, tuple[int, float]] = {}
+    # By thread: its last write, the first end of those at once, and how soon the next one of these comes.
+    last: dict[int, tuple[int, float, float]] = {}
+    busy = -inf  # until then a write is in flight
     for place, each in enumerate(requests):
         if each.operation != WRITE:
             last.pop(each.thread, None)
             continue
         done = inf if each.done is None else each.done
-        before, ends = last.get(each.thread, (None, inf))
-        if before is not None and each.time < min(ends, requests[before].time + AT_ONCE):
+        soon = inf if each.time > busy + SAFE_MODE else AT_ONCE
+        before, ends, within = last.get(each.thread, (None, inf, 0.0))
+        if before is not None and each.time < min(ends, requests[before].time + within):
             followed[before] = True
-            done = min(done, ends)
-        last[each.thread] = place, done
+            ends = min(done, ends)
+        else:
+            ends = done
+        last[each.thread] = place, ends, soon
+        busy = max(busy, done)
     return followed
+
+
+def _is_sorted(requests: Sequence[TracedRequest], followed: Sequence[bool]) -> bool:
+    """
+    Return whether the writes that are *followed* at once are in the order of their places, with gaps between them.
+
+    The page cache is written back so (mm/page-writeback.c, write_cache_pages): then they are under a plug. A
+    sequential program leaves no gaps.
+    """
+    before: dict[int, TracedRequest] = {}
+    further: list[bool] = []
+    for each, is_followed in zip(requests, followed, strict=True):
+        if (last := before.pop(each.thread, None)) and each.offset != last.offset + last.size:
+            further.append(each.offset > last.offset)
+        if is_followed:
+            before[each.thread] = each
+    return len(further) > SORTED * sum(followed) and sum(further) > MOST_SORTED * len(further)
 
 
 class Ends:

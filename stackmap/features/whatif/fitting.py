@@ -46,6 +46,7 @@ CLOSE = 0.10  # one this close needs no better one
 VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
 RARE = 0.03  # of all requests: a direction with fewer is not judged
 FITTING = 1000  # requests of a run that looks for the depth of a loop
+EQUAL = 0.03  # depths whose fit is that much worse than the best one are as likely
 DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no difference
 LEAST = 20  # requests of a direction for a percentile
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
@@ -163,7 +164,7 @@ class Fitting:
         """
         found: list[tuple[float, int]] = []
         for depth in DEPTHS:
-            if depth * (1 + OFF) < least:
+            if depth < least:
                 continue
             if depth > DEEPER * max(1.0, self._load.queue):
                 break
@@ -176,7 +177,9 @@ class Fitting:
                 break
         depths = [max(1, round(self._load.queue))]
         if found:
-            likely = min(found)[1]
+            nearest = min(found)[0]
+            equal = [depth for off, depth in found if off <= nearest + EQUAL]
+            likely = equal[len(equal) // 2]
             deepest = max(depth for _, depth in found if depth <= DEEPER * likely)
             depths = list(dict.fromkeys((likely, found[0][1], deepest)))
         for depth in depths:
@@ -348,7 +351,7 @@ def stack_of(
         None if bitmap is None else bitmap.covers,
         held=layout.parity > 0 or (layout.copies > 1 and not context.keeps_flags),
         missing=frozenset(() if projected else _missing(context, layout)),
-        in_one_turn=context.in_one_turn,
+        plugged=context.plugged,
     )
 
 

@@ -8,7 +8,7 @@ daemon after the last (md-bitmap.c: startwrite, daemon_work, unplug).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
@@ -27,19 +27,17 @@ NEVER = -CLEAN_AFTER - 1  # the daemon's run before which a region was written t
 
 
 class Marking:
-    """
-    The bits of a run: ``covers`` bytes of the volume each. ``is_busy``: pages are being written. ``blocks``: who
-    submits a write waits for superblocks.
-    """
+    """The bits of a run, each of ``covers`` bytes of the volume. ``is_busy``: pages or superblocks are written."""
 
     def __init__(
         self, run: Simulation, covers: float, write: Callable[[str, int, Then], None]
     ) -> None:
         """*write*: writes pages on all members: the cause, how many, and what follows."""
         self._run, self.covers, self._write = run, covers, write
-        self.is_busy = self.blocks = False
+        self.is_busy = False
         self._written: dict[int, int] = {}  # region → runs of the daemon before its last write
-        self._waiting: list[tuple[range, bool, Then]] = []
+        self._waiting: list[tuple[Collection[int], bool, Then]] = []
+        self._starting: list[Then] = []  # what waits for the superblocks
         self._cleared: set[int] = set()  # pages with bits that the daemon cleared, not written yet
         self._in_flight = 0  # writes
         self._is_idle = False  # the superblocks say that no write is under way
@@ -91,24 +89,36 @@ class Marking:
             return
         self._is_timed = False
         if not self._in_flight and not self.is_busy:
-            self._is_idle = self.blocks = True
+            self._is_idle = True
             self._mark_superblocks(nothing)
 
     def _mark_superblocks(self, then: Then) -> None:
         """Write the bitmap's superblock on all members, then md's own (md.c, md_update_sb)."""
         self._write(SUPERBLOCK, 1, partial(self._write, SUPERBLOCK, 1, then))
 
-    def waits(self, regions: range, then: Then) -> bool:
-        """Whether a write to *regions* waits, and *then* goes on."""
-        passes = self._passes
-        is_clean = any(passes - self._written.get(each, NEVER) > CLEAN_AFTER for each in regions)
-        self._written.update(dict.fromkeys(regions, passes))
+    def starts(self, then: Then) -> bool:
+        """Whether a write waits until the superblocks say that writes are under way; *then* it goes on (md_write_start)."""
         self._in_flight += 1
         if self._is_idle:
             self._is_idle, self.is_busy = False, True
-            self._waiting.append((regions, is_clean, then))
-            self._mark_superblocks(self._go_on)
+            self._starting.append(then)
+            self._mark_superblocks(self._started)
             return True
+        if self._starting:
+            self._starting.append(then)
+        return bool(self._starting)
+
+    def _started(self) -> None:
+        starting, self._starting = self._starting, []
+        self._go_on()
+        for then in starting:
+            then()
+
+    def waits(self, regions: Collection[int], then: Then) -> bool:
+        """Whether writes to *regions* wait for their bits, and *then* go on."""
+        passes = self._passes
+        is_clean = any(passes - self._written.get(each, NEVER) > CLEAN_AFTER for each in regions)
+        self._written.update(dict.fromkeys(regions, passes))
         if not is_clean and not self.is_busy:
             return False
         self._waiting.append((regions, is_clean, then))
@@ -132,7 +142,7 @@ class Marking:
 
     def _go_on(self) -> None:
         """Mark what came meanwhile; let it go on if there is nothing to mark."""
-        self.is_busy = self.blocks = False
+        self.is_busy = False
         late = self._waiting
         if any(is_clean for _, is_clean, _ in late):
             self._mark()

@@ -102,15 +102,10 @@ def _places(offset: int, end: int) -> range:
 
 
 class Rewriting:
-    """
-    The rows that a run writes.
+    """The rows that a run writes; ``pace``: seconds that md's thread takes for a page of data."""
 
-    ``pace``: seconds that md's thread takes for a page of a row. ``in_one_turn``: it computes and writes parity in
-    the same turn.
-    """
-
-    def __init__(self, run: Simulation, pace: float, *, in_one_turn: bool) -> None:
-        self._run, self._pace, self._in_one_turn = run, pace, in_one_turn
+    def __init__(self, run: Simulation, pace: float) -> None:
+        self._run, self._pace = run, pace
         self._rows: dict[Rows, Update] = {}
         self._fresh: list[Rows] = []
         self._plugged: defaultdict[int, list[Rows]] = defaultdict(list)  # by thread
@@ -202,7 +197,7 @@ class Rewriting:
     def _take_batch(self) -> None:
         """Begin with all rows that came meanwhile: pages of several requests are under one plug."""
         batch, self._fresh = self._fresh, []
-        pages = sum(rows.length for rows in batch) // PAGE
+        pages = sum(rows.length * len(self._rows[rows].places) for rows in batch) // PAGE
         self._run.at(self._run.now + pages * self._pace, self._handle_batch, batch)
 
     def _handle_batch(self, batch: Sequence[Rows]) -> None:
@@ -255,11 +250,8 @@ class Rewriting:
         self._locked[rows] = []
         for taken in update.taken:
             taken()
-        if self._in_one_turn:
-            self._write(rows, update, read_before=read_before)
-        else:
-            write = partial(self._write, rows, update, read_before=read_before)
-            self._run.md.jobs.append(Job(write))
+        write = partial(self._write, rows, update, read_before=read_before)
+        self._run.md.jobs.append(Job(write))
 
     def _write(self, rows: Rows, update: Update, *, read_before: bool) -> None:
         parts = self._run.geometry.writes_of(rows, update.places)

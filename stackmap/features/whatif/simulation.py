@@ -22,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20
 SAME = 1e-9  # seconds that make no difference
-PLUGGED = 32  # requests under a plug, until it is pulled (block/blk-mq.c, blk_add_rq_to_plug)
 FILLING = 1 / 3  # of the requests, in which a loop fills the queues
 
 
@@ -60,7 +60,8 @@ class Arrival(NamedTuple):
 
     ``thread``: which of the program's submits it, 0 if not known. It comes ``delay`` seconds after so many ends of
     its thread's requests as ``after`` says, or after the begin of the run. ``background``: a write that no program
-    waits for. ``more``: its thread sends another one under the same plug.
+    waits for. ``more``: its thread sends another one under the same plug. ``cached``: a write of the page cache that is
+    waited for.
     """
 
     delay: float
@@ -71,6 +72,7 @@ class Arrival(NamedTuple):
     thread: int = 0
     background: bool = False
     more: bool = False
+    cached: bool = False
 
 
 class Stack(NamedTuple):
@@ -79,8 +81,8 @@ class Stack(NamedTuple):
     per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes, also what a
     program waits for.
     ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per second
-    before the first request. ``pace``: seconds that md's thread takes for a page of a row. ``in_one_turn``:
-    it computes and writes parity in the same turn, not behind all that is ready.
+    before the first request. ``pace``: seconds that md's thread takes for a page of a row. ``plugged``: writes to copies under
+    a plug, until it is pulled.
     """
 
     layout: Layout
@@ -93,7 +95,7 @@ class Stack(NamedTuple):
     front: Front | None = None
     writes: float = 0.0
     pace: float = PACE
-    in_one_turn: bool = False
+    plugged: float = inf
 
 
 class Simulation:
@@ -116,7 +118,7 @@ class Simulation:
         self._threads: dict[int, Thread] = {}
         self.md = Thread()
         self._marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
-        self._rows = Rewriting(self, stack.pace, in_one_turn=stack.in_one_turn)
+        self._rows = Rewriting(self, stack.pace)
         self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._open = 0
@@ -285,23 +287,38 @@ class Simulation:
             marking.ended(regions)
             end()
 
-        # Rows of parity wait for the bitmap, their submitter does not (md.c, md_write_start; md-bitmap.c, unplug).
-        blocked = thread if marking.blocks or not self._stack.layout.parity else None
+        def started() -> None:
+            if thread is not None:
+                thread.is_blocked = False
+            self._write_marked(request, regions, ended, thread)
+            if thread is not None:
+                self.go_on(thread)
+
+        if not marking.starts(started):
+            self._write_marked(request, regions, ended, thread)
+        elif thread is not None:
+            thread.is_blocked = True
+            self._unplug(thread, self.md)
+
+    def _write_marked(
+        self, request: Arrival, regions: range, end: Then, thread: Thread | None
+    ) -> None:
+        """
+        Write when the bits of *regions* are on all members.
+
+        Rows of parity wait for that, their submitter does not (md-bitmap.c, unplug); copies wait where its plug ends.
+        """
+        if thread is not None and not self._stack.layout.parity:
+            thread.regions.update(regions)
+            self._update(request, end, thread)
+            return
 
         def marked() -> None:
-            if blocked is not None:
-                blocked.is_blocked = False
-            # Meanwhile the plug of a thread that is not blocked was pulled.
-            self._update(request._replace(more=request.more and blocked is not None), ended, thread)
-            if blocked is not None:
-                self.go_on(blocked)
+            # Meanwhile the plug of the thread was pulled.
+            self._update(request._replace(more=False), end, thread)
 
-        if marking.waits(regions, marked):
-            if blocked is not None:
-                blocked.is_blocked = True
-                self._unplug(blocked, self.md)
-        else:
-            self._update(request, ended, thread)
+        if not (self._marking and self._marking.waits(regions, marked)):
+            self._update(request, end, thread)
 
     def _mark_members(self, cause: str, pages: int, then: Then) -> None:
         """Write *pages* of the bitmap, or superblocks, on all members; md's thread waits meanwhile."""
@@ -324,7 +341,8 @@ class Simulation:
 
     def _update(self, request: Arrival, end: Then, thread: Thread | None) -> None:
         """Write the data; *thread*: the one that writes copies itself."""
-        hold: Hold = "background" if request.background else "waited" if self._stack.held else None
+        is_held = self._stack.held or request.cached
+        hold: Hold = "background" if request.background else "waited" if is_held else None
         if self._stack.layout.parity:
             self._rows.write(request, hold, end, thread)
             return
@@ -336,17 +354,34 @@ class Simulation:
         thread.plug.append(lambda by: self.write_on(by, parts, hold, left))
         thread.apart += request.offset != thread.end  # what goes on with the one before will merge
         thread.end = request.offset + request.size
-        if not request.more or thread.apart >= PLUGGED:
+        if not request.more or thread.apart >= self._stack.plugged:
             self._unplug(thread, thread)
 
     def _unplug(self, thread: Thread, by: Thread) -> None:
-        """Let the thread *by* write what is under the plug of *thread*: md's where that one sleeps (raid10_unplug)."""
+        """
+        Let the thread *by* write what is under the plug of *thread*, when the bitmap says so.
+
+        md's does where that one sleeps (raid1-10.c, raid10_unplug).
+        """
         jobs = [Job(partial(write, by)) for write in thread.plug]
+        regions, thread.regions = thread.regions, set()
         thread.plug.clear()
         thread.apart, thread.end = 0, -1
-        by.jobs.extendleft(reversed(jobs))
-        if by is not thread:
+        if not jobs:
+            return
+
+        def marked() -> None:
+            if by is thread:
+                by.is_blocked = False
+            by.jobs.extendleft(reversed(jobs))
             self.go_on(by)
+
+        if self._marking and self._marking.waits(regions, marked):
+            by.is_blocked = by.is_blocked or by is thread
+        elif by is thread:
+            by.jobs.extendleft(reversed(jobs))
+        else:
+            marked()
 
     def _chosen(self, copies: tuple[Part, ...]) -> Part:
         """

@@ -29,11 +29,21 @@ class Thread:
     What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel.
 
     ``came``: when its last job came, ``began``: when it began the last one. ``is_late``: it begins the next one after
-    a gap. ``plug``: writes of copies that it sends when its plug ends; ``apart``: how many of these follow none, ``end``:
-    of the last one.
+    a gap. ``plug``: writes of copies that it sends when its plug ends, to ``regions`` of the bitmap; ``apart``: how many
+    of these follow none, ``end``: of the last one.
     """
 
-    __slots__ = ("apart", "began", "came", "end", "is_blocked", "is_late", "jobs", "plug")
+    __slots__ = (
+        "apart",
+        "began",
+        "came",
+        "end",
+        "is_blocked",
+        "is_late",
+        "jobs",
+        "plug",
+        "regions",
+    )
 
     def __init__(self) -> None:
         self.jobs: deque[Job] = deque()
@@ -41,6 +51,7 @@ class Thread:
         self.began = self.came = -inf
         self.apart, self.end = 0, -1
         self.plug: list[Callable[[Thread], None]] = []
+        self.regions: set[int] = set()
 
     def add(self, do: Then, now: float, *, follows: bool) -> None:
         """

@@ -61,6 +61,8 @@ class Throttle:
         """Return how many more writes may be sent."""
         if hold is None or not self._depth:
             return inf
+        if now >= self._closes and self._target:
+            self._close(now)
         if hold == "waited":
             return self._most - self._writes
         return (self._low if now - self._last_read < RECENT else self._normal) - self._writes
@@ -100,7 +102,7 @@ class Throttle:
                     self._raise()
             elif self._written or self._writes:
                 self._raise()
-                if self._is_highest:  # more windows without a read change nothing
+                if self._is_highest and self._writes:  # more windows without a read change nothing
                     self._closes = now
             else:
                 self._unknown += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil
+from math import ceil, inf
 from typing import Literal, NamedTuple
 
 from stackmap.errors import LayoutError
@@ -20,7 +20,8 @@ LVM_KINDS = Kind.VOLUME, Kind.MEMBER, Kind.THIN, Kind.THIN_POOL, Kind.CACHE, Kin
 MANAGERS: dict[Kind, Manager] = {Kind.ARRAY: "md", **dict.fromkeys(LVM_KINDS, "lvm")}
 # The layout of a volume that has none of its own.
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
-FLAGS_SINCE = TURNS_SINCE = (6, 12)  # kernel releases
+FLAGS_SINCE = (6, 12)  # kernel releases
+PLUGS_SINCE, PLUGGED = (6, 5), 32  # drivers/md/raid1-10.c, MAX_PLUG_BIO
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 BLOCK = 512  # the last page is written up to a logical block
 
@@ -67,9 +68,8 @@ class VolumeContext(NamedTuple):
     None if not known, as for a disk. ``background_state``: "resync" and the like, else
     "". ``spread_above``: titles of devices above that spread over several devices. ``keeps_flags``: copies of a
     direct write are direct writes too, so writeback throttling does not hold them back ("md/raid1,raid10: don't
-    ignore IO flags", in 6.15 and in stable 6.12; not in 6.1). ``in_one_turn``: md computes and writes parity in the
-    same turn. Events of 6.12 show that it does not; recorded loads of 6.1 are nearer so (28 of 40 means within 20 %, 20
-    otherwise), for a reason that is not known.
+    ignore IO flags", in 6.15 and in stable 6.12; not in 6.1).
+    ``plugged``: writes to copies under a plug, until it is pulled.
     """
 
     device: Device
@@ -86,7 +86,7 @@ class VolumeContext(NamedTuple):
     spread_above: tuple[str, ...] = ()
     writers_below: tuple[str, ...] = ()
     keeps_flags: bool = False
-    in_one_turn: bool = False
+    plugged: float = inf
 
     @property
     def lvm(self) -> bool:
@@ -154,7 +154,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         manager=MANAGERS.get(device.kind),
         others=tuple(dict.fromkeys(name for name in users if name != device.name)),
         keeps_flags=release(topology.machine.kernel) >= FLAGS_SINCE,
-        in_one_turn=release(topology.machine.kernel) < TURNS_SINCE,
+        plugged=PLUGGED if release(topology.machine.kernel) >= PLUGS_SINCE else inf,
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
         writers_below=tuple(dict.fromkeys(d.target for d in below if target_of(d).extra)),

@@ -55,6 +55,26 @@ def test_windows_without_reads_or_with_fewer_than_three_writes_are_of_writes_onl
     assert after([took] * 4, writes=writes) == [6, 6, 6, 6]
 
 
+@pytest.mark.parametrize(("in_flight", "limit"), [(0, 8), (1, 5)])
+def test_five_windows_without_requests_bring_the_usual_limit_back(in_flight, limit):
+    """Writes alone have raised the step, to six of eight; with one in flight all the time, it stays."""
+    throttle = Throttle(8, TARGET, cached=False)
+    throttle.sent(in_flight)
+    throttle.took(FAST, 0.05, is_read=False)
+
+    assert room(throttle, now=0.45) == 6 - in_flight
+    assert room(throttle, now=0.75) == limit
+
+
+def test_a_write_between_pauses_raises_no_limit_for_longer():
+    """As md writes superblocks some time after the last write: five windows later all is as before."""
+    throttle = Throttle(8, TARGET, cached=False)
+    for now in (0.05, 1.05):
+        throttle.took(FAST, now, is_read=False)
+
+    assert room(throttle, now=1.95) == 8
+
+
 def test_where_the_target_is_not_known_nothing_is_lowered():
     throttle = Throttle(8, 0.0, cached=False)
     for window in range(1, 9):
@@ -68,12 +88,12 @@ def test_without_throttling_all_may_be_sent():
     assert room(Throttle(None, TARGET, cached=False)) == inf
 
 
-@pytest.mark.parametrize(("last_read", "limit"), [(0.95, 2), (0.85, 3)])
+@pytest.mark.parametrize(("last_read", "limit"), [(0.25, 2), (0.15, 3)])
 def test_background_writes_have_less_room_soon_after_a_read(last_read, limit):
     throttle = Throttle(8, TARGET, cached=False)
     throttle.read(last_read)
 
-    assert room(throttle, "background", now=1.0) == limit
+    assert room(throttle, "background", now=0.3) == limit
 
 
 @pytest.mark.parametrize(("cached", "left_then"), [(False, 2), (True, 0)])

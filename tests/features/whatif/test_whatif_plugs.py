@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from stackmap.features.trace.arrivals import TracedRequest
 from stackmap.features.whatif.arriving import saturating, traced_loads
 from stackmap.features.whatif.caching import Front
 from stackmap.features.whatif.disks import Service
-from stackmap.features.whatif.simulation import PLUGGED, Arrival, Simulation, Stack
+from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
 from stackmap.model.raid import PAGE, layout
 
 CHUNK, SIZE = 64 << 10, 96 << 20
@@ -16,9 +18,9 @@ STEP = 1e-4  # seconds between two requests of a thread
 SECOND = Service((1.0,), (1.0,), servers=64)
 
 
-def run(level, members, arrivals, disk=SECOND, covers=None):
-    services = (disk,) * members
-    stack = Stack(layout(level, members, CHUNK), SIZE, services, range(members), covers, held=False)
+def run(level, members, arrivals, disk=SECOND, covers=None, **more):
+    found, services = layout(level, members, CHUNK), (disk,) * members
+    stack = Stack(found, SIZE, services, range(members), covers, held=False, **more)
     return Simulation(stack).run(arrivals)
 
 
@@ -55,11 +57,33 @@ def test_copies_under_a_plug_are_sent_at_its_end():
     assert sorted(outcome.seen["write"]) == pytest.approx(sorted(ends))
 
 
-def test_a_plug_holds_so_many_requests_that_do_not_merge():
-    count = PLUGGED + 8
-    outcome = run("raid1", 2, pages(count, more=True, apart=100))
+@pytest.mark.parametrize(("most", "held"), [(32, 32), (inf, 40)])
+def test_a_plug_holds_so_many_requests_that_do_not_merge(most, held):
+    """32 since Linux 6.5 (raid1-10.c, MAX_PLUG_BIO)."""
+    outcome = run("raid1", 2, pages(40, more=True, apart=100), plugged=most)
 
-    assert max(outcome.seen["write"]) == pytest.approx(1 + (PLUGGED - 1) * STEP)
+    assert max(outcome.seen["write"]) == pytest.approx(1 + (held - 1) * STEP)
+
+
+@pytest.mark.parametrize(("more", "marks"), [(True, 1), (False, 3)])
+def test_the_bitmap_is_written_once_for_all_that_is_under_a_plug(more, marks):
+    """Three clean regions: 1 s for the bits, together or one after the other, and then 1 s for the data."""
+    arrivals = pages(3, more=more, first=40.0, apart=256)
+    outcome = run("raid1", 2, arrivals, covers=256 * PAGE)
+
+    assert outcome.below.disks["bitmap"] == marks * 2
+    assert max(outcome.seen["write"]) == pytest.approx(2 + 2 * STEP if more else 2.0)
+
+
+@pytest.mark.parametrize(("cached", "seconds"), [(False, 1), (True, 4)])
+def test_the_page_cache_is_throttled_where_direct_writes_are_not(cached, seconds):
+    """Twenty writes at a disk that may have six of them; six more when fewer than three are left."""
+    disk = SECOND._replace(depth=8)
+    arrivals = [each._replace(cached=cached) for each in pages(20, more=True, apart=100)]
+
+    assert max(run("raid1", 2, arrivals, disk).latencies["write"]) == pytest.approx(
+        seconds, abs=0.01
+    )
 
 
 def test_a_cache_may_answer_the_last_write_of_a_plug():
@@ -105,6 +129,45 @@ def test_bursts_may_be_under_a_plug():
     assert not any(each.more for each in plain.arrivals)
     assert [each.more for each in plugged.arrivals] == [*[True] * 9, False] * 5
     assert not any(each.more for each in saturating(plugged, 4).arrivals)
+
+
+def upwards(times, took):
+    """Return writes each further up than the one before, with gaps, until 1 s passes."""
+    return [
+        TracedRequest(t, "write", n * 10 * PAGE, PAGE, 7, t + took) for n, t in enumerate(times)
+    ]
+
+
+def test_bursts_in_the_order_of_their_places_are_of_the_page_cache():
+    bursts = [burst + n * 1e-5 for burst in range(5) for n in range(10)]
+
+    (load,) = traced_loads(upwards(bursts, 0.01))
+
+    assert load.plugged
+    assert all(each.cached for each in load.arrivals)
+
+
+@pytest.mark.parametrize(("took", "slept"), [(0.5, 0.0), (0.05, 0.2)])
+def test_sleeps_of_the_present_layout_are_not_the_load_s(took, slept):
+    """A thread that sends 20 writes, sleeps for 0.2 s while some are in flight, and sends 20 more would send 40."""
+    times = [
+        second + part * 0.2 + n * 1e-5 for second in range(5) for part in (0, 1) for n in range(20)
+    ]
+
+    (load,) = traced_loads(upwards(times, took))
+
+    first = [each.delay for each in load.arrivals if each.delay < 0.9]
+    assert len(first) == 40
+    assert max(first) == pytest.approx(slept, abs=1e-3)
+
+
+def test_the_first_write_after_a_pause_waits_for_superblocks_and_its_thread_too():
+    """The others come 20 ms later, and are under the plug of the first."""
+    times = [second + (0.02 if n else 0.0) + n * 1e-5 for second in range(5) for n in range(10)]
+
+    _, plugged = traced_loads(traced(times, 0.1))
+
+    assert [each.more for each in plugged.arrivals] == [*[True] * 9, False] * 5
 
 
 def test_what_follows_an_end_is_under_no_plug():
