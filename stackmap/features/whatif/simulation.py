@@ -17,7 +17,7 @@ Times are seconds. All that is drawn comes from a seeded generator: the same inp
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from heapq import heappop, heappush
@@ -27,6 +27,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stackmap.features.whatif.bitmap import regions_of
+from stackmap.features.whatif.copying import Copying
 from stackmap.features.whatif.disks import (
     FLUSH,
     OPERATIONS,
@@ -40,7 +41,7 @@ from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.marking import Marking
 from stackmap.features.whatif.outcome import Below, Outcome
 from stackmap.features.whatif.rewriting import Rewriting
-from stackmap.features.whatif.threads import Countdown, Job, Thread, loops_of, nothing
+from stackmap.features.whatif.threads import Countdown, Thread, loops_of, nothing
 from stackmap.features.whatif.throttling import Hold, Then
 from stackmap.model.raid import PAGE
 
@@ -117,8 +118,9 @@ class Simulation:
         self._copying = 0
         self._threads: dict[int, Thread] = {}
         self.md = Thread()
-        self._marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
+        self.marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
         self._rows = Rewriting(self, stack.pace)
+        self._copies = Copying(self, stack.plugged)
         self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._open = 0
@@ -147,8 +149,8 @@ class Simulation:
         self._filling = int(FILLING * len(arrivals))
         self._before = self._below()
         writes = [each for each in arrivals if each.operation == WRITE]
-        if self._marking:
-            self._marking.start(writes, self._stack.writes)
+        if self.marking:
+            self.marking.start(writes, self._stack.writes)
         if self._stack.layout.parity:
             self.geometry.remember([(each.offset, each.size) for each in writes], self.random)
         for each in arrivals:
@@ -277,7 +279,7 @@ class Simulation:
             self._read(Arrival(0.0, READ, start, size), copied)
 
     def _write(self, request: Arrival, end: Then, thread: Thread | None) -> None:
-        marking = self._marking
+        marking = self.marking
         if marking is None:
             self._update(request, end, thread)
             return
@@ -298,7 +300,7 @@ class Simulation:
             self._write_marked(request, regions, ended, thread)
         elif thread is not None:
             thread.is_blocked = True
-            self._unplug(thread, self.md)
+            self._copies.unplug(thread, self.md)
 
     def _write_marked(
         self, request: Arrival, regions: range, end: Then, thread: Thread | None
@@ -309,15 +311,14 @@ class Simulation:
         Rows of parity wait for that, their submitter does not (md-bitmap.c, unplug); copies wait where its plug ends.
         """
         if thread is not None and not self._stack.layout.parity:
-            thread.regions.update(regions)
-            self._update(request, end, thread)
+            self._update(request, end, thread, regions)
             return
 
         def marked() -> None:
             # Meanwhile the plug of the thread was pulled.
             self._update(request._replace(more=False), end, thread)
 
-        if not (self._marking and self._marking.waits(regions, marked)):
+        if not (self.marking and self.marking.waits(regions, marked)):
             self._update(request, end, thread)
 
     def _mark_members(self, cause: str, pages: int, then: Then) -> None:
@@ -339,49 +340,19 @@ class Simulation:
         for is_choice, parts in pieces:
             self.send((self._chosen(parts),) if is_choice else parts, READ, READ, left.one)
 
-    def _update(self, request: Arrival, end: Then, thread: Thread | None) -> None:
-        """Write the data; *thread*: the one that writes copies itself."""
+    def _update(
+        self, request: Arrival, end: Then, thread: Thread | None, regions: Collection[int] = ()
+    ) -> None:
+        """Write the data; *thread*: the one that writes copies itself, to *regions* that are not marked yet."""
         is_held = self._stack.held or request.cached
         hold: Hold = "background" if request.background else "waited" if is_held else None
         if self._stack.layout.parity:
             self._rows.write(request, hold, end, thread)
-            return
-        parts = tuple(chain.from_iterable(self.geometry.write(request.offset, request.size)))
-        if thread is None:
-            self.send(parts, WRITE, WRITE, end)
-            return
-        left = Countdown(len(parts), end)
-        thread.plug.append(lambda by: self.write_on(by, parts, hold, left))
-        thread.apart += request.offset != thread.end  # what goes on with the one before will merge
-        thread.end = request.offset + request.size
-        if not request.more or thread.apart >= self._stack.plugged:
-            self._unplug(thread, thread)
-
-    def _unplug(self, thread: Thread, by: Thread) -> None:
-        """
-        Let the thread *by* write what is under the plug of *thread*, when the bitmap says so.
-
-        md's does where that one sleeps (raid1-10.c, raid10_unplug).
-        """
-        jobs = [Job(partial(write, by)) for write in thread.plug]
-        regions, thread.regions = thread.regions, set()
-        thread.plug.clear()
-        thread.apart, thread.end = 0, -1
-        if not jobs:
-            return
-
-        def marked() -> None:
-            if by is thread:
-                by.is_blocked = False
-            by.jobs.extendleft(reversed(jobs))
-            self.go_on(by)
-
-        if self._marking and self._marking.waits(regions, marked):
-            by.is_blocked = by.is_blocked or by is thread
-        elif by is thread:
-            by.jobs.extendleft(reversed(jobs))
+        elif thread is None:
+            parts = chain.from_iterable(self.geometry.write(request.offset, request.size))
+            self.send(tuple(parts), WRITE, WRITE, end)
         else:
-            marked()
+            self._copies.write(request, regions, hold, end, thread)
 
     def _chosen(self, copies: tuple[Part, ...]) -> Part:
         """
@@ -438,7 +409,7 @@ class Simulation:
 
     @property
     def _is_marking(self) -> bool:
-        return self._marking is not None and self._marking.is_busy
+        return self.marking is not None and self.marking.is_busy
 
     def room(self, parts: tuple[Part, ...], hold: Hold) -> float:
         """Return how many pages of each of *parts* md may write in turn until a disk has no room."""

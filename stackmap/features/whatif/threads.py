@@ -24,34 +24,36 @@ class Job(NamedTuple):
     gap: float = 0.0
 
 
+class Plug:
+    """
+    ``writes`` of copies that a thread sends when its plug ends, to ``regions`` of the bitmap.
+
+    ``apart``: how many of them do not go on with the one before, and so will not merge; ``end``: of the last one.
+    """
+
+    __slots__ = ("apart", "end", "regions", "writes")
+
+    def __init__(self) -> None:
+        self.writes: list[Callable[[Thread], None]] = []
+        self.regions: set[int] = set()
+        self.apart, self.end = 0, -1
+
+
 class Thread:
     """
     What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel.
 
     ``came``: when its last job came, ``began``: when it began the last one. ``is_late``: it begins the next one after
-    a gap. ``plug``: writes of copies that it sends when its plug ends, to ``regions`` of the bitmap; ``apart``: how many
-    of these follow none, ``end``: of the last one.
+    a gap. ``plug``: what it sends later.
     """
 
-    __slots__ = (
-        "apart",
-        "began",
-        "came",
-        "end",
-        "is_blocked",
-        "is_late",
-        "jobs",
-        "plug",
-        "regions",
-    )
+    __slots__ = ("began", "came", "is_blocked", "is_late", "jobs", "plug")
 
     def __init__(self) -> None:
         self.jobs: deque[Job] = deque()
         self.is_blocked = self.is_late = False
         self.began = self.came = -inf
-        self.apart, self.end = 0, -1
-        self.plug: list[Callable[[Thread], None]] = []
-        self.regions: set[int] = set()
+        self.plug = Plug()
 
     def add(self, do: Then, now: float, *, follows: bool) -> None:
         """
@@ -63,6 +65,11 @@ class Thread:
         gap = now - self.came
         self.came = now
         self.jobs.append(Job(do, gap if gap < AT_ONCE and not follows else 0.0))
+
+    def take_plug(self) -> Plug:
+        """Return what is under its plug, and begin another one."""
+        taken, self.plug = self.plug, Plug()
+        return taken
 
 
 class Countdown:

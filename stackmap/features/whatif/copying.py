@@ -1,0 +1,63 @@
+"""
+Writes to copies in a simulation: by the thread that submits them, when its plug ends.
+
+Until then nothing is sent (raid1-10.c, raid1_add_bio_to_plug); the bitmap is written once for all of them
+(raid10_unplug, md-bitmap.c, unplug).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from stackmap.features.whatif.threads import Countdown, Job
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from stackmap.features.whatif.simulation import Arrival, Simulation
+    from stackmap.features.whatif.threads import Thread
+    from stackmap.features.whatif.throttling import Hold, Then
+
+
+class Copying:
+    """The copies that a run writes; *most*: so many writes are under a plug until it is pulled."""
+
+    def __init__(self, run: Simulation, most: float) -> None:
+        self._run, self._most = run, most
+
+    def write(
+        self, request: Arrival, regions: Collection[int], hold: Hold, end: Then, thread: Thread
+    ) -> None:
+        """Add *request*, which is in these *regions* of the bitmap, to what is under the plug of *thread*."""
+        pieces = self._run.geometry.write(request.offset, request.size)
+        parts = tuple(chain.from_iterable(pieces))
+        left, plug = Countdown(len(parts), end), thread.plug
+        plug.writes.append(lambda by: self._run.write_on(by, parts, hold, left))
+        plug.regions.update(regions)
+        plug.apart += request.offset != plug.end
+        plug.end = request.offset + request.size
+        if not request.more or plug.apart >= self._most:
+            self.unplug(thread, thread)
+
+    def unplug(self, thread: Thread, by: Thread) -> None:
+        """Let the thread *by*, md's where *thread* sleeps, send what is under its plug when the bitmap is written."""
+        plug = thread.take_plug()
+        if not plug.writes:
+            return
+        jobs = [Job(partial(write, by)) for write in plug.writes]
+
+        def marked() -> None:
+            if by is thread:
+                by.is_blocked = False
+            by.jobs.extendleft(reversed(jobs))
+            self._run.go_on(by)
+
+        marking = self._run.marking
+        if marking and marking.waits(plug.regions, marked):
+            by.is_blocked = by.is_blocked or by is thread
+        elif by is thread:
+            by.jobs.extendleft(reversed(jobs))
+        else:
+            marked()
