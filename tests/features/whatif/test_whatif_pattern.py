@@ -53,7 +53,8 @@ SEEN = {
     "random 4 KiB": (38.9, 159225, 0.0, 0.119, 0.119, False),
     "random 8 KiB with fsync": (15.0, 122520, 0.014, 0.176, 0.629, False),
     "random 64 KiB": (16.5, 1078850, 0.194, 0.658, 1.24, False),
-    "stream of 4 KiB": (150.2, 615127, 0.037, 0.284, 0.759, True),
+    "4 KiB with fsync, one at a time": (147.4, 603805, 0.0, 0.321, 0.321, False),
+    "log and random 16 KiB": (29.9, 367623, 0.014, 0.176, 0.629, False),
     "stream of 64 KiB": (41.0, 2684980, 0.735, 1.329, 2.085, True),
 }
 
