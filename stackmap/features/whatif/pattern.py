@@ -47,8 +47,7 @@ MIN_SPARED = 0.05
 # How far a mean size may be off a power of two: rounding in a text, or one request in thirty of another size.
 SIZE_TOLERANCE = 1 / 30
 LARGE = 128 << 10  # bytes: of mixed sizes, the larger ones where nothing splits them
-COUNTED = 2  # times the bits that were counted for sure: a stream sets no more
-ALIKE = 1.25  # times: so near to those of a stream are bits that a stream set
+SURE = 12  # times the bits that were set for sure: a stream that sets more shows little of itself
 MIN_REGIONS = 32  # of fewer, a stream and random writes set about as many bits
 SMALLEST, LARGEST = SECTOR, 1 << 20  # bytes per request, of reads and of writes
 # Shares of writes among a load of which even bytes are not separate; the first is the likely one.
@@ -334,15 +333,13 @@ class Evidence(NamedTuple):
         """Return the shares that fit the set bits: those of a stream, or with enough writes all over the volume."""
         stream = self.write.bytes / sets.bitmap.covers
         if sets.counted <= stream <= sets.high:
-            # Of bits that were not counted, and may have been set, there is no telling.
-            is_near = abs(log2(sets.likely / stream)) <= log2(ALIKE)
-            if is_near and sets.counted * COUNTED >= stream:
-                everywhere = random_sets(self.write.requests, sets.bitmap.regions or MAX_REGIONS)
-                # None at all are set in a few regions that are never clean, and few in all if there are many writes.
-                only = sets.counted and everywhere > sets.high
-                return [1.0] if only else [1.0, 0.0], [_by_bitmap("about as often as")]
-            # Random writes to a part of the volume may set as few; the counters allow a stream too.
-            return [0.0, 1.0], []
+            if sets.low * SURE < stream:
+                # All regions of a small volume stay marked, so random writes set few bits, too.
+                return [0.0, 1.0], []
+            everywhere = random_sets(self.write.requests, sets.bitmap.regions or MAX_REGIONS)
+            # None at all are set in a few regions that are never clean, and few in all if there are many writes.
+            only = sets.counted and everywhere > sets.high
+            return [1.0] if only else [1.0, 0.0], [_by_bitmap("about as often as")]
         if sets.likely < stream:
             return [0.0, 1.0], [_by_bitmap("less often than")]
         # Each random write sets a bit at most; the other bytes may be a stream.
