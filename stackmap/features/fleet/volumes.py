@@ -27,10 +27,10 @@ class SlowestMember(NamedTuple):
 
 class Wear(NamedTuple):
     """
-    The disk that a volume wears out first. ``rate``: what it takes of the disk's life per second ÷ what is left.
+    The disk that a volume wears out first. ``rate``: the share of the remaining life that the volume uses per second.
 
-    ``bytes``: what it writes there per second, for whatever cause. ``used``: the share of its life. ``years``: how
-    long the rest lasts if nothing else writes to it.
+    ``bytes``: that the volume writes to the disk per second, parity and metadata included. ``used``: the share of the
+    disk's life. ``years``: how long the rest lasts if nothing else writes to the disk.
     """
 
     disk: str

@@ -9,8 +9,8 @@ Start with ``project.py``: it measures, finds the pattern of the writes and appl
 - ``requests.py``: requests at the members and disks; ``bitmap.py``: what the write-intent bitmap adds;
 - ``timing.py``: how long requests take: ``fitting.py`` (the present layout against the measurement), ``arriving.py``
   (when requests come), ``serving.py`` (how disks serve), ``simulation.py`` (the event loop, with the queues of
-  ``disks.py``, which ``throttling.py`` holds back, the threads of ``threads.py``, the copies of
-  ``copying.py``, the rows of parity of ``rewriting.py``, the bitmap of ``marking.py`` and results of ``outcome.py``), ``caching.py``;
+  ``disks.py``, which ``throttling.py`` holds back, the threads of ``threads.py``, the copies of ``copying.py``, the
+  rows of parity of ``rewriting.py``, the bitmap of ``marking.py`` and results of ``outcome.py``), ``caching.py``;
 - ``replay.py``: requests and bytes by the same simulation, where a trace has the requests one by one;
 - ``additions.py``: ``iostat -l --headroom``;
 - ``projection.py``: the result, of ``quantities.py``; ``document.py``, ``sentences.py``, ``time_words.py`` and

@@ -114,8 +114,8 @@ def _without_sleeps(requests: Sequence[TracedRequest]) -> list[TracedRequest]:
     """
     Return writes of the page cache as they would come if their thread never slept in between, in their new order.
 
-    It sleeps where throttling or the bitmap stops what is under its plug: it goes on further up, with some of what it
-    sent in flight. Another layout stops it elsewhere.
+    The thread sleeps while throttling or the bitmap holds back its writes. Then it goes on at a higher place, while
+    some of its writes are in flight. Another layout holds it back at other times.
     """
     made = []
     last: dict[int, tuple[TracedRequest, float, float]] = {}  # by thread, with when it is idle

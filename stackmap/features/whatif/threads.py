@@ -44,7 +44,7 @@ class Thread:
     What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel.
 
     ``came``: when its last job came, ``began``: when it began the last one. ``is_late``: it begins the next one after
-    a gap. ``plug``: what it sends later.
+    a gap. ``plug``: the writes that it has not sent yet.
     """
 
     __slots__ = ("began", "came", "is_blocked", "is_late", "jobs", "plug")

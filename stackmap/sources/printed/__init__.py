@@ -45,7 +45,7 @@ def _tree_or_list(lines: list[str]) -> Iterator[Fact]:
     return (mapper.read_tree if drawn else mapper.read_list)(lines)
 
 
-# Possessive: a tree that may step back would try each place of a long line.
+# Possessive (`+`): with backtracking, the match would try each place of a long line.
 _LSBLK_ROW = rf"{lsblk.TREE}+\S+\s+\d{{1,7}}:\d{{1,7}}\s+[01]\s+[\d.,]+[BKMGTPE]?\s+[01]\s+(?:{lsblk.TYPE.pattern})(?:\s.*)?"
 _TABLE_ROW = rf"\s*\S.{{0,250}}?: \d{{1,19}} \d{{1,19}} (?:{mapper.TARGETS})(?: .*)?"
 

@@ -35,7 +35,7 @@ def by_disk(answers):
 
 
 def test_the_disk_that_a_volume_wears_out_first(tmp_path):
-    """Not that with the most written to it, nor one whose rate of wear cannot be told yet."""
+    """It need not be the disk with the most writes. A disk whose rate of wear is not known yet does not count."""
     series = {**Array("a").series(), **lives({"sda": 0.1, "sdb": 0.5, "sdc": 0.02})}
     written, first, used = ruled(
         tmp_path, series, RECORDED, ALL.part("wear"), ALL.life("stackmap_device_life_used_ratio"),
