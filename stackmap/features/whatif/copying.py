@@ -8,17 +8,15 @@ Until then nothing is sent (raid1-10.c, raid1_add_bio_to_plug); the bitmap is wr
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from stackmap.features.whatif.threads import Countdown, Job
+from stackmap.features.whatif.threads import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from stackmap.features.whatif.simulation import Arrival, Simulation
     from stackmap.features.whatif.threads import Thread
-    from stackmap.features.whatif.throttling import Hold, Then
 
 
 class Copying:
@@ -27,14 +25,16 @@ class Copying:
     def __init__(self, run: Simulation, most: float) -> None:
         self._run, self._most = run, most
 
-    def write(
-        self, request: Arrival, regions: Collection[int], hold: Hold, end: Then, thread: Thread
+    def add(
+        self,
+        request: Arrival,
+        regions: Collection[int],
+        write: Callable[[Thread], None],
+        thread: Thread,
     ) -> None:
-        """Add *request*, which is in these *regions* of the bitmap, to what is under the plug of *thread*."""
-        pieces = self._run.geometry.write(request.offset, request.size)
-        parts = tuple(chain.from_iterable(pieces))
-        left, plug = Countdown(len(parts), end), thread.plug
-        plug.writes.append(lambda by: self._run.write_on(by, parts, hold, left))
+        """Add *request*, which *write* sends, in these *regions* of the bitmap, to what is under the plug of *thread*."""
+        plug = thread.plug
+        plug.writes.append(write)
         plug.regions.update(regions)
         plug.apart += request.offset != plug.end
         plug.end = request.offset + request.size

@@ -348,11 +348,14 @@ class Simulation:
         hold: Hold = "background" if request.background else "waited" if is_held else None
         if self._stack.layout.parity:
             self._rows.write(request, hold, end, thread)
-        elif thread is None:
-            parts = chain.from_iterable(self.geometry.write(request.offset, request.size))
-            self.send(tuple(parts), WRITE, WRITE, end)
+            return
+        parts = tuple(chain.from_iterable(self.geometry.write(request.offset, request.size)))
+        if thread is None:
+            self.send(parts, WRITE, WRITE, end)
         else:
-            self._copies.write(request, regions, hold, end, thread)
+            left = Countdown(len(parts), end)
+            write = partial(self.write_on, parts=parts, hold=hold, left=left)
+            self._copies.add(request, regions, write, thread)
 
     def _chosen(self, copies: tuple[Part, ...]) -> Part:
         """
