@@ -16,12 +16,13 @@ What a function returns is a frame of pandas or polars by its method ``frame``, 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stackmap.commands import added_names, additions
 from stackmap.discover.find import find_all
 from stackmap.document.blame import BlameReport, matrix
-from stackmap.document.blocks import Table
+from stackmap.document.blocks import Block, Table
 from stackmap.document.findings import findings_table
 from stackmap.document.interval import dated
 from stackmap.document.iostat import iostat_document
@@ -31,31 +32,24 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.file_tree import is_capture, open_text
 from stackmap.host.live import LiveHost
 from stackmap.ledger import blame as blaming
-from stackmap.ledger.amplification import figures_of, with_shared
+from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
+from stackmap.ledger.blame import Blame
 from stackmap.ledger.corrections import corrected as without_errors
 from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource, LiveSource
-from stackmap.measurement.source import NoteOnce
+from stackmap.measurement.source import NoteOnce, Source
 from stackmap.measurement.text import TextSource
 from stackmap.measurement.ticket import told_machine
+from stackmap.model.device import Device
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+from stackmap.model.topology import Topology
 from stackmap.render.frames import Results
 from stackmap.rules import table as rules
 from stackmap.rules.context import measured_context
+from stackmap.rules.rule import Finding
 from stackmap.sampling.snapshots import with_first_topology
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stackmap.document.blocks import Block
-    from stackmap.ledger.amplification import StackFigures
-    from stackmap.ledger.blame import Blame
-    from stackmap.measurement.source import Source
-    from stackmap.model.device import Device
-    from stackmap.model.interval import Interval
-    from stackmap.model.load import Load
-    from stackmap.model.topology import Topology
-    from stackmap.rules.rule import Finding
 
 note = logging.getLogger("stackmap").warning
 

@@ -6,26 +6,23 @@ import os
 import stat
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Sequence
+from typing import BinaryIO
 
 import click
 
 from stackmap.cli.output import tell
+from stackmap.cli.session import Session
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
+from stackmap.host import Host
 from stackmap.host.table_keys import masked_bytes
 from stackmap.measurement.stream import MAX_LEARNT, StreamTopology
 from stackmap.measurement.text import ForeignText, tell_unknown_names
+from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 from stackmap.text.annotate import Annotator, Style
 from stackmap.text.device_names import aliases
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stackmap.cli.session import Session
-    from stackmap.host import Host
-    from stackmap.model.topology import Topology
 
 CHUNK = 1 << 20
 

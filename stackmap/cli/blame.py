@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import click
 
 from stackmap.cli.options import (
+    MeasuringOptions,
     columns_option,
     csv_option,
     json_option,
@@ -21,23 +22,20 @@ from stackmap.cli.options import (
     with_additions,
 )
 from stackmap.cli.output import print_blocks, tell
+from stackmap.cli.session import Session
 from stackmap.discover.find import find_existing
 from stackmap.document.blame import MEANINGS, BlameReport, headline, matrix, volume_blocks
+from stackmap.document.blocks import Block
 from stackmap.document.interval import dated
 from stackmap.document.table_options import Arrangement
+from stackmap.host import Host
 from stackmap.ledger.blame import blame, targets
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
+from stackmap.model.topology import Topology
 from stackmap.render.figures_json import blame_json
 from stackmap.sources import cgroup, pressure, process_io
-
-if TYPE_CHECKING:
-    from stackmap.cli.options import MeasuringOptions
-    from stackmap.cli.session import Session
-    from stackmap.document.blocks import Block
-    from stackmap.host import Host
-    from stackmap.model.topology import Topology
 
 
 class Counted(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from stackmap.cli.options import (
     text_option,
 )
 from stackmap.cli.output import print_blocks, tell
-from stackmap.cli.session import tell_unknown
+from stackmap.cli.session import Session, tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
 from stackmap.document.describe import listed
@@ -28,20 +28,16 @@ from stackmap.document.findings import check_document
 from stackmap.errors import NO_ANSWER, InputError
 from stackmap.model.health import Health
 from stackmap.model.lv_health import lv_health
+from stackmap.model.topology import Topology
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Severity
+from stackmap.rules.rule import Finding, Severity
 from stackmap.sources import ebs, health, libblockdev, mountinfo
 from stackmap.sources.libblockdev import Reported
 from stackmap.sources.lvm_names import unmangle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stackmap.cli.session import Session
     from stackmap.host.capture import CapturedHost
-    from stackmap.model.topology import Topology
-    from stackmap.rules.rule import Finding
 
 REPORT_SECONDS = 10.0  # after the disks have answered; LVM may wait for one that does not
 UNANSWERED = Reported(unknown=(f"LVM's and md's metadata: {NO_ANSWER} {REPORT_SECONDS:g} s",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC
 from functools import partial
 from itertools import islice
@@ -12,6 +13,7 @@ import click
 
 from stackmap.cli.check import setup_problems
 from stackmap.cli.options import (
+    MeasuringOptions,
     exit_code_option,
     json_option,
     markdown_option,
@@ -20,12 +22,14 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks, tell
 from stackmap.cli.progress import waiting
+from stackmap.cli.session import Session
 from stackmap.document.findings import as_comment, explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval, UsageError
 from stackmap.ledger.time_series import IntervalSeries
 from stackmap.measurement.capture_part import Resolution
 from stackmap.measurement.capture_part import instant as instant_of
+from stackmap.model.interval import Interval
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.figures_json import explain_json
 from stackmap.rules.decision import judge_moment, judge_over_time
@@ -33,12 +37,7 @@ from stackmap.rules.table import RULES
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stackmap.cli.options import MeasuringOptions
-    from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
-    from stackmap.model.interval import Interval
 
 COUNT = 10  # intervals of a second on a live machine
 RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 devices

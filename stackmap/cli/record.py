@@ -6,19 +6,21 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import click
 
 from stackmap.cli.options import INTERVAL_RANGE, is_number, with_additions
 from stackmap.cli.output import CLEAR, missing, tell
+from stackmap.cli.session import Session
 from stackmap.commands import additions as added_by_features
 from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import NO_ANSWER, CaptureError, OutputRefused, SourceError, SourceMissing
+from stackmap.host import Host
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_format import TRACE
 from stackmap.host.file_tree import MANIFEST
@@ -29,18 +31,12 @@ from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen
 from stackmap.model.differences import another_machine
+from stackmap.model.topology import Topology
 from stackmap.model.units import parse_size
 from stackmap.render.text import safe
 from stackmap.sampling.snapshots import Snapshot, only_counted
 from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, ebs, health, limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stackmap.cli.session import Session
-    from stackmap.host import Host
-    from stackmap.model.topology import Topology
 
 EVERY = 600.0  # seconds after which awake disks are asked for their health again
 LIMITS_EVERY = 60.0  # and those of Amazon for the time over their limits

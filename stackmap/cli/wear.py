@@ -6,21 +6,17 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 
 from stackmap.cli.output import tell
+from stackmap.host import Answer, Host
 from stackmap.ledger.wear import DAY, WARRANTY, YEAR, life, rated_life
-from stackmap.model.device import Kind
-from stackmap.model.health import NO_LIVES, Life
+from stackmap.model.device import Device, Kind
+from stackmap.model.health import NO_LIVES, Health, Life
+from stackmap.model.topology import Topology
 from stackmap.sources.sysfs import NVME_PATH
-
-if TYPE_CHECKING:
-    from stackmap.host import Answer, Host
-    from stackmap.model.device import Device
-    from stackmap.model.health import Health
-    from stackmap.model.topology import Topology
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 

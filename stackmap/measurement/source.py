@@ -7,19 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from stackmap.discover.find import find_all, unmatched
 from stackmap.errors import UsageError
+from stackmap.host import Host
 from stackmap.ledger.averages import average
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
 from stackmap.sampling import select, since_boot, without_summaries
-from stackmap.sampling.snapshots import only_same_devices
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
-    from stackmap.model.interval import Interval
-    from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import TopologyInterval
+from stackmap.sampling.snapshots import TopologyInterval, only_same_devices
 
 SECONDS = 1.0  # the length of an interval on this machine, unless another is given
 

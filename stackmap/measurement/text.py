@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 from stackmap import text as statistics
 from stackmap.discover.device_mapper import NOTHING_BELOW, some_of
@@ -29,7 +29,7 @@ from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.device import Kind
-from stackmap.model.interval import with_loads_of
+from stackmap.model.interval import Interval, with_loads_of
 from stackmap.model.load import Load, PrintedLoads
 from stackmap.model.topology import (
     UNKNOWN_MACHINE,
@@ -39,13 +39,10 @@ from stackmap.model.topology import (
     same_host,
     short_host,
 )
+from stackmap.sampling.snapshots import TopologyInterval
 from stackmap.sources.printed.hosts import only_one_host
 from stackmap.text.device_names import Names
 from stackmap.text.text_lines import run_of
-
-if TYPE_CHECKING:
-    from stackmap.model.interval import Interval
-    from stackmap.sampling.snapshots import TopologyInterval
 
 CHUNK = 1 << 20
 NO_STACK = "no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of `lsblk -J -O; cat /proc/mdstat; dmsetup table`"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stackmap.document.blame import BlameReport, source_name, users
 from stackmap.document.episodes import episodes_json, first_line
@@ -19,6 +19,7 @@ from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures
 from stackmap.ledger.blame import Blame, Loader, Target
+from stackmap.ledger.parity import Parity
 from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.ledger.wear import DAY, DiskWear
 from stackmap.model.cgroup_io import CgroupLoad
@@ -32,11 +33,7 @@ from stackmap.render.json import interval_json, layout_json, range_json, reason_
 from stackmap.render.text import safe
 from stackmap.rules.decision import Decision, Judged
 from stackmap.rules.rule import Finding, Severity
-
-if TYPE_CHECKING:
-    from stackmap.ledger.parity import Parity
-    from stackmap.model.device import Device
-    from stackmap.rules.unjudged import Unjudged
+from stackmap.rules.unjudged import Unjudged
 
 
 def layers_json(stacks: Iterable[StackFigures], interval: Interval) -> dict[str, object]:

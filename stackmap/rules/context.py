@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Device, Kind, Role, Stalled, StatusReading, TargetStatus
 from stackmap.model.interval import Interval, with_loads_of
 from stackmap.model.load import UNKNOWN_LOAD, Load
 from stackmap.model.topology import Topology, computed_once
@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # check needs no load, and so does not import what calculates
     from stackmap.ledger.ledger import Ledger
     from stackmap.ledger.parity import Parity
     from stackmap.model.cgroup_io import IoLimit
-    from stackmap.model.device import Stalled, StatusReading, TargetStatus
     from stackmap.model.health import Exceeded, Health, Life
     from stackmap.model.reason import StateChange
 
