@@ -9,8 +9,7 @@ from stackmap.host.capture import CapturedHost
 from stackmap.measurement.source import Note, NoteOnce
 from stackmap.measurement.ticket import machine_of
 from stackmap.sources.printed import Reader
-from stackmap.text.headings import heading
-from stackmap.text.table_reader import TITLES
+from stackmap.text.headings import TITLES, heading
 
 MAX_LEARNT = 4 << 20  # bytes of a stream that are read for its topology; longer ones are logs
 MAX_MACHINES = 50  # of one stream; a script may print mdstat before each report

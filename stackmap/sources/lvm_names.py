@@ -116,5 +116,5 @@ def unmangle(name: str) -> str:
     """
     if "\\x" not in name:
         return name
-    raw = re.sub(_MANGLED, lambda match: bytes([int(match[1], 16)]), name.encode())
+    raw = re.sub(_MANGLED, lambda match: bytes([int(match[1], 16)]), name.encode(errors="replace"))
     return raw.decode("utf-8", "backslashreplace")

@@ -26,8 +26,7 @@ from stackmap.text import (
     table_reader,
 )
 from stackmap.text.columns import COLUMNS
-from stackmap.text.headings import heading
-from stackmap.text.table_reader import TITLES
+from stackmap.text.headings import TITLES, heading
 from stackmap.text.text_lines import Lines
 
 Begins = Callable[[str], object]
@@ -89,56 +88,24 @@ DEVICE_ROW = re.compile(
 )
 MAX_NAMED_LINES = 5
 
-# Texts without usable statistics, each with the reason or what to do.
-OTHER_FORMATS = (
-    (re.compile(r"^\s*AIX \S+ \d"), "sar of AIX: only Linux is supported"),
-    (re.compile(r"^\s*SunOS \S+ \d"), "sar of Solaris: only Linux is supported"),
-    (re.compile(r"^\s*HP-UX \S+ \S*\d"), "sar of HP-UX: only Linux is supported"),
-    (
-        re.compile(
-            r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% ?tm_act|^\s*L\(q\)\s+ops/s|\bbps\s+sps\s+msps\b"
-        ),
+# Texts without usable statistics, by a pattern of a line, each with the reason or what to do.
+OTHER_FORMATS = {re.compile(pattern): meaning for pattern, meaning in {
+    r"^\s*AIX \S+ \d": "sar of AIX: only Linux is supported",
+    r"^\s*SunOS \S+ \d": "sar of Solaris: only Linux is supported",
+    r"^\s*HP-UX \S+ \S*\d": "sar of HP-UX: only Linux is supported",
+    r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% ?tm_act|^\s*L\(q\)\s+ops/s|\bbps\s+sps\s+msps\b":
         "iostat of another system than Linux: only sysstat's tables are supported",
-    ),
-    (
-        re.compile(r"Requested activities not available in file"),
-        "sar has no disks in this file: `sadc -S DISK` collects them",
-    ),
-    (
-        re.compile(r"^Filesystem:?\s+rBlk_nor/s|^Filesystem\S*\s.*rkB_nor/s"),
-        "iostat's table of NFS mounts: no devices in it",
-    ),
-    (
-        re.compile(r"\bkB_rd/s\s+kB_wr/s\b"),
-        "pidstat has figures of processes: add those of devices, `iostat -dxty 10 6`",
-    ),
-    (
-        re.compile(r"\bDISK READ\b.*\bDISK WRITE\b"),
-        "iotop has figures of processes: add those of devices, `iostat -dxty 10 6`",
-    ),
-    (
-        re.compile(
-            r"\s*procs -+(?:memory)?-+.*-+io-+|\bi/o\s+requested writes|\bread sectors\s+writes\b|^\s*\d+ (?:milli reading|inprogress IO)\s*$"
-        ),
+    r"Requested activities not available in file": "sar has no disks in this file: `sadc -S DISK` collects them",
+    r"^Filesystem:?\s+rBlk_nor/s|^Filesystem\S*\s.*rkB_nor/s": "iostat's table of NFS mounts: no devices in it",
+    r"\bkB_rd/s\s+kB_wr/s\b": "pidstat has figures of processes: add those of devices, `iostat -dxty 10 6`",
+    r"\bDISK READ\b.*\bDISK WRITE\b": "iotop has figures of processes: add those of devices, `iostat -dxty 10 6`",
+    r"\s*procs -+(?:memory)?-+.*-+io-+|\bi/o\s+requested writes|\bread sectors\s+writes\b|^\s*\d+ (?:milli reading|inprogress IO)\s*$":
         "vmstat has no figures per device without -d: use `iostat -dxty 10 6` or `vmstat -d`",
-    ),
-    (
-        re.compile(r"\bd(?:isk)?\.d(?:ev|m)?\.[a-z]"),
-        "a table of PCP's metrics is not supported: use `pmrep :iostat-dktx`",
-    ),
-    (
-        re.compile(r"\bcapacity\s+operations\s+bandwidth\b"),
-        "zpool iostat is not supported: use `iostat -dxty 10 6` for the disks of the pool",
-    ),
-    (
-        re.compile(r"# DISK STATISTICS|#<-+Disks-+>|<-+reads-+><-+writes-+>"),
-        "collectl is not supported: use `iostat -dxty 10 6`, or sar",
-    ),
-    (
-        re.compile(r"\]\.(?:write_io|read_io|flush_io|corruption)_errs\s+\d"),
-        "btrfs device stats has errors, no load: add `iostat -dxty 10 6`",
-    ),
-)
+    r"\bd(?:isk)?\.d(?:ev|m)?\.[a-z]": "a table of PCP's metrics is not supported: use `pmrep :iostat-dktx`",
+    r"\bcapacity\s+operations\s+bandwidth\b": "zpool iostat is not supported: use `iostat -dxty 10 6` for the disks of the pool",
+    r"# DISK STATISTICS|#<-+Disks-+>|<-+reads-+><-+writes-+>": "collectl is not supported: use `iostat -dxty 10 6`, or sar",
+    r"\]\.(?:write_io|read_io|flush_io|corruption)_errs\s+\d": "btrfs device stats has errors, no load: add `iostat -dxty 10 6`",
+}.items()}  # fmt: skip
 
 
 def intervals(
@@ -209,7 +176,7 @@ class UnusedLines:
         if len(self.rows) < repairs.ROWS and repairs.is_row(line):
             self.rows.append(line)
         if not self._stranger:
-            for pattern, meaning in OTHER_FORMATS:
+            for pattern, meaning in OTHER_FORMATS.items():
                 if pattern.search(line):
                     self._stranger = f"line {self._lines.number}: {meaning}"
 

@@ -20,18 +20,15 @@ from stackmap.sources.printed.columns import ESCAPES, clean
 from stackmap.sources.printed.hosts import HostNames, may_name_host
 from stackmap.text.columns import is_number
 from stackmap.text.headings import (
-    IOSTAT_DEVICE,
     MAX_HEADING_WORDS,
     MAX_PREFIX_WORDS,
-    SAR_DEVICE,
+    TITLES,
     Heading,
     heading,
     without_quotes,
 )
 from stackmap.text.line_prefixes import before_heading, prefix_pattern
 from stackmap.text.text_lines import NUMBERED, is_other_heading
-
-TITLES = IOSTAT_DEVICE | {SAR_DEVICE}
 
 MAX_LINE = 1 << 20  # bytes; a longer line is written in parts
 MAX_HEADINGS = 100  # remembered; a text repeats a few
@@ -109,7 +106,7 @@ class Annotator:
     @property
     def found_table(self) -> bool:
         """Whether the text had a heading of a device table or a device name."""
-        return bool(self._headings) or self._names.named_any
+        return bool(self._headings or self._names.known or self._names.unresolved)
 
     def feed(self, chunk: bytes) -> bytes:
         """Take *chunk* and return all complete lines with names."""
@@ -347,7 +344,7 @@ class NameTable:
     """
     The names to show, as given to ``Annotator``.
 
-    ``unresolved``: rows per name that is not in the table.
+    ``known``: label and kernel name of those that were looked up; ``unresolved``: rows per name that is not in the table.
     """
 
     def __init__(self, names: Mapping[str, str], numbers: Mapping[str, str], style: Style) -> None:
@@ -355,20 +352,15 @@ class NameTable:
         self._names = names
         self._numbers = numbers
         self._style = style
-        self._known: dict[str, tuple[str, str]] = {}
-
-    @property
-    def named_any(self) -> bool:
-        """Whether any name was looked up."""
-        return bool(self._known or self.unresolved)
+        self.known: dict[str, tuple[str, str]] = {}
 
     def knows(self, name: str) -> bool:
         """Whether *name* is a device's."""
-        return name in self._known or self._kernel_name(name) in self._names
+        return name in self.known or self._kernel_name(name) in self._names
 
     def lookup(self, name: str) -> tuple[str, str]:
         """Return the label for *name* and the kernel name; an unknown name is kept and counted."""
-        known = self._known.get(name)
+        known = self.known.get(name)
         if known is not None:
             return known
         device = self._kernel_name(name)
@@ -377,7 +369,7 @@ class NameTable:
             if name in self.unresolved or len(self.unresolved) < MAX_UNRESOLVED:
                 self.unresolved[name] = self.unresolved.get(name, 0) + 1
             return name, device
-        known = self._known[name] = self._labelled(label, name), device
+        known = self.known[name] = self._labelled(label, name), device
         return known
 
     def widths(self) -> tuple[int, int]:

@@ -12,8 +12,8 @@ from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import PrintedLoads
 from stackmap.model.topology import Topology
+from stackmap.sources.lvm_names import unmangle
 
-_MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
 _SAR_NUMBER = re.compile(r"dev(\d{1,9})-(\d{1,9})\Z")
 _ARRAY = re.compile(r"md\d{1,6}|dev9-\d{1,6}")
 _PATH = re.compile(r"(nvme\d{1,4})c\d{1,4}(n\d{1,5}(?:p\d{1,3})?)\Z")
@@ -36,34 +36,21 @@ def aliases(topology: Topology) -> dict[str, str]:
     Kernel names come first, then labels and numbers, then names of links. An
     earlier kind wins; a name that two devices have in the same kind is unknown.
     """
-    found: dict[str, str] = {}
-    for kind in _KINDS:
-        known: dict[str, str] = {}
-        twice: set[str] = set()
-        for device in topology.devices.values():
-            for alias in {alias for alias in kind(device) if alias}:
-                if alias in known:
-                    twice.add(alias)
-                known[alias] = device.name
-        found = {alias: name for alias, name in known.items() if alias not in twice} | found
+    devices = topology.devices
+    given = {d.name: (d.label, d.dm_name, d.facts.get("alias", ""), d.number) for d in topology}
+    linked = {name: _links(device) for name, device in devices.items()}
+    found: dict[str, str] = dict(zip(devices, devices, strict=True))
+    for kind in (given, linked):
+        counts = Counter(alias for name in devices for alias in {*kind[name]})
+        known = {alias: name for name in devices for alias in kind[name] if counts[alias] == 1}
+        found = {alias: name for alias, name in known.items() if alias} | found
     return found
 
 
-def _itself(device: Device) -> tuple[str, ...]:
-    return (device.name,)
-
-
-def _given(device: Device) -> tuple[str, ...]:
-    return device.label, device.dm_name, device.facts.get("alias", ""), device.number
-
-
-def _linked(device: Device) -> tuple[str, ...]:
+def _links(device: Device) -> tuple[str, ...]:
     """Return the names of its links in by-id: the WWN, model and serial, or a dm uuid."""
     model = f"{device.model}_{device.serial}".replace(" ", "_") if device.serial else ""
     return device.uuid, device.wwn, device.wwn.removeprefix("0x"), model, device.serial
-
-
-_KINDS = (_itself, _given, _linked)
 
 
 def kernel_name(printed: str, known: Mapping[str, str]) -> str | None:
@@ -76,20 +63,13 @@ def kernel_name(printed: str, known: Mapping[str, str]) -> str | None:
     number = _SAR_NUMBER.match(printed)
     if number:
         return known.get(f"{int(number[1])}:{int(number[2])}")
-    for name in (printed, _unmangled(printed)):
+    for name in (printed, unmangle(printed)):
         bare = _PLACES.sub("", name)
         for bus in ("", *(bus for bus in _BUSES if bare.startswith(bus))):
             found = known.get(name) or known.get(bare.removeprefix(bus))
             if found is not None:
                 return found
     return None
-
-
-def _unmangled(name: str) -> str:
-    if "\\x" not in name:
-        return name
-    raw = _MANGLED.sub(lambda match: bytes([int(match[1], 16)]), name.encode(errors="replace"))
-    return raw.decode(errors="replace")
 
 
 def _paths(words: Sequence[str]) -> dict[int, str]:

@@ -30,6 +30,7 @@ from stackmap.text.table_layout import TableLayout, layout_of_names
 # Words in headings.
 IOSTAT_DEVICE = frozenset({"Device", "Device:"})
 SAR_DEVICE = "DEV"
+TITLES = IOSTAT_DEVICE | {SAR_DEVICE}  # of the column of names
 MAX_PREFIX_WORDS = 4  # before a name: sar's time ("00시 47분 25초"), quote marks of a mail
 MAX_HEADING_WORDS = 100  # in a heading with the text before it
 QUOTE_MARKS = frozenset({"#", "//", "*", *(mark * depth for mark in ">|" for depth in range(1, 9))})
@@ -176,7 +177,7 @@ def without_remark(words: list[str]) -> list[str]:
 def heading(words: Sequence[str]) -> Heading | None:
     """Return the heading in *words*, None without one."""
     for index, word in enumerate(words[:MAX_HEADING_WORDS]):
-        if word in IOSTAT_DEVICE or word == SAR_DEVICE:
+        if word in TITLES:
             found = _named(words, index)
             if found is not None:
                 return found
@@ -187,7 +188,7 @@ def heading(words: Sequence[str]) -> Heading | None:
 
 def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
     """Return the heading of two wrapped lines; None if *lower* is not the second one."""
-    last = bool(lower) and lower[-1] in IOSTAT_DEVICE | {SAR_DEVICE} and not upper.named
+    last = bool(lower) and lower[-1] in TITLES and not upper.named
     names = lower[:-1] if last else lower
     if upper.rest or not names or len(upper.layout.names) + len(names) > MAX_HEADING_WORDS:
         return None

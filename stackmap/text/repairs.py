@@ -26,10 +26,9 @@ from stackmap.model.load import Flow, Load
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COLUMNS, is_number, parse_numbers, parse_plain_numbers
 from stackmap.text.headings import (
-    IOSTAT_DEVICE,
     MAX_DEVICES,
     MAX_PREFIX_WORDS,
-    SAR_DEVICE,
+    TITLES,
     Heading,
     Row,
     may_name,
@@ -60,7 +59,6 @@ SAR = (
 UNITS = ("sec", "kB", "MB", "GB")
 
 _POINT = re.compile("[.,]")
-TITLES = IOSTAT_DEVICE | {SAR_DEVICE}
 ROWS = 1000  # read at most this many
 
 INFERRED = "no heading: the columns were inferred from the figures"

@@ -150,7 +150,7 @@ class TableLayout:
         unit = self.spots["read"].unit
         if ios is None or mean is None or "discard" in self.spots:  # its mean has discards, too
             return None
-        if is_precise(ios, both / unit, mean):
+        if min(ios, both / unit, mean) > PRECISE and _has_cents(ios):
             return None
         _, size = refined(ios, both / unit, mean, unit, mean_unit, terms=2)
         # The product of two may differ in its last bit.
@@ -315,11 +315,6 @@ def refined(
         size = _within(size, half * unit * terms, requests * each, others)
         return _within(requests, half, size / each, 0.0), size
     return requests, size
-
-
-def is_precise(requests: float, shown: float, mean: float) -> bool:
-    """Whether all three surely have two decimals and are large enough to be precise."""
-    return min(requests, shown, mean) > PRECISE and _has_cents(requests)
 
 
 def _has_cents(figure: float) -> bool:

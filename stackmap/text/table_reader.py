@@ -14,9 +14,8 @@ from stackmap.model.load import PrintedLoads
 from stackmap.text import text_lines
 from stackmap.text.columns import COLUMNS, is_number, parse_plain_numbers
 from stackmap.text.headings import (
-    IOSTAT_DEVICE,
     MAX_PREFIX_WORDS,
-    SAR_DEVICE,
+    TITLES,
     Heading,
     Row,
     heading,
@@ -28,8 +27,6 @@ from stackmap.text.printed_time import is_time
 from stackmap.text.repairs import FoldedTable, GroupRows, WrappedRow, lacks_decimals
 from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
-
-TITLES = (*IOSTAT_DEVICE, SAR_DEVICE)
 
 MAX_HEADINGS = 100  # that are kept; a long text repeats its own
 MAX_KEPT = 2_000  # rows of tables; an idle night repeats a few tables

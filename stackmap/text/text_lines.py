@@ -18,7 +18,7 @@ from itertools import pairwise
 from stackmap.errors import InputError
 from stackmap.host.sar_file import SADF, is_sar_file
 from stackmap.model.topology import Machine
-from stackmap.sources.printed.columns import LOGGED_TIME, TAGS, clean
+from stackmap.sources.printed.columns import ESCAPES, LOGGED_TIME, TAGS, clean
 from stackmap.sources.printed.hosts import HostNames, may_name_host, with_results
 from stackmap.text.columns import is_number
 from stackmap.text.line_prefixes import NO_TIME, LinePrefixes, unfolded
@@ -30,8 +30,6 @@ GZIP = b"\x1f\x8b"
 TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
 BYTE_ORDER_MARKS = codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
-# Terminal escapes: CSI … letter, OSC … BEL, and a lone ESC with its letter.
-ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _MARKDOWN_ROW = re.compile(r"^\|[^\n]*\|[ \t\r]*$", re.MULTILINE)
 MANY_BLANKS = b"\n" * 64
 # What a log or a chat puts before each line: "Nov 14 03:00:11 kvm7 iostat[2211]: ", "[14:02] <tom> ".
@@ -239,8 +237,10 @@ def _text(raw: bytes) -> str:
         text = _MARKDOWN_ROW.sub(lambda row: row[0].replace("|", " "), text)
     if "│" in text or "┃" in text:
         text = _BORDER.sub("", text)
-    if "&" in text or "<" in text:
-        text = _without_html(text)
+    if "&" in text:
+        text = html.unescape(html.unescape(text))  # a quoted page may escape twice
+    if "<" in text:  # what a page of a tracker has around a text; sadf's XML has other tags
+        text = TAGS.sub("", text)
     text = with_results(unfolded(text))
     return ESCAPES.sub("", text) if "\x1b" in text else text
 
@@ -251,13 +251,6 @@ def _without_numbers(text: str) -> str:
     counted = len(numbers) > MIN_NUMBERED and all(a < b for a, b in pairwise(numbers))
     every = counted and len(numbers) == len(text.rstrip("\n").split("\n"))
     return (_NUMBER if every else NUMBERED).sub("", text)
-
-
-def _without_html(text: str) -> str:
-    """Return *text* without the entities and tags that a page of a tracker has around a text; sadf's XML has others."""
-    if "&" in text:
-        text = html.unescape(html.unescape(text))  # a quoted page may escape twice
-    return TAGS.sub("", text)
 
 
 def _line(raw: bytes) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from stackmap.model.units import KIB, SECTOR
 
+# Terminal escapes: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 QUOTES = re.compile(r"^\s{0,16}>(?:\s?>)* ?")  # of a mail or of Markdown
 # Tags and fences that trackers put around a text, and HTML's.
