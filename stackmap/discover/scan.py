@@ -39,7 +39,6 @@ class Scan:
         host: Host,
         blocks: Mapping[str, Block],
         mapped: Mapping[str, MappedDevice],
-        *,
         tables: Segments | None,
         statuses: Segments | None,
         unknown: tuple[str, ...],
@@ -129,17 +128,8 @@ def scan_host(
     # Only if a target's status has more than its table.
     have_states = any(has_status(line.target) for line in lines)
     statuses = _ask(dm.read_statuses, host, refused) if have_states else tables
-    return Scan(
-        host,
-        blocks,
-        mapped,
-        tables=tables,
-        statuses=statuses,
-        unknown=tuple(refused),
-        geometry=geometry,
-        counters=counters,
-        partial=partial,
-    )
+    unknown = tuple(refused)
+    return Scan(host, blocks, mapped, tables, statuses, unknown, geometry, counters, partial)
 
 
 def _is_partial(blocks: Iterable[Block]) -> bool:

@@ -207,7 +207,7 @@ def _pod(scan: Scan, point: str) -> str:
 
 def swapped(scan: Scan) -> DeviceUses:
     """Yield the swap devices."""
-    for path in mountinfo.swap_devices(scan.host):
+    for path in mountinfo.swaps(scan.host):
         if name := scan.device_at(path):
             yield name, Use("swap", "[SWAP]", mountinfo.SWAPS)
 
@@ -306,7 +306,7 @@ def file_uses(host: Host) -> Files:
             source = f"{ROOT}/{name}/loop/backing_file"
             if path := attribute(host, source):
                 yield path, Use("loop", name, source)
-    for path in mountinfo.swap_files(host):
+    for path in mountinfo.swaps(host, "file"):
         yield path, Use("swap", "[SWAP]", mountinfo.SWAPS)
     for domain in guests.domains(host):  # the images and their backing files
         for path in domain.images:

@@ -48,9 +48,9 @@ def identity(host: Host, block: Block) -> Identity:
     serial = ask("serial") or ask_block("serial") or _vpd_serial(host, path, entries)
     scsi = block.name.startswith("sd") and (not serial or vendor == "ATA")
     if scsi or ("device" in block.entries and not entries - {"block"}):
-        record = _by_udev(sysfs.udev_properties(host, block.number))
-        model, serial = record.model or model, record.serial or serial
-        vendor = "" if record.model else vendor
+        named, numbered = _by_udev(sysfs.udev_properties(host, block.number))
+        model, serial = named or model, numbered or serial
+        vendor = "" if named else vendor
     # virtio's vendor is only a number.
     if not vendor.startswith("0x") and not model.startswith(vendor):
         model = f"{vendor} {model}".strip()
@@ -82,18 +82,14 @@ def wwn(wwid: str) -> str:
     return "0x" + wwid.removeprefix("naa.") if wwid.startswith("naa.") else wwid
 
 
-def _by_udev(record: dict[str, str]) -> Identity:
+def _by_udev(record: dict[str, str]) -> tuple[str, str]:
     r"""
-    Return model, serial and WWN from udev's properties.
+    Return model and serial from udev's properties.
 
     In the ``_ENC`` property special characters are ``\xNN``; in the others they are underscores.
     """
     model = unmangle(record.get("ID_MODEL_ENC", "")) or record.get("ID_MODEL", "")
-    return Identity(
-        model=model.strip(),
-        serial=next((record[key] for key in SERIALS if record.get(key)), ""),
-        wwn=record.get("ID_WWN_WITH_EXTENSION") or record.get("ID_WWN") or "",
-    )
+    return model.strip(), next((record[key] for key in SERIALS if record.get(key)), "")
 
 
 def _vpd_serial(host: Host, path: str, entries: frozenset[str]) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Host, Json
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Topology
 from stackmap.sources.lvm_names import PREFIX
 
@@ -44,7 +44,8 @@ def read(host: Host, topology: Topology) -> Reported:
     volumes: Mapping[str, Volume] = {}
     arrays: Sequence[Record] = ()
     unknown = []
-    if any(map(_has_lvm, topology)):
+    pvs = (use.kind == "pv" for device in topology for use in device.uses)
+    if any(device.uuid.startswith(PREFIX) for device in topology) or any(pvs):
         try:
             volumes = parse_volumes(host.metadata("volumes"))
         except SourceError as error:
@@ -60,10 +61,6 @@ def read(host: Host, topology: Topology) -> Reported:
         if "refused" in record
     ]
     return Reported(volumes, arrays, tuple(unknown))
-
-
-def _has_lvm(device: Device) -> bool:
-    return device.uuid.startswith(PREFIX) or any(use.kind == "pv" for use in device.uses)
 
 
 def parse_volumes(records: Iterable[Record]) -> dict[str, Volume]:

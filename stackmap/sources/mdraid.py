@@ -8,6 +8,7 @@ attributes read "new (old)". LVM's RAID has no such directory.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stackmap.host import Host
@@ -186,6 +187,19 @@ def _progress(text: str) -> str:
     done, slash, total = text.partition("/")
     known = slash and done.strip().isdigit() and total.strip().isdigit()
     return percent(int(done), int(total)) if known else ""
+
+
+def raid10_code(copies: Iterable[tuple[str, str]]) -> str:
+    """
+    Return md's number for *copies*, each a kind and how many of it; "" without any.
+
+    >>> raid10_code([("near", "2")]), raid10_code([("offset", "2")])
+    ('258', '66049')
+    """
+    found = {kind: int(count) for kind, count in copies}
+    far = found.get("far") or found.get("offset") or 1
+    code = found.get("near", 1) | far << 8 | (0x10000 if "offset" in found else 0)
+    return str(code) if found else ""
 
 
 def _raid10(code: int) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from stackmap.host import Host
 from stackmap.model.raid import is_lost
 from stackmap.model.units import KIB
-from stackmap.sources.mdraid import ATTRIBUTES, BROKEN, STATE_UNKNOWN, Array, Member
+from stackmap.sources.mdraid import ATTRIBUTES, BROKEN, STATE_UNKNOWN, Array, Member, raid10_code
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/mdstat"
@@ -68,7 +68,8 @@ def _array(first: str, *others: str) -> Array:
         **found,
         "level": next((word for word in words if "[" not in word), ""),
         "array_state": _state(first),
-        "layout": found.get("layout") or _raid10_layout(rest),
+        "layout": found.get("layout")
+        or raid10_code((kind, count) for count, kind in _COPIES.findall(rest)),
     }
     if chunk := _CHUNK.search(rest):
         attributes["chunk_size"] = str(int(chunk[1]) * KIB)
@@ -107,12 +108,3 @@ def _state(line: str) -> str:
         if f" : {state}" in line:
             return state
     return "readonly" if " (read-only)" in line else "active"
-
-
-def _raid10_layout(text: str) -> str:
-    """Return md's code of the copies, "" for another level."""
-    found = {kind: int(count) for count, kind in _COPIES.findall(text)}
-    if not found:
-        return ""
-    far = found.get("far") or found.get("offset") or 1
-    return str(found.get("near", 1) | far << 8 | (0x10000 if "offset" in found else 0))

@@ -119,14 +119,9 @@ SWAPS = "/proc/swaps"
 _SWAP_PRIORITY = r"-?[0-9]{1,6}"
 
 
-def swap_devices(host: Host) -> list[str]:
-    """Return the paths of the swap devices, [] if they cannot be read."""
-    return parse_swaps(attribute(host, SWAPS))
-
-
-def swap_files(host: Host) -> list[str]:
-    """Return the paths of the swap files, [] if they cannot be read."""
-    return parse_swaps(attribute(host, SWAPS), "file")
+def swaps(host: Host, kind: str = "partition") -> list[str]:
+    """Return the paths of the swap of type *kind*, see ``parse_swaps``; [] if they cannot be read."""
+    return parse_swaps(attribute(host, SWAPS), kind)
 
 
 def swap_priorities(host: Host) -> dict[str, int]:

@@ -32,27 +32,25 @@ def read_proc(lines: list[str]) -> Iterator[Fact]:
 
 def read_status(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of ``drbdadm status`` and ``drbdsetup status``."""
-    for volume in status(lines):
-        yield from _facts(volume)
+    return _facts(status(lines))
 
 
 def read_status_json(text: str) -> Iterator[Fact]:
     """Yield the facts of one resource in ``drbdsetup status --json``."""
-    for volume in status_of_json(json.loads(text)):
-        yield from _facts(volume)
+    return _facts(status_of_json(json.loads(text)))
 
 
-def _facts(volume: Volume) -> Iterator[Fact]:
-    """Yield what is known of a volume; without a minor number only its name is known."""
-    words = volume.words
-    ref = f"drbd{words['minor']}" if words.get("minor", "").isdecimal() else BY_RES + volume.name
-    yield Fact(ref, "listed", "")
-    yield Fact(ref, "is", BY_RES + volume.name)
-    yield Fact(ref, DRBD_STATE, volume.state)
-    if words.get("size", "").isdecimal():
-        yield Fact(ref, "size", str(int(words["size"][:16]) * KIB))
-    if words.get("backing_dev", "").startswith("/dev/"):
-        yield Fact(ref, "on", of_path(words["backing_dev"]))
+def _facts(volumes: Iterable[Volume]) -> Iterator[Fact]:
+    """Yield what is known of each volume; without a minor number only its name is known."""
+    for name, words, state in volumes:
+        ref = f"drbd{words['minor']}" if words.get("minor", "").isdecimal() else BY_RES + name
+        yield Fact(ref, "listed", "")
+        yield Fact(ref, "is", BY_RES + name)
+        yield Fact(ref, DRBD_STATE, state)
+        if words.get("size", "").isdecimal():
+            yield Fact(ref, "size", str(int(words["size"][:16]) * KIB))
+        if words.get("backing_dev", "").startswith("/dev/"):
+            yield Fact(ref, "on", of_path(words["backing_dev"]))
 
 
 class Record(NamedTuple):

@@ -144,11 +144,7 @@ def _fields(ref: str, fields: dict[str, str]) -> Iterator[Fact]:
 def _layout(text: str) -> str:
     """Return md's code of a layout, "" if it is unknown."""
     copies = re.findall(r"(near|far|offset)=(\d{1,3})", text)
-    if copies:
-        found = {kind: int(count) for kind, count in copies}
-        far = found.get("far") or found.get("offset") or 1
-        return str(found.get("near", 1) | far << 8 | (0x10000 if "offset" in found else 0))
-    return _LAYOUTS.get(text, "")
+    return mdraid.raid10_code(copies) or _LAYOUTS.get(text, "")
 
 
 EXAMINED = re.compile(r"\s*(/dev/\S+):")
