@@ -209,7 +209,10 @@ class ArchiveTree:
         """Return the tree in the tar at *path*; ``CaptureError`` if it is not a safe tar."""
         tree = cls(path, budget)
         try:
-            with open(path, "rb", opener=_not_waiting) as file:
+            # A pipe is not waited for.
+            with open(
+                path, "rb", opener=lambda path, how: os.open(path, how | os.O_NONBLOCK)
+            ) as file:
                 if not file.seekable():
                     raise CaptureError(f"{path}: is a pipe; save the archive as a file first")
                 tree._take(file, _is_used)
@@ -346,11 +349,6 @@ class ArchiveTree:
 
     def _refusal(self, why: str) -> CaptureError:
         return CaptureError(f"{self._path}: refused: {why}")
-
-
-def _not_waiting(path: str, flags: int) -> int:
-    """Open the file at *path*; a pipe is not waited for."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _is_used(path: str) -> bool:

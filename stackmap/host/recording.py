@@ -162,7 +162,7 @@ class RecordingHost(InterceptingHost):
                 if self._first.is_closed or is_known:
                     self._record(each)
                 else:
-                    self._first.add(each)
+                    self._first[each[0]] = each
             if not self._first.is_closed and self._late.get(what, 0.0) is None:
                 self._late[what] = (self._time or 0.0) - (self._begun or 0.0)
                 self._is_first_written = False
@@ -213,11 +213,11 @@ class RecordingHost(InterceptingHost):
         if self._background:
             self._asked_meanwhile.add(question)
         if self._time is None and not self._first.is_closed:
-            self._first.add(kept)
+            self._first[question] = kept
             return
         before = self._later.get(question)
         now = answer if isinstance(answer, Refusal) else answer.split("\n")
-        if now == before or (before is None and self._first.has(kept)):
+        if now == before or (before is None and self._first.get(question) == kept):
             return
         self._later[question] = now
         self._entries.append(log.encode_entry(question, now, before))
@@ -335,35 +335,22 @@ class RecordingHost(InterceptingHost):
             raise CaptureError(f"{self._path}{path}: {error.strerror}") from error
 
 
-class FirstAnswers:
-    """The answers that came before the first sample; ``is_closed``: all are written, and no more are added."""
+class FirstAnswers(dict[str, RecordedAnswer]):
+    """The answers that came before the first sample, by question; ``is_closed``: all are written, and no more are added."""
 
-    def __init__(self) -> None:
-        self.is_closed = False
-        self._answers: dict[str, RecordedAnswer] = {}
-
-    def __contains__(self, question: str) -> bool:
-        return question in self._answers
-
-    def has(self, kept: RecordedAnswer) -> bool:
-        """Whether this answer came to this question."""
-        return self._answers.get(kept[0]) == kept
-
-    def add(self, kept: RecordedAnswer) -> None:
-        """Keep an answer."""
-        self._answers[kept[0]] = kept
+    is_closed = False
 
     def manifest(self, late: Mapping[str, float | None]) -> bytes:
         """Return the manifest as JSON: the format, the refused questions, where links lead, what came *late*."""
         refusals = {
             question: [answer.kind, answer.message]
-            for question, _, answer in self._answers.values()
+            for question, _, answer in self.values()
             if isinstance(answer, Refusal)
         }
         # Links are listed: /sys/block/sda is both a link and a directory of files here.
         links = {
             question.removeprefix(LINK): answer
-            for question, _, answer in self._answers.values()
+            for question, _, answer in self.values()
             if question.startswith(LINK) and isinstance(answer, str)
         }
         manifest = {"format": FORMAT, "refused": refusals, "links": links}
@@ -383,7 +370,7 @@ class FirstAnswers:
             gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
         ):
-            for _, path, answer in self._answers.values():
+            for _, path, answer in self.values():
                 if path is None or isinstance(answer, Refusal):
                     continue
                 content = encoded(answer)

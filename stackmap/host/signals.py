@@ -38,7 +38,7 @@ def handle_all() -> None:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, end)
     # A stopped process would leave its probes in place beyond the time limit.
-    signal.signal(signal.SIGTSTP, _interrupt)
+    signal.signal(signal.SIGTSTP, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
 
@@ -73,10 +73,6 @@ def after(seconds: float, action: Callable[[], None]) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _interrupt(*_: object) -> None:
-    signal.raise_signal(signal.SIGINT)
 
 
 def end(number: int, _: FrameType | None) -> None:
