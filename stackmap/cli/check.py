@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -35,9 +35,6 @@ from stackmap.rules.rule import Finding, Severity
 from stackmap.sources import ebs, health, libblockdev, mountinfo
 from stackmap.sources.libblockdev import Reported
 from stackmap.sources.lvm_names import unmangle
-
-if TYPE_CHECKING:
-    from stackmap.host.capture import CapturedHost
 
 REPORT_SECONDS = 10.0  # after the disks have answered; LVM may wait for one that does not
 UNANSWERED = Reported(unknown=(f"LVM's and md's metadata: {NO_ANSWER} {REPORT_SECONDS:g} s",))
@@ -163,10 +160,5 @@ def _context(
         health=known,
         lv_attributes=libblockdev.visible(reported),
         capture="" if session.live else session.capture.path,
-        recorded_keys=() if session.live else _recorded_keys(session.capture),
+        recorded_keys=() if session.live else tuple(map(unmangle, session.capture.recorded_keys())),
     )
-
-
-def _recorded_keys(capture: CapturedHost) -> tuple[str, ...]:
-    """Return the names of the devices whose key is in *capture*."""
-    return tuple(map(unmangle, capture.recorded_keys()))

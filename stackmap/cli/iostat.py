@@ -238,9 +238,6 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
 
     rows: list[tuple[Device, int]] = []
 
-    def of_shown(correction: str) -> bool:
-        return correction.partition(": ")[2] in part.devices
-
     if table and (not table.columns or table.adds):
         shown = (m.heading for m in METRICS if looks["extended"] or not m.extended)
         table = table._replace(columns=(*shown, *table.names))
@@ -249,7 +246,8 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
 
     def show(interval: Interval) -> None:
         right = corrected(topology, interval)
-        right = replace(right, corrections=tuple(filter(of_shown, right.corrections)))
+        shown = (each for each in right.corrections if each.partition(": ")[2] in part.devices)
+        right = replace(right, corrections=tuple(shown))
         sums = totals(part, right.loads) if looks["totals"] else ()
         if not rows:  # the order stays from report to report
             depths = part.rows() if not table.sort else ((device, 0) for device, _ in part.rows())

@@ -254,9 +254,9 @@ def _message(error: click.UsageError) -> str:
         return f"{error.param_hint or _option_or_word(error.param)}: {error.message}"
     if extra := re.match(EXTRA, error.message):
         return f"unexpected argument {extra[1]}"
-    return (
-        error.message[:1].lower() + error.message[1:] if _is_word(error.message) else error.message
-    )
+    # An ordinary word: INTERVAL and --to are names.
+    first, rest = error.message[:1], error.message[1:]
+    return first.lower() + rest if rest[:1].islower() else error.message
 
 
 def _name_of(parameter: click.Parameter) -> str:
@@ -269,11 +269,6 @@ def _option_or_word(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Option):
         return parameter.opts[-1]
     return parameter.human_readable_name.upper().strip("[]")
-
-
-def _is_word(message: str) -> bool:
-    """Whether *message* begins with an ordinary word: INTERVAL and --to are names."""
-    return message[1:2].islower()
 
 
 def one_form(ctx: click.Context, option: click.Parameter, wanted: bool) -> bool:

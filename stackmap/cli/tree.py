@@ -115,8 +115,10 @@ def command(
         raise click.UsageError(f"choose one form of output: --diff or --{form}")
     if text is not None:
         text = session.take(text)
-    else:
-        _ahead(session)
+    else:  # dmsetup runs while the modules that read its output are imported
+        from stackmap.sources import dm_commands
+
+        dm_commands.start(session.host)
     from stackmap.discover import discover
     from stackmap.discover.find import find_all
     from stackmap.render.columns import choose
@@ -144,13 +146,6 @@ def command(
         shown = _drawn(topology, look, columns, looks)
     click.echo(shown, nl=False)
     session.tell_missing(whole, names)
-
-
-def _ahead(session: Session) -> None:
-    """Start the dmsetup commands, which run while the modules that read their output are imported."""
-    from stackmap.sources import dm_commands
-
-    dm_commands.start(session.host)
 
 
 Looks = dict[str, bool]

@@ -220,7 +220,11 @@ def _names(host: Host) -> Iterator[str]:
     from stackmap.sources.sysfs import ROOT, attribute
 
     counters = [line.split() for line in attribute(host, DISKSTATS).splitlines()]
-    kernel = [words[2] for words in counters if len(words) > 3 and not _is_unused(words)]
+    kernel = [
+        words[2]
+        for words in counters
+        if len(words) > 3 and (not words[2].startswith(UNUSED) or {*words[3:]} != {"0"})
+    ]
     lvs = []
     for name in kernel:
         if not name.startswith("dm-"):
@@ -236,7 +240,3 @@ def _names(host: Host) -> Iterator[str]:
     yield from (lv.lv for lv in lvs)
     yield from (each.point for each in mountinfo.read(host) if each.source.startswith(PATHS))
     yield from kernel
-
-
-def _is_unused(words: list[str]) -> bool:
-    return words[2].startswith(UNUSED) and not any(word != "0" for word in words[3:])

@@ -24,7 +24,6 @@ from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.ledger.wear import DAY, DiskWear
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Device
-from stackmap.model.dm_targets import Expected
 from stackmap.model.health import Health
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
@@ -107,7 +106,7 @@ def layouts_json(devices: Iterable[Device]) -> list[dict[str, object]]:
 
 
 def _layer(figures: LayerFigures) -> dict[str, object]:
-    metrics = _metrics(figures)
+    metrics, likely = _metrics(figures), figures.expected
     return {
         "role": figures.layer.role,
         "devices": list(figures.layer.devices),
@@ -120,7 +119,11 @@ def _layer(figures: LayerFigures) -> dict[str, object]:
         },
         "aqu": figures.aqu,
         "amplification": metrics["amplification"],
-        "expected": _expected(figures.expected),
+        "expected": likely
+        and {
+            "bytes": {"read": list(likely.read), "write": list(likely.write)},
+            "why": likely.why,
+        },
         "coalescing": metrics["coalescing"],
         "closure": metrics["closure"],
         "doubt": figures.diagnosis or None,
@@ -142,12 +145,6 @@ def _metrics(figures: LayerFigures) -> dict[str, Any]:
         metrics[direction]["merged"] = figures.own[direction].merges
         metrics[direction]["range"] = range_json(figures.share.part(direction))
     return metrics
-
-
-def _expected(likely: Expected | None) -> dict[str, object] | None:
-    if likely is None:
-        return None
-    return {"bytes": {"read": list(likely.read), "write": list(likely.write)}, "why": likely.why}
 
 
 def _parity_json(cost: Parity | None, requests: float | None) -> Mapping[str, object] | None:

@@ -56,10 +56,6 @@ def _counted(
     return find
 
 
-def _info_if_old(_: Device, is_new: bool) -> Severity | None:
-    return None if is_new else Severity.INFO
-
-
 def _info_if_path_works(path: Device, is_new: bool) -> Severity | None:
     return None if is_new or path.state == "failed" else Severity.INFO
 
@@ -116,7 +112,7 @@ ERRORS: tuple[Rule, ...] = (
         Severity.WARNING,
         name="command-timeouts",
         detects="SCSI disks with command timeouts; a remark if none is new.",
-        find=_counted("timeouts", severity=_info_if_old),
+        find=_counted("timeouts", severity=lambda _, is_new: None if is_new else Severity.INFO),
         title="Commands to {device} timed out",
         sentence="Command timeouts of {device} since it was attached: {count}" + DURING,
         advice="Check its cable and `smartctl -a /dev/{kernel_name}`. Each timeout stops the disk for up to the seconds "
