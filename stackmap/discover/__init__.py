@@ -6,7 +6,8 @@ could not be learned is listed once in ``Topology.unknown``. ``rediscovery.py`` 
 uevents, ``find.py`` knows which devices a NAME means, ``uses.py`` who uses a device.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from stackmap.discover import device_mapper, disks
@@ -25,11 +26,6 @@ MAX_DEPTH = 100  # levels; the drawings and the walks of the ledger grow with th
 
 CYCLE = "part of what is below {device}: the input lists a device below itself"
 DEEP = f"part of what is below {{device}}: stacks are followed for {MAX_DEPTH} levels"
-
-
-# The newest edges, with what came of them: after most uevents they are the same, as root and without.
-_newest: list[tuple[list[Edge], tuple[list[Edge], list[str]]]] = []
-MAX_KEPT = 2
 
 
 def discover(host: Host, *, geometry: bool = False, counters: bool = True) -> Topology:
@@ -168,16 +164,12 @@ def _joined(
 
 def sound_edges(edges: Iterable[Edge]) -> tuple[list[Edge], list[str]]:
     """Return *edges* without impossible ones, and a sentence for each kind of these."""
-    given = [*edges]
-    found = next((found for edges, found in _newest if edges == given), None)
-    if found is None:
-        found = _sound(given)
-        _newest[:] = [(given, found), *_newest[: MAX_KEPT - 1]]
-    kept, doubts = found
+    kept, doubts = _sound(tuple(edges))
     return [*kept], [*doubts]
 
 
-def _sound(edges: list[Edge]) -> tuple[list[Edge], list[str]]:
+@lru_cache(maxsize=2)  # after most uevents the edges are the same, as root and without
+def _sound(edges: tuple[Edge, ...]) -> tuple[Sequence[Edge], Sequence[str]]:
     below: dict[str, list[Edge]] = {}
     for edge in edges:
         below.setdefault(edge.above, []).append(edge)

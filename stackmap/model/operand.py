@@ -66,7 +66,6 @@ class Word(str):
 class Fixed(Word):
     """A word that stackmap's code has in it: a program, an option, a value of no other type."""
 
-    __slots__ = ()
     what = "fixed word"
     rules = (_form(r"[A-Za-z0-9_+%=,./:-]+", "has other characters than options have"),)
 
@@ -74,7 +73,6 @@ class Fixed(Word):
 class Pattern(Fixed):
     """An extended regular expression for ``grep``, of names that stackmap's tables have."""
 
-    __slots__ = ()
     what = "pattern"
     rules = (_form(r"[A-Za-z0-9_ +*?:|()\[\]$-]+", "has other characters than such patterns have"),)
 
@@ -82,7 +80,6 @@ class Pattern(Fixed):
 class Script(Word):
     """The text of ``sh -c`` on one line, which has no names in it."""
 
-    __slots__ = ()
     what = "script"
     rules = (PRINTABLE,)
 
@@ -90,7 +87,6 @@ class Script(Word):
 class ShellText(Word):
     """Lines for a shell in which every operand is quoted already."""
 
-    __slots__ = ()
     what = "text for a shell"
     rules = (
         NOT_EMPTY,
@@ -102,7 +98,6 @@ class ShellText(Word):
 class AbsolutePath(Word):
     """A path from the root on, without ``..``."""
 
-    __slots__ = ()
     what = "path"
     rules = (*Word.rules, _form("/.*", "does not begin with /"), *PATH)
 
@@ -110,7 +105,6 @@ class AbsolutePath(Word):
 class MountPoint(AbsolutePath):
     r"""A directory on which a file system is mounted; ``\x80`` stands for a byte that is no UTF-8."""
 
-    __slots__ = ()
     what = "mount point"
     rules = (
         *AbsolutePath.rules,
@@ -121,14 +115,12 @@ class MountPoint(AbsolutePath):
 class FilePath(Word):
     """The path of a file or directory, as the user gave it: also a relative one."""
 
-    __slots__ = ()
     what = "path"
 
 
 class BlockDevicePath(AbsolutePath):
     """The path of a device, below ``/dev/``."""
 
-    __slots__ = ()
     what = "device path"
     rules = (*Word.rules, _form("/dev/.*", "does not begin with /dev/"), *PATH)
 
@@ -136,7 +128,6 @@ class BlockDevicePath(AbsolutePath):
 class PvPath(BlockDevicePath):
     """A PV, in LVM's words: ``/dev/sda:0-99`` would be a range of extents, ``@name`` a tag."""
 
-    __slots__ = ()
     what = "PV"
     rules = (*BlockDevicePath.rules, _form("[^:@]*", "has ':' or '@', which LVM takes for more"))
 
@@ -144,7 +135,6 @@ class PvPath(BlockDevicePath):
 class _Name(Word):
     """One component of a path."""
 
-    __slots__ = ()
     rules = (
         _form(r"(?!\.{1,2}\Z)[^/]*", "is not a file name"),
         (lambda text: len(text) <= MAX_NAME, f"has more than {MAX_NAME} characters"),
@@ -155,7 +145,6 @@ class _Name(Word):
 class LvmName(_Name):
     """The name of a VG or an LV (lvm(8), "Valid names")."""
 
-    __slots__ = ()
     what = "name of LVM"
     rules = (
         *_Name.rules,
@@ -166,7 +155,6 @@ class LvmName(_Name):
 class LvPath(Word):
     """An LV with its VG: ``vg/lv``."""
 
-    __slots__ = ()
     what = "name of an LV"
 
     @classmethod
@@ -199,7 +187,6 @@ class LvPath(Word):
 class MdName(_Name):
     """The name of an array in ``/dev/md``."""
 
-    __slots__ = ()
     what = "name of an array"
 
     @property
@@ -211,21 +198,18 @@ class MdName(_Name):
 class MapName(_Name):
     """The name of a device-mapper device."""
 
-    __slots__ = ()
     what = "device-mapper name"
 
 
 class KernelName(_Name):
     """The directory of a device in ``/sys/block``."""
 
-    __slots__ = ()
     what = "kernel name"
 
 
 class GuestName(_Name):
     """The name of a VM for virsh, which would take a number or a UUID for those of another VM."""
 
-    __slots__ = ()
     what = "name of a VM"
     rules = (
         *_Name.rules,
@@ -236,7 +220,6 @@ class GuestName(_Name):
 class DeviceTitle(Word):
     """A NAME for stackmap itself, which takes any; after ``--`` if it begins with "-"."""
 
-    __slots__ = ()
     what = "name"
     rules = (NOT_EMPTY, PRINTABLE)
 
@@ -244,7 +227,6 @@ class DeviceTitle(Word):
 class Uuid(Word):
     """A UUID as LVM or md print it."""
 
-    __slots__ = ()
     what = "UUID"
     rules = (
         _form(
@@ -257,7 +239,6 @@ class Uuid(Word):
 class Digest(Word):
     """A SHA-256 digest."""
 
-    __slots__ = ()
     what = "digest"
     rules = (_form(r"[0-9a-f]{64}", "is not 64 hexadecimal digits"),)
 
@@ -265,7 +246,6 @@ class Digest(Word):
 class Number(Word):
     """A whole number from 0 on."""
 
-    __slots__ = ()
     what = "number"
     rules = (_form(r"[0-9]+", "is not a whole number"),)
 
@@ -277,7 +257,6 @@ class Number(Word):
 class Kibibytes(Number):
     """A size in KiB, with LVM's letter."""
 
-    __slots__ = ()
     what = "size"
     rules = (_form(r"[0-9]+k", "is not a whole number"),)
 
@@ -289,7 +268,6 @@ class Kibibytes(Number):
 class Keyword(Fixed):
     """A word of a list."""
 
-    __slots__ = ()
     what = "keyword"
     rules = (_form(r"[a-z][a-z0-9_]*", "has other characters than options have"),)
 
@@ -297,7 +275,6 @@ class Keyword(Fixed):
 class Composed(Word):
     """Words joined to one, as in ``if=PATH``: its parts were checked."""
 
-    __slots__ = ()
     rules = ()
 
 

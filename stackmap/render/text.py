@@ -31,15 +31,10 @@ def safe(text: str) -> str:
     """
     if text.isprintable():  # fast path: a table has thousands of cells
         return text
-    return "".join(letter if _is_visible(letter) else _escaped(letter) for letter in text)
-
-
-def _is_visible(letter: str) -> bool:
-    return letter.isprintable() or category(letter) == "Zs"
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode()
+    return "".join(
+        c if c.isprintable() or category(c) == "Zs" else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def code_spans(text: str) -> list[str]:

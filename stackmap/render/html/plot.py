@@ -145,14 +145,11 @@ def _placed(values: tuple[float, float], pixels: tuple[float, float]) -> Place:
 def _shade(left: float, right: float) -> Markup:
     """Return a span of the x axis as an area behind the lines, at least as wide as can be seen."""
     wide = max(2.0, right - left)
-    return tag(
-        "rect",
-        klass="shade",
-        x=_n(left),
-        y=f"{TOP}",
-        width=_n(wide),
-        height=f"{HIGH - BOTTOM - TOP}",
-    )
+    return _rect("shade", _n(left), f"{TOP}", _n(wide), f"{HIGH - BOTTOM - TOP}")
+
+
+def _rect(klass: str, x: str, y: str, width: str, height: str) -> Markup:
+    return tag("rect", klass=klass, x=x, y=y, width=width, height=height)
 
 
 def _grid(y: float, words: str) -> Markup:
@@ -180,16 +177,8 @@ def _line(line: Line, number: int, xs: Sequence[float], y: Place, _: int) -> Mar
             tag("path", klass=f"line s{number}", d=_path([(xs[a], line.values[a]) for a in run], y))
         )
     if len(known) <= DOTS:
-        paths += [
-            tag(
-                "circle",
-                klass=f"dot s{number}",
-                cx=_n(xs[at]),
-                cy=_n(y(line.values[at] or 0.0)),
-                r="2",
-            )
-            for at in known
-        ]
+        ends = ((_n(xs[at]), _n(y(line.values[at] or 0.0))) for at in known)
+        paths += [tag("circle", klass=f"dot s{number}", cx=x, cy=cy, r="2") for x, cy in ends]
     return tag("g", *paths)
 
 
@@ -206,22 +195,13 @@ def _path(points: Sequence[tuple[float, float | None]], y: Place) -> str:
 
 def _bars(line: Line, number: int, xs: Sequence[float], y: Place, lines: int) -> Markup:
     room = (WIDE - LEFT - RIGHT) / max(1, len(xs)) * BAR
-    wide = room / lines
-    return tag(
-        "g",
-        *(
-            tag(
-                "rect",
-                klass=f"bar s{number}",
-                x=_n(x - room / 2 + wide * number),
-                y=_n(y(value)),
-                width=_n(wide),
-                height=_n(y(0.0) - y(value)),
-            )
-            for x, value in zip(xs, line.values, strict=True)
-            if value
-        ),
-    )
+    wide, klass = room / lines, f"bar s{number}"
+    shown = [
+        (_n(x - room / 2 + wide * number), _n(y(value)), _n(wide), _n(y(0.0) - y(value)))
+        for x, value in zip(xs, line.values, strict=True)
+        if value
+    ]
+    return tag("g", *(_rect(klass, *sides) for sides in shown))
 
 
 def _n(value: float) -> str:
@@ -254,13 +234,9 @@ def _row(block: Bars, bar: Bar, place: int, most: float) -> Markup:
 
     parts = [
         tag("text", bar.label, x=f"{LABELS - 10}", y=f"{middle + 4:.0f}", text_anchor="end"),
-        tag(
-            "rect",
-            klass="bar s0" if bar.low is None else "bar s1",
-            x=f"{LABELS}",
-            y=f"{top:.0f}",
-            width=f"{bar.value / most * room:.1f}",
-            height=f"{BAR_HIGH}",
+        _rect(
+            "bar s0" if bar.low is None else "bar s1",
+            *(f"{LABELS}", f"{top:.0f}", f"{bar.value / most * room:.1f}", f"{BAR_HIGH}"),
         ),
     ]
     end = bar.value
