@@ -173,8 +173,6 @@ def _sound(edges: tuple[Edge, ...]) -> tuple[Sequence[Edge], Sequence[str]]:
     below: dict[str, list[Edge]] = {}
     for edge in edges:
         below.setdefault(edge.above, []).append(edge)
-    if _are_sound(below):
-        return edges, []
     closing: set[Edge] = set()
     depth: dict[str, int] = {}
     kept: list[Edge] = []
@@ -189,17 +187,7 @@ def _sound(edges: tuple[Edge, ...]) -> tuple[Sequence[Edge], Sequence[str]]:
             else:
                 depth[edge.below] = max(level, depth.get(edge.below, 0))
                 kept.append(edge)
-    return kept, list(doubts.values())
-
-
-def _are_sound(below: Mapping[str, list[Edge]]) -> bool:
-    """Whether no way down has more than ``MAX_DEPTH`` edges; one in a circle would have no end."""
-    level = set(below)  # the devices above others to which a way of so many edges leads
-    for _ in range(MAX_DEPTH):
-        if not level:
-            return True
-        level = {edge.below for name in level for edge in below[name] if edge.below in below}
-    return not level
+    return kept if doubts else edges, list(doubts.values())
 
 
 def _walk(below: Mapping[str, list[Edge]], closing: set[Edge]) -> Iterator[str]:

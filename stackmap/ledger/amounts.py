@@ -69,16 +69,18 @@ class Traffic(NamedTuple):
         return ratio(self.bytes, self.ios)
 
     def __add__(self, other: Traffic) -> Traffic:  # type: ignore[override]  # a sum, no longer tuple
-        both = Traffic(
+        low = high = None
+        if self.low is not None or other.low is not None:
+            (low, high), (other_low, other_high) = self.bounds, other.bounds
+            low, high = low + other_low, high + other_high
+        return Traffic(
             plus(self.arrivals, other.arrivals),
             plus(self.ios, other.ios),
             plus(self.bytes, other.bytes),
             plus(self.wait, other.wait),
+            low,
+            high,
         )
-        if self.low is None and other.low is None:
-            return both
-        (low, high), (other_low, other_high) = self.bounds, other.bounds
-        return both._replace(low=low + other_low, high=high + other_high)
 
     def times(self, factor: float) -> Traffic:
         """Return all figures times *factor*."""

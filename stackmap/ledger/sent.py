@@ -14,7 +14,7 @@ bounds meet where the devices below have no other user. The estimates sum to the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
@@ -267,13 +267,10 @@ class Sent:
         segment = segment_share(fan, edge)
         if len(fan.targets) == 1:
             return mine.times(segment)
-        whole, (low, high) = whole or mine, mine.bounds
-        requests, moved = (
-            self._overlap(
-                edge, direction, f, getattr(whole, f), [getattr(x, f) for x in (mine, low, high)]
-            )
-            for f in Amount._fields
+        figures = zip(
+            Amount._fields, (whole or mine).amount, mine.amount, *mine.bounds, strict=True
         )
+        requests, moved = (self._overlap(edge, fan, direction, *each) for each in figures)
         factor = ratio(requests.value, mine.arrivals) or 0.0
         part = Traffic(
             requests.value,
@@ -288,25 +285,25 @@ class Sent:
     def _overlap(
         self,
         edge: Edge,
+        fan: Fan,
         direction: str,
         figure: str,
         total: float | None,
-        mine: Sequence[float | None],
+        own: float | None,
+        *bounds: float | None,
     ) -> Part:
         """
-        Return the part of *mine* that went down *edge*, with bounds where no counter tells.
+        Return the part of *own* that went down *edge*, with bounds where no counter tells.
 
-        *mine*: some of the *total* that the device above sent, and its bounds.
+        *own*: some of the *total* that the device above sent; *bounds*: the least and the most of it.
         """
-        own, *bounds = mine
         if total is None or own is None:
             return Part()
         if not total:
             return Part(0.0, 0.0, 0.0)
         limit = getattr(self._limit(edge.below, direction), figure)
-        length = fan_of(self.topology, edge.above, edge.role).lengths[edge.below]
         divided = self._division(edge.above, edge.role, direction, figure, total)
-        value, low, high = divided.part(length, limit)
+        value, low, high = divided.part(fan.lengths[edge.below], limit)
         least, most = (own if bound is None else bound for bound in bounds)
         return Part(value * own / total, max(0.0, low - (total - least)), min(most, high))
 

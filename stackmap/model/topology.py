@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import cached_property, wraps
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, TypeVarTuple
 
 from stackmap.model.device import Device, Role
 
@@ -30,10 +30,13 @@ def computed_once(
 
     @wraps(method)
     def known(self: Owner, *given: *Given) -> Result:
-        found: dict[Hashable, Any] = vars(self).setdefault(name, {})
-        if given not in found:
-            found[given] = method(self, *given)
-        return found[given]  # type: ignore[no-any-return]  # what *method* returned
+        found: dict[Hashable, Result] = vars(self).setdefault(name, {})
+        try:
+            return found[given]
+        except KeyError:
+            pass  # outside, so that an error of *method* is not said to come from this one
+        result = found[given] = method(self, *given)
+        return result
 
     return known
 

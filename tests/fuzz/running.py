@@ -57,7 +57,7 @@ class Outcome:
         if "Traceback" in self.err or "Exception ignored" in self.err:
             found.append("traceback: " + self.err.strip().splitlines()[-1][:160])
         if self.status not in codes:
-            found.append(f"exit status {self.status}")
+            found.append(f"exit status {self.status}: {self.err.strip()[-160:]}")
         if self.memory > memory:
             found.append(f"{self.memory} MiB")
         if self.cpu > MAX_CPU:
