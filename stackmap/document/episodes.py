@@ -19,6 +19,7 @@ from stackmap.rules.rule import Severity
 
 NAMED = 6  # devices of one
 FOUND = 3  # findings of one
+SAME = 1.5  # times the usual load: more is no longer called the same
 DAY = 86400
 YEAR = 365 * DAY  # printed times without a date count from 1970
 # What to do about an episode that no rule explains.
@@ -113,11 +114,13 @@ def _card(
 
 def first_line(judged: Judged) -> str:
     """Return the first line of ``explain``: what to do first. Of an episode without a cause it tells what is known: that is no all-clear."""
-    topology, decision, times = judged.context.topology, judged.decide(), judged.times
-    if decision.causes or not (times and times.found):
+    topology, decision = judged.context.topology, judged.decide()
+    worst = decision.episode
+    if worst is None:
         return what_to_do_first(topology, decision, judged.open_questions)
-    worst = times.found[0].episode
-    begin, end = when(times.series, times.series.clock(), worst.span)
+    begin, end = when(worst.series, worst.series.clock(), worst.span)
+    if decision.causes:
+        return what_to_do_first(topology, decision, time=f"{begin}–{end}")
     return f"{LOOK[worst.changed]} from {begin} to {end}: {how_slow(topology, worst)}. {_change(worst)}"
 
 
@@ -154,7 +157,12 @@ def _change(episode: Episode) -> str:
         return f"The mix of reads and writes: {', '.join(both)}."
     totals = [pair for pair in episode.rates.values() if pair.during is not None]
     usual, during = (sum(pair[place] or 0.0 for pair in totals) for place in (0, 1))
-    return f"The same load took longer ({_pair(Pair(usual, during), rate)} requests per second)."
+    what = "The same load took longer"
+    if episode.awaits.during is None:
+        what = "Requests stopped completing"
+    elif during > SAME * usual:
+        what = "The load was within its usual range"
+    return f"{what} ({_pair(Pair(usual, during), rate)} requests per second)."
 
 
 def _most(pairs: Mapping[str, Pair]) -> tuple[str, Pair]:

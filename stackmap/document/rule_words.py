@@ -183,9 +183,17 @@ def action(topology: Topology, finding: Finding) -> str:
 
 
 def what_to_do_first(
-    topology: Topology, decision: Decision, open_questions: Sequence[Unjudged] = ()
+    topology: Topology,
+    decision: Decision,
+    open_questions: Sequence[Unjudged] = (),
+    *,
+    time: str = "",
 ) -> str:
-    """Return the first cause and what to do about it, then what has to wait; without a cause, what to measure."""
+    """
+    Return the first cause and what to do about it, then what has to wait; without a cause, what to measure.
+
+    *time*: when the cause held, if not all the time.
+    """
     if not decision.causes:
         from stackmap.rules.unjudged import LAYOUT
 
@@ -194,9 +202,8 @@ def what_to_do_first(
             return asked[0].advice
         return NO_LAYOUT if open_questions else NOTHING
     first = decision.causes[0]
-    return paragraph(
-        (f"{heading(topology, first)}.", action(topology, first), _then(topology, decision))
-    )
+    cause = f"{heading(topology, first)} ({time})." if time else f"{heading(topology, first)}."
+    return paragraph((cause, action(topology, first), _then(topology, decision)))
 
 
 def _then(topology: Topology, decision: Decision) -> str:

@@ -44,11 +44,12 @@ class Decision(NamedTuple):
     The findings that need action, in the order in which to act.
 
     ``before_layout``: those that explain the wait on any layout; act on them and measure again
-    before a conversion.
+    before a conversion. ``episode``: that in which they hold; None: they last.
     """
 
     causes: tuple[Finding, ...]
     before_layout: tuple[Finding, ...]
+    episode: Episode | None = None
 
     @property
     def suspects(self) -> dict[str, Finding]:
@@ -59,6 +60,11 @@ class Decision(NamedTuple):
             if finding.rule.outcome in (Outcome.HUNG, Outcome.SICK)
             for name in (finding.device, *finding.peers)
         }
+
+
+def _gravity(decision: Decision) -> tuple[int, ...]:
+    """Return the rank of the first cause without its outcome: severity, load before setup, waits before risks."""
+    return rank(decision.causes[0])[:3]
 
 
 def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> Decision:
@@ -121,11 +127,15 @@ class Judged(NamedTuple):
         return not {each.question for each in self.open_questions} & {LOAD, DISKS}
 
     def decide(self, name: str = "") -> Decision:
-        """Return the first step for the stack of *name*, "" for all: the lasting cause, otherwise that of the worst episode."""
+        """Return the first step for the stack of *name*, "" for all: the lasting cause, unless that of the worst episode is graver."""
         always = decide(self.context.topology, self.ordered, name)
-        if always.causes or not self.times or not self.times.found:
+        if not self.times or not self.times.found:
             return always
-        return decide(self.context.topology, self.times.found[0].findings, name)
+        episode, found, _ = self.times.found[0]
+        worst = decide(self.context.topology, found, name)._replace(episode=episode)
+        if not worst.causes:  # it is known when it was slow: that comes before the setup
+            return worst if not name and all(each.is_last for each in always.causes) else always
+        return always if always.causes and _gravity(always) <= _gravity(worst) else worst
 
 
 def judge(

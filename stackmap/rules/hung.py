@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from stackmap.model.device import Device, Kind
 from stackmap.model.far_side import far_side
 from stackmap.model.load import Load
-from stackmap.model.topology import computed_once
+from stackmap.model.topology import NO_TOPOLOGY, computed_once
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
@@ -47,9 +48,14 @@ class Stall(NamedTuple):
 def hung(context: Context, limits: Limits) -> Found:
     """Yield devices with requests in flight of which none completes, the lowest one of each stack."""
     topology, stalls = context.topology, stalled(context, limits["stalled"])
+    disks = {disk.name for disk in context.disks}
+    # Without a topology, what hangs beside a disk may be above it.
+    unplaced = NO_TOPOLOGY in topology.unknown and not disks.isdisjoint(stalls)
     for name, stall in stalls.items():
         below = topology.with_all_below(name)[1:]
-        if not stalls.keys().isdisjoint(below) or not _is_sure(context, name, stall):
+        if not stalls.keys().isdisjoint(below) or (unplaced and name not in disks):
+            continue
+        if not _is_sure(context, name, stall):
             continue
         halted = [topology[n].title for n in below if SUSPENDED in (topology[n].state or "")]
         above = [topology[n].title for n in topology.with_all_above(name)[1:] if n in stalls]
@@ -120,7 +126,7 @@ def _stall(context: Context, name: str) -> Stall | None:
     if f"{STUCK}: {name}" in context.corrections:
         loads = [part.loads[name] for part in context.series if name in part.loads]
         gauges = [x for x in (load.in_flight_at_ends for load in loads) if x is not None]
-        seconds = context.interval.seconds
+        seconds = context.interval.seconds or _timed(context)
         gauge = gauges[-1] if gauges else context.load(name).in_flight_at_ends
         in_flight = None if gauge is None else gauge / 2
         return Stall(seconds, in_flight, lasts=True, grew=bool(gauges) and gauges[-1] > gauges[0])
@@ -146,13 +152,25 @@ def _stall(context: Context, name: str) -> Stall | None:
 @computed_once
 def _lengths(context: Context) -> list[float]:
     """Return the seconds of each part of the series; of a text, those since the end of the one before; 1 if unknown."""
-    parts = context.series
-    ends = [part.time if part.clock is None else part.clock for part in parts]
-    since = (
+    since = _since(context)
+    usual = median(known) if (known := list(filter(None, since))) else 1.0  # of the first
+    return [
+        part.seconds or apart or usual for part, apart in zip(context.series, since, strict=True)
+    ]
+
+
+def _since(context: Context) -> list[float | None]:
+    """Return the seconds between the end of each part of the series and that of the one before; None if unknown."""
+    ends = [part.time if part.clock is None else part.clock for part in context.series]
+    return [
         b - a if a is not None and b is not None and b > a else None
         for a, b in pairwise((None, *ends))
-    )
-    return [part.seconds or apart or 1.0 for part, apart in zip(parts, since, strict=True)]
+    ]
+
+
+def _timed(context: Context) -> float | None:
+    """Return the seconds of the series together; None if a text tells no times."""
+    return sum(_lengths(context)) if any(_since(context)) else None
 
 
 def _completes_nothing(load: Load) -> bool:

@@ -150,7 +150,7 @@ def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
         is_same = before is not None and _is_same_load(before, now, limits)
         if not is_same or device.name not in disks or (far is not None) != remote:
             continue
-        if _random_may_do_it(device, now):
+        if not remote and _random_may_do_it(device, now):
             continue
         words = {} if far is None else {"kind": far.what, "look": far.look}
         yield observed._replace(words={**observed.words, **words})

@@ -15,7 +15,7 @@ HEADING = "DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     a
 BEGIN = datetime(2026, 10, 25, 0, 0, 1)  # noqa: DTZ001 - a text has no zone
 
 
-def sar(seed, figures, shown=lambda time: time, count=240):
+def sar(seed, figures, shown=lambda time: time, count=240, disk="sda"):
     """Return a text of sar in minutes: *figures* gives the rate, the KiB per request and the await of each interval."""
     random = Random(seed)
     lines = [f"Linux 5.14.0-427.el9.x86_64 (db07) \t{BEGIN:%m/%d/%Y} \t_x86_64_\t(8 CPU)", ""]
@@ -27,7 +27,7 @@ def sar(seed, figures, shown=lambda time: time, count=240):
         row = rate, rate * size / 2, rate * size / 2, 0.0, size, rate * wait / 1000
         busy = min(100.0, rate * wait / 10)
         cells = (f"{x:9.2f}" for x in (*row, wait, busy))
-        lines.append(f"{time:%H:%M:%S}  sda {' '.join(cells)}")
+        lines.append(f"{time:%H:%M:%S}  {disk} {' '.join(cells)}")
     return "\n".join(lines) + "\n"
 
 
@@ -77,3 +77,39 @@ def test_a_disk_that_serves_the_same_load_slower_is_not_overloaded(tmp_path, rat
 
     assert told.startswith(f"Do first: {first}")
     assert ("The same load took longer" in told) == (first == "sda is slower")
+
+
+@pytest.mark.parametrize(("usual", "await_ms"), [(6.0, 31.0), (0.7, 4.0)])
+def test_a_virtual_disk_that_serves_the_same_load_slower_has_another_side(
+    tmp_path, usual, await_ms
+):
+    """What a spinning disk may need for random requests says nothing about it."""
+    text = sar(
+        5,
+        lambda place: (170, 16, await_ms if 90 <= place < 110 else usual),
+        disk="vdb",
+    )
+
+    told = " ".join(explained(tmp_path, text).split())
+    assert told.startswith("Do first: vdb is slower: ")
+    assert "(01:30–01:50). Check the disk, the I/O limits and the other guests" in told
+
+
+def test_without_a_topology_the_disk_hangs_and_not_what_may_be_above_it(tmp_path):
+    """The first line named a volume: it waits for the disk, and has more requests in flight."""
+    lines = [
+        f"Linux 6.1.0 (db1) \t{BEGIN:%m/%d/%Y} \t_x86_64_\t(8 CPU)",
+        "",
+        f"00:00:01  {HEADING}",
+    ]
+    for place in range(60):
+        time, hangs = BEGIN + timedelta(minutes=place + 1), 40 <= place < 43
+        for name, queue in (("dm-0", 47), ("sda3", 23), ("sda", 23)):
+            row = (0, 0, 0, 0, 0, queue, 0, 100) if hangs else (31, 62, 62, 0, 4, 0.2, 6.5, 19)
+            lines.append(f"{time:%H:%M:%S}  {name} {' '.join(f'{x:.2f}' for x in row)}")
+
+    told = " ".join(explained(tmp_path, "\n".join(lines) + "\n").split())
+    assert told.startswith("Do first: sda hangs (00:40–00:43). Read the kernel log")
+    assert "Requests stopped completing (31.00 → 0.00 requests per second)" in told
+    assert told.count(" hangs: ") == 1
+    assert "23.0 requests in flight, none completed for 3 min. sda3 waits for it." in told

@@ -14,13 +14,16 @@ from stackmap.document.rule_words import (
     has_to_wait,
     what_to_do_first,
 )
+from stackmap.ledger.episodes import Episode, Pair
 from stackmap.ledger.time_series import IntervalSeries
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.rules import decision
 from stackmap.rules.context import Context
-from stackmap.rules.decision import Judged, decide, judge_over_time
+from stackmap.rules.checks import no_bitmap
+from stackmap.rules.decision import Judged, JudgedEpisode, Times, decide, judge_over_time
 from stackmap.rules.disk import sick_disk
+from stackmap.rules.hung import hung
 from stackmap.rules.parity import partial_stripe
 from stackmap.rules.peers import slow_member
 from stackmap.rules.rule import Finding, Outcome, Severity, observe
@@ -124,6 +127,32 @@ def test_an_episode_without_a_cause_is_no_all_clear(tmp_path):
         "Find what sent more from 10:19 to 10:29: sdb await 9.0 → 29.0 ms (3.22×). "
         "More load, 7.83 times the reads (12.00 → 94.00 per second)."
     )
+
+
+@pytest.mark.parametrize(
+    ("lasting", "in_it", "first"),
+    [
+        (partial_stripe, hung, hung),  # critical
+        (partial_stripe, overloaded, partial_stripe),  # as grave
+        (partial_stripe, None, partial_stripe),
+        (no_bitmap, overloaded, overloaded),  # the load comes before the setup
+        (no_bitmap, None, None),
+        (None, overloaded, overloaded),
+    ],
+)
+def test_the_worst_episode_comes_before_what_lasts_only_if_it_is_graver(lasting, in_it, first):
+    """A disk that hung for a minute was named after the layout, and any episode after a missing bitmap."""
+    loads = {DISK: moved(read=did(100.0, 4096, wait=300.0))}
+    series = IntervalSeries(Interval(loads, 1795262400.0 + 60 * n, 60.0) for n in range(30))
+    episode = Episode(series, 9, 11, DISK, (DISK,), (DISK,), Pair(3.0, 33.0), 1.0, stuck=False)
+    inside, always = (found(*filter(None, [rule])) for rule in (in_it, lasting))
+    times = Times(series, [JudgedEpisode(episode, inside, ())], 1, [])
+    judged = Judged(Context(PARTS), always, [], times=times)
+    decided = judged.decide()
+
+    assert [each.rule for each in decided.causes[:1]] == [*filter(None, [first])]
+    assert decided.episode is (None if first and first is lasting else episode)
+    assert ("12:08–12:11 UTC" in first_line(judged).replace(" to ", "–")) == bool(decided.episode)
 
 
 def test_an_episode_is_judged_by_the_series_of_its_own_stack(monkeypatch):

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from stackmap.document import describe
 from stackmap.document.blocks import Block, Folded, Listing, Paragraph, Section, Tiles
-from stackmap.document.rule_words import FIRST, before_converting, shown, what_to_do_first
+from stackmap.document.episodes import first_line
+from stackmap.document.rule_words import FIRST, before_converting, shown
 from stackmap.document.sentences import at_disks as disk_bytes
 from stackmap.document.wording import (
     change,
@@ -100,7 +101,7 @@ def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
             "with their commands under How to get there."
         )
     if not proposals:
-        return what_to_do_first(report.topology, decision, report.judged.open_questions)
+        return first_line(report.judged)
     asked = proposals[0]
     if asked.is_present:
         return f"Nothing: {asked.wish} is the present layout."
