@@ -104,7 +104,7 @@ def as_comment(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
                 texts = (each for each in block.blocks if isinstance(each, doc.Paragraph))
                 texts = (each for each in texts if each.lead in SAID and each.text != NOTHING_TO_DO)
                 said = [f"{each.lead} {each.text}".strip() for each in texts]
-                yield doc.Paragraph(" ".join(said), f"{block.title}.")
+                yield doc.Paragraph(" ".join(said), f"{block.title.removesuffix('.')}.")
         elif isinstance(block, doc.Headline):
             verdict, *rest = filter(None, block.parts)
             yield doc.Headline(

@@ -95,6 +95,23 @@ def test_a_virtual_disk_that_serves_the_same_load_slower_has_another_side(
     assert "(01:30–01:50). Check the disk, the I/O limits and the other guests" in told
 
 
+@pytest.mark.parametrize("disk", ["sda", "vdb"])
+def test_the_report_and_a_comment_begin_as_explain_does(tmp_path, disk):
+    """The report judged the average: a night with an incident had "Nothing in these figures"."""
+    text = sar(13, lambda place: (29, 16, 310.0 if 90 <= place < 110 else 6.0), disk=disk)
+    first = explained(tmp_path, text, "-m").splitlines()[0]
+    words = ["report", "--input", str(tmp_path / "sar.txt"), "-o", "-", "-m"]
+    page = CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout
+
+    assert first.startswith(f"**Do first:** {disk} is slower: ")
+    assert "(01:30–01:50)" in first
+    assert first in page.splitlines()
+    assert "No rule found a problem" not in page
+    assert f"01:30–01:50: {disk} await " in page
+    assert "instead of 0.00" not in page
+    assert "Measured, min" not in page
+
+
 def test_without_a_topology_the_disk_hangs_and_not_what_may_be_above_it(tmp_path):
     """The first line named a volume: it waits for the disk, and has more requests in flight."""
     lines = [

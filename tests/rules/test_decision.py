@@ -19,8 +19,8 @@ from stackmap.ledger.time_series import IntervalSeries
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.rules import decision
-from stackmap.rules.context import Context
 from stackmap.rules.checks import no_bitmap
+from stackmap.rules.context import Context
 from stackmap.rules.decision import Judged, JudgedEpisode, Times, decide, judge_over_time
 from stackmap.rules.disk import sick_disk
 from stackmap.rules.hung import hung

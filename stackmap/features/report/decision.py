@@ -91,6 +91,8 @@ def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
     """Return what to do first: before a conversion, the causes of the wait that no layout changes."""
     top = proposals[0].top if proposals else ""
     decision = report.judged.decide(top)
+    if decision.episode and not proposals:
+        return first_line(report.judged)
     if before := before_converting(report.topology, decision):
         return before
     planned = next((each for each in proposals if each.plan is not None), None)

@@ -23,7 +23,7 @@ from math import isnan, nan
 from stackmap.document.interval import LAST_INSTANT
 from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
 from stackmap.ledger.corrections import corrected, corrected_loads
-from stackmap.ledger.episodes import Episode, episodes
+from stackmap.ledger.episodes import Episode
 from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.time_series import RATES, IntervalSeries, Key, Stretch, TimeSeries, start_of
 from stackmap.model.cgroup_io import IoLimit
@@ -34,7 +34,7 @@ from stackmap.model.load import IDLE, Load
 from stackmap.model.topology import Topology
 from stackmap.model.units import SECTOR
 from stackmap.rules.context import Context
-from stackmap.rules.decision import Judged
+from stackmap.rules.decision import Judged, judge_over_time
 from stackmap.rules.rule import Finding, Severity
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import unjudged
@@ -208,7 +208,7 @@ class Collected:
     hours: Hours = field(default_factory=Hours)
     sizes: SizeClasses = field(default_factory=SizeClasses)
     period: Period = field(default_factory=Period)
-    intervals: IntervalSeries | None = field(default_factory=lambda: IntervalSeries(whole=False))
+    intervals: IntervalSeries | None = field(default_factory=IntervalSeries)
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Add one interval; *watched*: its loads to keep, corrected."""
@@ -217,10 +217,8 @@ class Collected:
         self.hours.add(interval, watched)
         self.sizes.add(interval, watched)
         if self.intervals is not None:
-            if watched is not interval.loads:
-                interval = replace(interval, loads=watched)
             self.intervals.add(interval)
-            if self.intervals.count * len(watched) > MAX_VALUES:
+            if self.intervals.count * len(interval.loads) > MAX_VALUES:
                 self.intervals = None
 
 
@@ -232,7 +230,7 @@ class Report:
     ``interval``: the corrected average of what was ``kept``. ``stacks``: those
     with all details, the worst and busiest first. ``others``: other busy tops;
     ``idle``: tops without load. ``left_out``: what was not used, and why.
-    ``judged``: the findings and what could not be judged. ``episodes`` of the tops, worst first.
+    ``judged``: the findings, the episodes and what could not be judged, as in ``explain``.
     """
 
     topology: Topology
@@ -244,25 +242,37 @@ class Report:
     others: tuple[Device, ...] = ()
     idle: tuple[Device, ...] = ()
     left_out: tuple[str, ...] = ()
-    episodes: tuple[Episode, ...] = ()
+
+    @property
+    def episodes(self) -> Sequence[Episode]:
+        """The worst episodes, the worst first."""
+        return [each.episode for each in self.judged.times.found] if self.judged.times else []
 
     def episodes_of(self, top: str) -> tuple[Episode, ...]:
         """Return the episodes of the stack of *top*, the worst first."""
         stack = set(self.topology.with_all_below(top))
         return tuple(each for each in self.episodes if not stack.isdisjoint(each.devices))
 
+    @cached_property
+    def findings(self) -> Sequence[Finding]:
+        """What lasts, then what holds in episodes only; each the worst first."""
+        found: dict[tuple[str, str], Finding] = {}
+        for each in (*self.judged.found, *self.judged.in_episodes):
+            found.setdefault((each.rule.id, each.device), each)
+        return [*found.values()]
+
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
         found = self._places_of_findings
         stack = set(self.topology.with_all_below(top))
         places = sorted(place for name in stack for place in found.get(name, ()))
-        return tuple(self.judged.found[place] for place in places)
+        return tuple(self.findings[place] for place in places)
 
     @cached_property
     def _places_of_findings(self) -> Mapping[str, Sequence[int]]:
         """The places of the findings of each device: of 30,000 stacks each would look at all findings."""
         places: dict[str, list[int]] = {}
-        for place, finding in enumerate(self.judged.found):
+        for place, finding in enumerate(self.findings):
             places.setdefault(finding.device, []).append(place)
         return places
 
@@ -338,9 +348,12 @@ class Measuring:
             self.topology, interval, series, None, corrections, tuple(caps), lives=lives
         )
         part = self.topology.select(self.named) if self.named else self.topology
-        found = findings(context, part)
-        judged = Judged(context, found, unjudged(context, found, part.devices))
-        detailed, others, idle = self._chosen(interval, tuple(found))
+        if kept.intervals is None:
+            found = findings(context, part)
+            judged = Judged(context, found, unjudged(context, found, part.devices))
+        else:
+            judged = judge_over_time(self.topology, kept.intervals, tuple(caps), part=part)
+        detailed, others, idle = self._chosen(interval, (*judged.found, *judged.in_episodes))
         return Report(
             self.topology,
             interval,
@@ -351,7 +364,6 @@ class Measuring:
             tuple(self.topology[name] for name in others),
             tuple(self.topology[name] for name in idle),
             tuple(self._left_out(interval)),
-            tuple(episodes(part, kept.intervals)) if kept.intervals is not None else (),
         )
 
     def _chosen(

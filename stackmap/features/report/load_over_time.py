@@ -53,15 +53,12 @@ def load_section(report: Report) -> doc.Section:
 
 def _episodes(report: Report) -> Iterator[doc.Block]:
     """Yield when each of the worst episodes was, which the charts shade."""
-    if report.kept.intervals is None or not report.episodes:
+    times = report.judged.times
+    if times is None or not times.found:
         return
-    clock, worst = report.kept.intervals.clock(), report.episodes[:SHOWN]
-    each = "; ".join(slower(report.topology, report.kept.intervals, clock, each) for each in worst)
-    many = (
-        f"{len(worst)} worst of {len(report.episodes)}"
-        if report.episodes[SHOWN:]
-        else "worst first"
-    )
+    clock, worst = times.series.clock(), report.episodes[:SHOWN]
+    each = "; ".join(slower(report.topology, times.series, clock, each) for each in worst)
+    many = f"{len(worst)} worst of {times.total}" if times.total > SHOWN else "worst first"
     yield doc.Paragraph(f"The charts shade episodes of slow I/O ({many}): {each}.")
 
 
@@ -245,11 +242,12 @@ def _by_hour(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
 
 
 def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: str) -> doc.Table:
+    timed = report.kept.period.seconds is not None
     by_hour = report.kept.hours.by_hour
     rows: tuple[doc.Row, ...] = tuple(
         (
             f"{hour:02}:00",
-            doc.Value(by_hour[hour].seconds, divided(60, 1)),
+            doc.Value(by_hour[hour].seconds, divided(60, 1) if timed else divided(1, 0)),
             *(doc.Value(by_hour[hour].mean((name, d, "ios")), rate) for d in directions),
             *(doc.Value(by_hour[hour].mean((name, d, "bytes")), kib) for d in directions),
             doc.Value(by_hour[hour].most.get(name), rate),
@@ -258,7 +256,7 @@ def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: 
     )
     headings = (
         f"Hour, {clock}",
-        "Measured, min",
+        "Measured, min" if timed else "Reports",
         *(f"{REQUESTS[d].capitalize()}/s" for d in directions),
         *(f"KiB/s, {REQUESTS[d]}" for d in directions),
         "Highest requests/s",

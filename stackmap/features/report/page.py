@@ -13,6 +13,7 @@ from itertools import product
 
 from stackmap import __version__
 from stackmap.document import blocks as doc
+from stackmap.document.episodes import episode_blocks
 from stackmap.document.findings import finding_card, open_question
 from stackmap.document.interval import instant
 from stackmap.document.iostat import cell, names
@@ -106,7 +107,7 @@ def page_of(
 def _drawings(report: Report) -> Iterator[doc.Block]:
     """Yield one drawing per stack; devices with a grave finding are marked."""
     yield doc.Paragraph(DRAWINGS_INTRO)
-    suspects = frozenset(each.device for each in report.judged.found if each.is_grave)
+    suspects = frozenset(each.device for each in report.findings if each.is_grave)
     for stack in report.stacks:
         part = report.topology.subset(report.topology.with_all_below(stack.top.name))
         title = description(report.topology, stack)
@@ -134,7 +135,13 @@ def _stack(stack: StackFigures) -> Iterator[doc.Block]:
 
 def _findings(report: Report) -> Iterator[doc.Block]:
     """Yield the open questions and one card per finding, the worst first."""
-    yield doc.Paragraph(FINDINGS_INTRO if report.judged.found else NO_FINDINGS)
+    yield doc.Paragraph(FINDINGS_INTRO if report.findings else NO_FINDINGS)
+    if report.judged.times:
+        for block in episode_blocks(report.topology, report.judged.times):
+            if isinstance(block, doc.Headline):  # the section has one
+                yield doc.Paragraph(f"{block.parts[0]}.")
+            else:
+                yield block
     yield from (open_question(report.topology, each) for each in report.judged.open_questions)
     for number, each in enumerate(report.judged.found):
         yield finding_card(report.topology, each, number)
@@ -371,7 +378,7 @@ def _caveats(report: Report) -> Iterator[str]:
                 yield f"{where}: requests not accounted for: {figures.diagnosis}."
         if stack.parity is not None and stack.parity.reason:
             yield f"{stack.top.full_title}: unknown cost of parity: {stack.parity.reason}."
-    if report.judged.found:
+    if report.findings:
         yield (
             "A finding is what the counters suggest. A change helps only as long as the load stays "
             "as measured."

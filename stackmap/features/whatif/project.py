@@ -339,10 +339,11 @@ def _levels(
 
 def _total_now(context: VolumeContext, ledger: Ledger) -> LayoutLoad:
     """Return the measured load whose reads and writes are not separate."""
-    members = ledger.share(context.device.name, context.members)
+    names = context.members or context.disks  # a volume on one device has no members
+    members = ledger.share(context.device.name, names)
     disks = ledger.share(context.device.name, context.disks).total.ios
     at_members = DeviceLoad(
-        len(context.members),
+        len(names),
         read_bytes=members.read.bytes,
         write_bytes=members.write.bytes,
         total=_exactly(members.total.arrivals),

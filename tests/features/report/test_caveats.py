@@ -92,7 +92,7 @@ def test_what_has_no_figures_has_the_reason():
         stack = SimpleNamespace(
             top=SimpleNamespace(full_title="vg/lv"), layers=[one], parity=parity
         )
-        return [*_caveats(SimpleNamespace(stacks=[stack], judged=SimpleNamespace(found=found)))]
+        return [*_caveats(SimpleNamespace(stacks=[stack], findings=found))]
 
     assert said() == []
     assert said(share=SimpleNamespace(reason="shared")) == ["vg/lv, disks: not divided: shared."]
