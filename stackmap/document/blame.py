@@ -36,7 +36,7 @@ from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
 from stackmap.model.device import KUBERNETES, Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, ratio, total_of
-from stackmap.model.topology import Topology
+from stackmap.model.topology import NO_TOPOLOGY, Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
@@ -45,6 +45,10 @@ CGROUPS = "/sys/fs/cgroup/"  # the source of users that are known by the I/O tha
 LIMITS = (
     "bytes of all devices together. Writes count when a page becomes dirty, so the kernel may write them later. "
     "Processes that ended meanwhile are missing, and without root those of other users."
+)
+NO_SOURCE = (
+    "Which volumes load {where} is unknown: the text has no topology. Add to the text what "
+    "`lsblk -J -O; cat /proc/mdstat; dmsetup table` prints on that host."
 )
 NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
 SENT = Column("sent/s", "sent_per_s", ESTIMATE)
@@ -153,6 +157,8 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
     about = "about " * any(
         each.estimated for b in blamed for each in b.loaders if each.tops == tops
     )
+    if not tops and NO_TOPOLOGY in topology.unknown:
+        return NO_SOURCE.format(where=where)
     if unknown:
         return (
             f"The source of {about}{parts} of {where} is unknown: there are no figures of some "
@@ -220,18 +226,22 @@ def matrix(report: BlameReport) -> list[Block]:
                     Value(blame.byte_share(each), percent),
                 )
                 for each in blame.loaders
-                if each.tops or each.arrivals
+                if each.tops or each.arrivals or each.bytes
             ),
             topology[blame.device].title,
             blame.device,
         )
         for blame in blamed
     ]
+    idle = [part.title for part in parts if not part.rows]
+    parts = [part for part in parts if part.rows]
+    if len(parts) == len(blamed) == 1:
+        parts = [parts[0]._replace(title="")]
     parts += list(_group_rows(report))
     if report.processes:
         rows = tuple(map(_process_row, report.processes))
         parts.append(Rows(rows, "processes, all devices together", ""))
-    if not parts:
+    if not parts and not idle:
         return []
     disks = [topology[each.device].title for each in blamed]
     where = disks if 0 < len(disks) <= MOST_NAMED else [topology[n].title for n in report.names]
@@ -242,11 +252,10 @@ def matrix(report: BlameReport) -> list[Block]:
         if each.accounted is not None
     ]
     told = f"{', '.join(accounted)} (requests arriving ÷ requests sent from above)"
-    if len(parts) == 1 and blamed:
-        parts = [parts[0]._replace(title="")]
     return [
         Headline((title, span(report.interval))),
-        _table(parts, waited=any(each.waited is not None for each in groups)),
+        *([_table(parts, waited=any(e.waited is not None for e in groups))] if parts else []),
+        *([Paragraph(f"No I/O in this interval: {listed(idle)}.")] if idle else []),
         *([Paragraph(told, "accounted:")] if accounted else []),
         *([Paragraph(LIMITS, "processes:")] if report.processes else []),
     ]
@@ -362,6 +371,8 @@ def volume_blocks(report: BlameReport) -> Iterator[Block]:
 def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = ()) -> str:
     """Return a source's name: "vg/lv", "metadata of vg/lv", "vg/a, vg/b through md0"."""
     if not loader.tops:
+        if NO_TOPOLOGY in topology.unknown:
+            return "unknown: no topology"
         others = dict.fromkeys(_owner(topology, each) for each in unseen)
         return f"unknown: {', '.join(others)} or no device above" if others else NO_DEVICE
     return f"{'metadata of ' if loader.metadata else ''}{_owner(topology, loader)}"

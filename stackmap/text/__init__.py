@@ -97,6 +97,7 @@ OTHER_FORMATS = {re.compile(pattern): meaning for pattern, meaning in {
         "iostat of another system than Linux: only sysstat's tables are supported",
     r"Requested activities not available in file": "sar has no disks in this file: `sadc -S DISK` collects them",
     r"^Filesystem:?\s+rBlk_nor/s|^Filesystem\S*\s.*rkB_nor/s": "iostat's table of NFS mounts: no devices in it",
+    r"\btps\s+rtps\s+wtps\b": "sar -b has the totals of all disks: use `sar -d -p`, or `iostat -dxty 10 6`",
     r"\bkB_rd/s\s+kB_wr/s\b": "pidstat has figures of processes: add those of devices, `iostat -dxty 10 6`",
     r"\bDISK READ\b.*\bDISK WRITE\b": "iotop has figures of processes: add those of devices, `iostat -dxty 10 6`",
     r"\s*procs -+(?:memory)?-+.*-+io-+|\bi/o\s+requested writes|\bread sectors\s+writes\b|^\s*\d+ (?:milli reading|inprogress IO)\s*$":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
+from stackmap.cli import stackmap
 from stackmap.document.blame import COLUMNS, BlameReport, counting_devices, headline, matrix
 from stackmap.document.blocks import Table
 from stackmap.ledger.blame import blame
@@ -80,3 +82,44 @@ def test_processes_follow_with_their_bytes():
 
     assert row == ["fio (7)", "0.0 read, 4.0 written", "-", "4.0", "-", "-", "-"]
     assert len(row) == len(COLUMNS)
+
+
+IOSTAT = """Linux 6.1.0 (db1)  11/28/2026  _x86_64_  (2 CPU)
+11/28/2026 21:41:16
+Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s await aqu-sz %util
+vda 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00
+vdb 7.00 0.00 28.00 0.00 0.00 0.00 1.00 0.01 0.70
+"""
+LSBLK = "NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINTS\nvda 252:0 0 20G 0 disk /\nvdb 252:16 0 20G 0 disk /srv\n\n"
+
+
+def blamed(directory, text, *names):
+    path = directory / "paste.txt"
+    path.write_text(text)
+    words = ["blame", "--input", str(path), *names]
+    return CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout
+
+
+def test_a_disk_without_io_is_named_as_such(tmp_path):
+    """There was a heading without rows."""
+    said = blamed(tmp_path, LSBLK + IOSTAT, "vda")
+    assert "No I/O in this interval: vda." in said
+    assert "SOURCE" not in said
+    said = blamed(tmp_path, LSBLK + IOSTAT, "vda", "vdb")
+    assert "file system on /srv" in said
+    assert said.count("No I/O in this interval: vda.") == 1
+
+
+def test_without_a_topology_the_source_is_unknown(tmp_path):
+    """It said that all requests come from no device above: which devices are above is not known."""
+    said = " ".join(blamed(tmp_path, IOSTAT, "vdb").split())
+    assert said.startswith("Which volumes load vdb is unknown: the text has no topology. Add to")
+    assert "unknown: no topology 7.00 28.0" in said
+    assert "not from any device above" not in said
+
+
+def test_what_sar_has_is_shown(tmp_path):
+    """It has bytes and no merges, so what arrived is unknown; there was a heading without rows."""
+    sar = "21:41:16 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n21:42:16 vdb 7 28 0 0 4 0.01 1 0.7\n"
+    said = " ".join(blamed(tmp_path, LSBLK + sar, "vdb").split())
+    assert "file system on /srv - 28.0 - - 100 %" in said

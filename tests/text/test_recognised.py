@@ -108,6 +108,13 @@ def test_chunks_do_not_matter():
         (b"Requested activities not available in file sa29\n", "log.txt: line 1: sar has no disks"),
         (
             (
+                b"12:10:00 AM       tps      rtps      wtps      dtps   bread/s   bwrtn/s   bdscd/s\n"
+                b"12:20:00 AM     17.20     10.57      6.63      0.00    338.19    159.24      0.00\n"
+            ),
+            "log.txt: line 1: sar -b has the totals of all disks: use `sar -d -p`",
+        ),
+        (
+            (
                 b"02:10:05 PM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n"
                 b"02:10:10 PM    26      2211      0.00   5120.40      0.00      12  postgres\n"
             ),

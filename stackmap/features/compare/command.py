@@ -126,7 +126,7 @@ def _recording(side: Side, tops: tuple[str, ...]) -> Recording:
 
 
 def _source(session: Session, word: str) -> Source:
-    """Open a capture, a part of one, or a text of the machine of *session*."""
+    """Open a capture, a part of one, or a text: of the machine that it tells of, else of that of *session*."""
     path, part = _split(word)
     if is_capture(path):
         return Session(path, part).machine(resolution=Resolution(MAX_BATCHES, MAX_BATCHES))
@@ -134,7 +134,10 @@ def _source(session: Session, word: str) -> Source:
         raise click.UsageError(f"{word}: only a capture has parts, not a text")
     from stackmap.measurement.text import TextSource  # two captures do not pay for the formats
 
-    return TextSource(open_text(path), session.machine(), tell)
+    text, own = open_text(path), Session(None, {})
+    if text.seekable():
+        text = own.take(text)
+    return TextSource(text, (own if own.tells else session).machine(), session.note)
 
 
 def _split(word: str) -> tuple[str, dict[str, str]]:

@@ -47,6 +47,7 @@ SECOND_CHOICE: dict[Figured, Figured] = {
 }
 DESCRIBED = ("rate", "size", "queue")  # the figures that describe the load in a sentence
 NO_CHANGE = change_percent(1.0)
+MOST = log(1e6)  # a change that is one from or to 0 counts as much
 FACTOR = 3.0  # a change by this much or more is shown as a factor, not in percent
 MEANINGS = {
     "arrived per": "Requests arriving at a layer per request of the top, before merging.",
@@ -77,14 +78,8 @@ def conclusions(stack: StackComparison) -> list[str]:
     """
     if absent := [name for name, side in _sides(stack) if TOP in side.reasons]:
         return [f"Nothing to compare: the volume has no figures {' and '.join(absent)}."]
-    known = {
-        key: each
-        for key in HEADLINES
-        if (each := stack.find(*key)) is not None and each.change is not None
-    }
-    named = {key: each for key, each in known.items() if SECOND_CHOICE.get(key) not in known}
-    named |= {("await", TOP, each.direction): each for each in _waits(stack)}
-    most = sorted(named.items(), key=lambda entry: -abs(log(_times(entry[1]) or inf)))
+    named = _named(stack)
+    most = sorted(named.items(), key=lambda entry: -_far(entry[1]))
     figures = [_figure(key, each) for key, each in most]
     load = [*_limited_by_volume(stack), _load(stack)]
     if not any(map(_is_changed, named.values())):
@@ -95,6 +90,29 @@ def conclusions(stack: StackComparison) -> list[str]:
     reasons = dict.fromkeys(each.reason for each in _waits(stack))
     figures += [f"The change of await says nothing about the volume: {each}." for each in reasons]
     return [*figures, *load]
+
+
+def _named(stack: StackComparison) -> dict[Figured, FigureComparison]:
+    """Return the figures that sentences name."""
+    known = {
+        key: each
+        for key in HEADLINES
+        if (each := stack.find(*key)) is not None and each.change is not None
+    }
+    named = {key: each for key, each in known.items() if SECOND_CHOICE.get(key) not in known}
+    return named | {("await", TOP, each.direction): each for each in _waits(stack)}
+
+
+def _far(each: FigureComparison) -> float:
+    """Return how much a figure changed: the logarithm of the factor, up or down."""
+    return abs(log(_times(each) or inf))
+
+
+def _place(stack: StackComparison) -> tuple[float, float]:
+    """Return the sort key of *stack*: what changed most first; of about as much, by the change of its requests."""
+    most = max(map(_far, _named(stack).values()), default=0.0)
+    load = (_far(each) for each in stack.load if each.figure.key == "rate")
+    return -round(min(most, MOST) / log(2)), -max(load, default=0.0)
 
 
 def _waits(stack: StackComparison) -> list[FigureComparison]:
@@ -260,7 +278,7 @@ def factor(ratio: float, *, as_factor: bool = False) -> str:
 
 def document(comparison: Comparison) -> Iterator[doc.Block]:
     """Yield the blocks of ``compare``: the volumes, the conclusions, then the comparison."""
-    for stack in comparison.stacks:
+    for stack in sorted(comparison.stacks, key=_place):
         yield doc.Headline(_title(stack))
         first, *others = conclusions(stack)
         yield doc.Paragraph(first, headline=True)

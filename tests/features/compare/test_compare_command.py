@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
@@ -127,6 +128,40 @@ def test_what_changed_most_comes_first():
     assert cost == "Disk bytes per byte written: 3.12 → 1.93 (-38.1 %)."
     assert requests == "Disk requests per request, before merging: 3.84 → 1.93 (-49.6 %)."
     assert proof == "Too few intervals to prove these changes."
+
+
+def ticket(waits, rates):
+    """Return lsblk and 12 reports of a disk with two volumes: the await and the reads of each."""
+    lines = ["NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINTS", "sda 8:0 0 9T 0 disk"]
+    lines += [f"├─vg-{lv} 253:{n} 0 1T 0 lvm /{lv}" for n, lv in enumerate(("log", "web"))]
+    for minute in range(12):
+        lines += [
+            "",
+            f"11/28/2026 21:{minute + 10}:00",
+            "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util",
+        ]
+        lines += [
+            f"dm-{n} {rate + minute % 3} 0 {8 * (rate + minute % 3)} 0 {wait} 0 {rate * wait / 1000:.2f} 9"
+            for n, (wait, rate) in enumerate(zip(waits, rates, strict=True))
+        ]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("waits", "rates", "order"),
+    [
+        ((7, 41), (31, 31), ["vg/web", "vg/log"]),
+        ((41, 7), (31, 31), ["vg/log", "vg/web"]),
+        ((43, 41), (31, 97), ["vg/web", "vg/log"]),  # both wait for the load of one
+    ],
+)
+def test_the_volume_that_changed_most_comes_first(tmp_path, waits, rates, order):
+    """Texts have their own topology, and volumes were in its order."""
+    for name, text in (("a", ticket((7, 7), (31, 31))), ("b", ticket(waits, rates))):
+        (tmp_path / name).write_text(text)
+    said = run("compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert "no topology" not in said.stderr
+    assert re.findall(r"^(vg/\w+) \(dm-.\)", said.stdout, re.MULTILINE) == order
 
 
 def test_the_one_await_of_an_old_iostat_is_compared():
