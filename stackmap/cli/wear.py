@@ -52,17 +52,14 @@ def _endurance(_: click.Context, __: click.Parameter, value: str | None) -> Endu
 
 def wear_options(command: Decorated) -> Decorated:
     """Add ``--wear`` and ``--endurance``."""
-    for option in (
-        click.option(
-            "--endurance",
-            metavar="RATING",
-            callback=_endurance,
-            help="Rated life of the disks: 3DWPD, 1DWPD:3y, 1200TBW.",
-        ),
-        click.option("--wear", is_flag=True, help="Ask disks how much of their life is used."),
-    ):
-        command = option(command)
-    return command
+    asks = click.option("--wear", is_flag=True, help="Ask disks how much of their life is used.")
+    rating = click.option(
+        "--endurance",
+        metavar="RATING",
+        callback=_endurance,
+        help="Rated life of the disks: 3DWPD, 1DWPD:3y, 1200TBW.",
+    )
+    return asks(rating(command))
 
 
 class DiskLives:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from stackmap.discover.scan import Discovered, Scan, base_device, queue_of
@@ -34,7 +35,7 @@ from stackmap.sources.dm_targets import (
     status_of,
 )
 from stackmap.sources.dm_targets.passthrough import path_status
-from stackmap.sources.dm_targets.segment import DmStatus, Segment, is_device
+from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, is_device
 from stackmap.sources.sysfs import PATH_STATE, Block
 
 MAX_TITLES = 10  # in a sentence
@@ -155,17 +156,13 @@ def _told_layout(scan: Scan, block: Block, images: int) -> Layout | None:
 
 def inferred_edges(scan: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
     """Yield the edges that sysfs shows, with roles by name; sub-LVs in order of their index."""
-    names = sysfs.slaves(scan.host, mapped.block)
     found = []
-    for name in names:
-        if name in scan.mapped:
-            other = scan.mapped[name]
-            place = other.lv.position if other.lv and other.lv.position is not None else 0
-            found.append((place, Edge(mapped.block.name, name, dm.role(other, target))))
-        else:
-            role = dm.default_role(target)
-            found.append((0, Edge(mapped.block.name, name, role)))
-    yield from (edge for _, edge in sorted(found, key=lambda pair: pair[0]))
+    for name in sysfs.slaves(scan.host, mapped.block):
+        other = scan.mapped.get(name)
+        place = (other.lv.position or 0) if other and other.lv else 0
+        role = dm.role(other, target) if other else dm.default_role(target)
+        found.append((place, Edge(mapped.block.name, name, role)))
+    yield from (edge for _, edge in sorted(found, key=itemgetter(0)))
 
 
 def _infer_layout(scan: Scan, target: str, device: Device, names: list[str]) -> InferredLayout:
@@ -257,10 +254,19 @@ def some_of(titles: Collection[str]) -> str:
 
 def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
     readers = [parser(segment.target) for segment in segments]
-    edges = tuple(_edges(scan, mapped, readers, segments))
+    used = [
+        (segment.target, below)
+        for reader, segment in zip(readers, segments, strict=True)
+        for below in reader.below(segment)
+    ]
+    edges = tuple(
+        Edge(mapped.block.name, name, role, start, length)
+        for _, (word, role, start, length) in used
+        if (name := scan.device_named(word)) is not None
+    )
     left_out = _left_out(scan, mapped, edges, segments)
     status = _read_statuses(scan, mapped)
-    if status.state == "active" and _lacks_device(scan, readers, segments):
+    if status.state == "active" and _lacks_device(scan, used):
         status = status._replace(state=LOST)
     names = list(dict.fromkeys([segment.target for segment in segments]))
     targets = [DM_TARGETS.get(name, UNKNOWN) for name in names]
@@ -285,11 +291,7 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         facts={**_facts(readers, segments), **status.facts},
         counts=status.counts,
     )
-    unnamed = scan.partial and any(
-        scan.device_named(below.number) is None
-        for reader, segment in zip(readers, segments, strict=True)
-        for below in reader.below(segment)
-    )
+    unnamed = scan.partial and len(edges) < len(used)
     doubts = (NOTHING_BELOW,) * unnamed + (SLAVES,) * bool(left_out)
     states = _states(edges, status, scan.names)
     counts = {
@@ -299,13 +301,12 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
     return Discovered(device, (*edges, *left_out), states, doubts, counts, slots)
 
 
-def _lacks_device(scan: Scan, readers: Sequence[Parser], segments: Sequence[Segment]) -> bool:
+def _lacks_device(scan: Scan, used: Iterable[tuple[str, Below]]) -> bool:
     """Whether a device that a target passes its data to is gone; False where an array has others."""
     return not scan.partial and any(
         below.role is Role.DATA and is_device(below.number) and below.number not in scan.names
-        for reader, segment in zip(readers, segments, strict=True)
-        if segment.target not in ARRAYS
-        for below in reader.below(segment)
+        for target, below in used
+        if target not in ARRAYS
     )
 
 
@@ -339,17 +340,6 @@ def _left_out(
     shown = inferred_edges(scan, mapped, segments[0].target)
     # Of a device that is gone, sysfs still has the link.
     return tuple(edge for edge in shown if edge.below not in below and edge.below in scan.blocks)
-
-
-def _edges(
-    scan: Scan, mapped: MappedDevice, readers: Sequence[Parser], segments: Sequence[Segment]
-) -> list[Edge]:
-    return [
-        Edge(mapped.block.name, name, role, start, length)
-        for reader, segment in zip(readers, segments, strict=True)
-        for word, role, start, length in reader.below(segment)
-        if (name := scan.device_named(word)) is not None
-    ]
 
 
 def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:

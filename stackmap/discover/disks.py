@@ -45,16 +45,16 @@ def _partition(scan: Scan, block: Block) -> Discovered:
 
 
 def _disk(scan: Scan, block: Block) -> Discovered:
-    who = disk_identity.identity(scan.host, block)
+    model, serial, wwn = disk_identity.identity(scan.host, block)
     device = base_device(scan, block, Kind.DISK, geometry=True)._replace(
-        uuid=who.wwn,
+        uuid=wwn,
         state=_state(scan, block),
         removable=sysfs.attribute(scan.host, f"{block.path}/removable") == "1",
-        model=who.model,
-        serial=who.serial,
-        wwn=who.wwn,
+        model=model,
+        serial=serial,
+        wwn=wwn,
         merges=_merges(scan, block.name),
-        far_side=_far_side(scan, block, who.model) if scan.geometry else "",
+        far_side=_far_side(scan, block, model) if scan.geometry else "",
     )
     edges = _paths(scan, block)
     if edges:

@@ -20,9 +20,9 @@ from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import POOL
 from stackmap.model.topology import NO_TOPOLOGY, Edge, Machine, Topology
-from stackmap.sources import dm, lvm_names
+from stackmap.sources import dm
 from stackmap.sources.dm import MappedDevice
-from stackmap.sources.lvm_names import split_name, unmangle
+from stackmap.sources.lvm_names import PREFIX, parse, split_name, unmangle
 from stackmap.sources.sysfs import Block
 
 NAME_PATTERN = r"[*?]|\[.+\]"
@@ -218,13 +218,11 @@ def _volume(name: str) -> MappedDevice | None:
     """Return the LV with this *name*; None if it is not the name of an LV."""
     if re.fullmatch(f"{KERNEL_NAME}|{NOT_LVS}", name) or not re.fullmatch(LV_CHARACTERS, name):
         return None
-    lv = lvm_names.parse(lvm_names.unmangle(name), lvm_names.PREFIX)
+    lv = parse(unmangle(name), PREFIX)
+    if lv is None:
+        return None
     block = Block(name, "", frozenset(), "")
-    return (
-        None
-        if lv is None
-        else MappedDevice(block, name, "", suspended=False, read_only=False, lv=lv)
-    )
+    return MappedDevice(block, name, "", suspended=False, read_only=False, lv=lv)
 
 
 def _owner(volume: MappedDevice, by_lv_name: Mapping[tuple[str, str, str], str]) -> str:

@@ -24,9 +24,8 @@ from stackmap.model.raid import layout
 from stackmap.model.topology import FIGURES, INFERRED, NO_TOPOLOGY, Edge, Topology, natural_key
 
 MIN_INTERVALS = 4  # with I/O, and with at least so many different rates
-NEAR = (
-    0.02  # of one interval, a quarter of that in all; requests in flight at its ends belong to two
-)
+# Of one interval, a quarter of that in all; requests in flight at its ends belong to two.
+NEAR = 0.02
 DOUBTFUL = 3.0  # times as far off: if another explanation is no farther, none counts
 LEAST_MISS = 0.002  # of a perfect explanation: rounding
 FLYING = 4  # requests that are in one interval above and in the next one below
@@ -39,9 +38,8 @@ MAX_STEPS = 100_000
 MAX_COMPARED = 10_000_000  # rates, which takes some 2 s; 500 volumes on 1,000 disks in 20 reports
 EXAMINED = 16  # intervals that choose what is tried; all decide
 MAX_ALIKE = 12  # devices that write as much as each other
-MOST = (
-    3.2  # times what a volume moves, that one of its members may: reads of RAID6 for small writes
-)
+# Times what a volume moves, that one of its members may: reads of RAID6 for small writes.
+MOST = 3.2
 MAX_SAID = 6
 BASE = frozenset({Kind.DISK, Kind.PARTITION})
 UPPER = frozenset({Kind.ARRAY, Kind.DM, Kind.VOLUME, Kind.MEMBER})
@@ -174,19 +172,22 @@ def _wanted(shape: Shape, own: Series) -> tuple[list[float], list[float]]:
     return writes, reads
 
 
+def _moved(members: Sequence[Series]) -> tuple[list[float], list[float]]:
+    """Return the bytes that *members* together wrote and read, an interval each."""
+    return _sums(member.writes for member in members), _sums(member.reads for member in members)
+
+
+def _sums(rows: Iterable[Sequence[float]]) -> list[float]:
+    return [*map(sum, zip(*rows, strict=True))]
+
+
 def _fits(shape: Shape, own: Series, members: Sequence[Series], scale: float) -> bool:
     """Whether *members* moved what a volume with the figures *own* and this *shape* sends them."""
     slack = own.slack * max(1.0, shape.writes)
-    wanted = _wanted(shape, own)
-    moved = (
-        [*map(sum, zip(*(m.writes for m in members), strict=True))],
-        [*map(sum, zip(*(m.reads for m in members), strict=True))],
-    )
+    wanted, moved = _wanted(shape, own), _moved(members)
     if not all(_agree(a, b, slack, scale) for a, b in zip(wanted, moved, strict=True)):
         return False
-    if not _follows(
-        [*map(sum, zip(*wanted, strict=True))], [*map(sum, zip(*moved, strict=True))], scale
-    ):
+    if not _follows(_sums(wanted), _sums(moved), scale):
         return False
     part = [shape.writes / len(members) * rate for rate in own.writes]
     return not shape.each or all(_agree(part, member.writes, slack, scale) for member in members)
@@ -236,7 +237,7 @@ class Search:
         return self._to_compare >= 0
 
     def _sums(self, own: Series, shape: Shape, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        wanted = [w + r for w, r in zip(*_wanted(shape, own), strict=True)][:EXAMINED]
+        wanted = _sums(_wanted(shape, own))[:EXAMINED]
         spare = [DOUBTFUL * (NEAR * rate + 2 * own.slack + ROUNDED) for rate in wanted]
         moved = [self._series[name].moved[:EXAMINED] for name in names]
         rest = [[0.0] * len(wanted)]
@@ -285,12 +286,10 @@ def _best(own: Series, found: Sequence[Found], series: Mapping[str, Series]) -> 
 
 def _miss(shape: Shape, own: Series, members: Sequence[Series]) -> float:
     """Return by how much *members* miss what a volume with the figures *own* and this *shape* sends them: the root of the squares, as a share."""
-    writes, reads = _wanted(shape, own)
-    wanted = [*writes, *reads]
-    moved = [sum(m.writes[n] for m in members) for n in range(len(writes))]
-    moved += [sum(m.reads[n] for m in members) for n in range(len(reads))]
-    left = sum((a - b) ** 2 for a, b in zip(wanted, moved, strict=True))
-    return sqrt(left / (sum(a * a for a in wanted) or 1.0))
+    wanted, moved = _wanted(shape, own), _moved(members)
+    pairs = (zip(a, b, strict=True) for a, b in zip(wanted, moved, strict=True))
+    left = sum((a - b) ** 2 for both in pairs for a, b in both)
+    return sqrt(left / (sum(a * a for each in wanted for a in each) or 1.0))
 
 
 def _is_even(members: Sequence[Series]) -> bool:

@@ -25,10 +25,11 @@ PID_FILES = ("/run/libvirt/qemu", "/run/qemu-server")
 
 CEPH = "/var/lib/ceph"
 UNNUMBERED = Use("ceph", "[Ceph OSD]", "LV name")
+Uses = Iterator[tuple[str, Use]]  # devices or files, with a user of each
 OSD_VOLUMES = ("osd-block-", "osd-db-", "osd-wal-")
 
 
-def domain_disks(scan: Scan) -> Iterator[tuple[str, Use]]:
+def domain_disks(scan: Scan) -> Uses:
     """Yield the disks of libvirt's domains."""
     for domain in guests.domains(scan.host):
         for path in domain.disks:
@@ -36,7 +37,7 @@ def domain_disks(scan: Scan) -> Iterator[tuple[str, Use]]:
                 yield device, Use("vm", domain.name, domain.source)
 
 
-def proxmox_guests(scan: Scan) -> Iterator[tuple[str, Use]]:
+def proxmox_guests(scan: Scan) -> Uses:
     """Yield the disks of Proxmox guests by LV name, which needs no root."""
     for device, mapped in scan.mapped.items():
         number = guests.guest_number(mapped.lv.lv) if mapped.lv else ""
@@ -45,7 +46,7 @@ def proxmox_guests(scan: Scan) -> Iterator[tuple[str, Use]]:
             yield device, Use("vm", name or number, source or "LV name")
 
 
-def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
+def open_files(scan: Scan) -> Uses:
     """Yield the devices that a virtual machine's process has open; needs root."""
     for folder in PID_FILES:
         for entry in list_names(scan.host, folder):
@@ -60,7 +61,7 @@ def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
                         yield device, Use("vm", guest, files)
 
 
-def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
+def ceph(scan: Scan) -> Uses:
     """Yield the devices of Ceph's OSDs: with their numbers as root, else by LV name."""
     numbered = set()
     for path, number in _osd_links(scan):
@@ -124,14 +125,12 @@ SIGNATURE_USERS = {
     "VMFS_volume_member": ("vmfs", "[VMFS]"),
 }
 
-DeviceUses = Iterator[tuple[str, Use]]
-
 
 def device_uses(scan: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[Use, ...]]:
     """Return the users of each device that has any, by its name; of two equal ones, the first."""
     known: defaultdict[str, dict[tuple[str, str], Use]] = defaultdict(dict)
 
-    def add(uses: Iterable[tuple[str, Use]]) -> None:
+    def add(uses: Uses) -> None:
         for name, use in uses:
             known[name].setdefault((use.kind, use.name), use)
 
@@ -170,7 +169,7 @@ def _devices(scan: Scan, mount: mountinfo.Mount) -> list[str | None]:
     return [name] if name else [scan.device_at(path) for path in mount.sources]
 
 
-def mounts(scan: Scan) -> DeviceUses:
+def mounts(scan: Scan) -> Uses:
     """Yield the devices of mounted file systems."""
     mounted = mountinfo.read(scan.host)
     kinds = {mount.kind for mount in mounted}
@@ -205,14 +204,14 @@ def _pod(scan: Scan, point: str) -> str:
     return f"{KUBERNETES}{pod} {volume or part}"
 
 
-def swapped(scan: Scan) -> DeviceUses:
+def swapped(scan: Scan) -> Uses:
     """Yield the swap devices."""
     for path in mountinfo.swaps(scan.host):
         if name := scan.device_at(path):
             yield name, Use("swap", "[SWAP]", mountinfo.SWAPS)
 
 
-def cgroup_uses(scan: Scan, devices: Collection[str]) -> DeviceUses:
+def cgroup_uses(scan: Scan, devices: Collection[str]) -> Uses:
     """
     Yield the containers and services that use *devices*: by the I/O of their control groups, and by their mounts.
 
@@ -239,7 +238,7 @@ def cgroup_uses(scan: Scan, devices: Collection[str]) -> DeviceUses:
         yield from ((name, use) for use, requests in uses.items() if requests >= least)
 
 
-def signatures(scan: Scan, idle: Iterable[Device]) -> DeviceUses:
+def signatures(scan: Scan, idle: Iterable[Device]) -> Uses:
     """Yield the users of *idle* devices: nothing is above them and they are not mounted."""
     for device in idle:
         if device.kind in CHECKED_KINDS:
@@ -284,7 +283,7 @@ def _bcachefs_devices(scan: Scan, place: str) -> Iterable[str]:
     return (link.rpartition("/")[2] for link in links if link)
 
 
-FINDERS: tuple[Callable[[Scan], DeviceUses], ...] = (
+FINDERS: tuple[Callable[[Scan], Uses], ...] = (
     mounts,
     swapped,
     domain_disks,
@@ -296,10 +295,8 @@ FINDERS: tuple[Callable[[Scan], DeviceUses], ...] = (
 
 WRITING = 0o3  # O_WRONLY or O_RDWR, of a descriptor's flags
 
-Files = Iterator[tuple[str, Use]]
 
-
-def file_uses(host: Host) -> Files:
+def file_uses(host: Host) -> Uses:
     """Yield the path and the user of each file that *host* uses as a disk."""
     for name in list_names(host, ROOT):
         if name.startswith("loop"):
@@ -323,7 +320,7 @@ def guest_number(path: str) -> str:
     return guests.guest_number(path.rpartition("/")[2].partition(".")[0])
 
 
-def writers(host: Host, name: str) -> Files:
+def writers(host: Host, name: str) -> Uses:
     """
     Yield the descriptors open for writing of any file called *name*, as /proc paths, with their users.
 

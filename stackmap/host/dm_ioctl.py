@@ -136,22 +136,15 @@ class Control:
             self._buffer = bytearray(size * BUFFER_GROWTH)
 
 
-class Tables(NamedTuple):
-    """The output of ``dmsetup table`` and of ``info``."""
-
-    table: bytes
-    info: bytes
-
-
-def tables(control: Control) -> Tables:
-    """Return the tables of all devices, without keys, and the state of all."""
+def tables(control: Control) -> tuple[bytes, bytes]:
+    """Return the output of ``dmsetup table``, without keys, and of ``info``."""
     table: list[bytes] = []
     info: list[bytes] = []
     for number in control.listed():
         if device := control.device(number, AS_TABLE | SECURE_DATA):
             info.append(_info(device))
             table += _lines(device)
-    return Tables(masked_bytes(b"".join(table)), b"".join(info))
+    return masked_bytes(b"".join(table)), b"".join(info)
 
 
 def statuses(control: Control) -> bytes:

@@ -45,21 +45,15 @@ from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
 def counters_corrected(context: Context, _: Limits) -> Found:
     """Yield each other correction of the kernel's counters, with all its devices."""
     why = {rule.name: rule.why for rule in CORRECTIONS}
-    for rule, names in _corrected_devices(context).items():
-        if rule != STUCK:
-            titles = ", ".join(context.topology[name].title for name in names)
-            words = {"devices": titles, "why": why.get(rule, rule), "rule": rule}
-            yield observe(names[0], words=words)
-
-
-def _corrected_devices(context: Context) -> dict[str, list[str]]:
-    """Return the devices of each correction, by its name; corrections read "rule: device"."""
-    devices: dict[str, list[str]] = {}
+    corrected: dict[str, list[Device]] = {}
     for correction in context.corrections:
-        rule, _, name = correction.partition(": ")
-        if name in context.topology:
-            devices.setdefault(rule, []).append(name)
-    return devices
+        rule, name = correction.partition(": ")[::2]
+        if name in context.topology and rule != STUCK:
+            corrected.setdefault(rule, []).append(context.topology[name])
+    for rule, devices in corrected.items():
+        titles = ", ".join(device.title for device in devices)
+        words = {"devices": titles, "why": why.get(rule, rule), "rule": rule}
+        yield observe(devices[0].name, words=words)
 
 
 class Question(NamedTuple):

@@ -5,8 +5,6 @@ SCSI cuts a model to 16 characters; ATA disks have longer names, which udev
 knows. A serial is on VPD page 0x80, after four bytes.
 """
 
-from typing import NamedTuple
-
 from stackmap.host import Host
 from stackmap.sources import sysfs
 from stackmap.sources.lvm_names import unmangle
@@ -20,17 +18,9 @@ _UNPRINTED = "".join(map(chr, range(33)))
 SERIALS = ("SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
 
 
-class Identity(NamedTuple):
-    """Model, serial and WWN of a disk; "" if unknown."""
-
-    model: str = ""
-    serial: str = ""
-    wwn: str = ""
-
-
-def identity(host: Host, block: Block) -> Identity:
+def identity(host: Host, block: Block) -> tuple[str, str, str]:
     """
-    Return the model, serial and WWN of *block*.
+    Return the model, serial and WWN of *block*, "" if unknown.
 
     udev is asked only where it knows more, because it costs a file per disk: for
     SCSI disks, and where sysfs has nothing (a partial copy of it).
@@ -54,7 +44,7 @@ def identity(host: Host, block: Block) -> Identity:
     # virtio's vendor is only a number.
     if not vendor.startswith("0x") and not model.startswith(vendor):
         model = f"{vendor} {model}".strip()
-    return Identity(model, serial, wwn(ask_block("wwid") or ask("wwid")))
+    return model, serial, wwn(ask_block("wwid") or ask("wwid"))
 
 
 def state(host: Host, block: Block) -> str | None:
