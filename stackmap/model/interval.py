@@ -20,7 +20,6 @@ from stackmap.model.topology import UNKNOWN_MACHINE, Machine
 
 # The kernel keeps milliseconds in 32 bits: they wrap after 49.7 days of waiting.
 MILLISECONDS_WRAP = 1 << 32
-DISCARDS = slice(10, 14)  # the places of the counters of discards
 
 
 class Counters(NamedTuple):
@@ -70,30 +69,23 @@ class Counters(NamedTuple):
     def load_since(self, earlier: Counters, seconds: float) -> Load:
         """Return the load per second since *earlier*, a sample of the same device (see ``went_back_from``)."""
         per_second = 1 / seconds
+        read = Flow(
+            (self.reads - earlier.reads) * per_second,
+            (self.read_merges - earlier.read_merges) * per_second,
+            (self.read_bytes - earlier.read_bytes) * per_second,
+            _milliseconds_between(self.read_ms, earlier.read_ms) * per_second,
+        )
+        write = Flow(
+            (self.writes - earlier.writes) * per_second,
+            (self.write_merges - earlier.write_merges) * per_second,
+            (self.write_bytes - earlier.write_bytes) * per_second,
+            _milliseconds_between(self.write_ms, earlier.write_ms) * per_second,
+        )
         if not self.timed:
-            return Load(
-                Flow(
-                    (self.reads - earlier.reads) * per_second,
-                    bytes=(self.read_bytes - earlier.read_bytes) * per_second,
-                ),
-                Flow(
-                    (self.writes - earlier.writes) * per_second,
-                    bytes=(self.write_bytes - earlier.write_bytes) * per_second,
-                ),
-            )
+            return Load(Flow(read.ios, bytes=read.bytes), Flow(write.ios, bytes=write.bytes))
         return Load(
-            read=Flow(
-                (self.reads - earlier.reads) * per_second,
-                (self.read_merges - earlier.read_merges) * per_second,
-                (self.read_bytes - earlier.read_bytes) * per_second,
-                _milliseconds_between(self.read_ms, earlier.read_ms) * per_second,
-            ),
-            write=Flow(
-                (self.writes - earlier.writes) * per_second,
-                (self.write_merges - earlier.write_merges) * per_second,
-                (self.write_bytes - earlier.write_bytes) * per_second,
-                _milliseconds_between(self.write_ms, earlier.write_ms) * per_second,
-            ),
+            read,
+            write,
             discard=self._discards_since(earlier, per_second),
             flush=self._flushes_since(earlier, per_second),
             aqu=_milliseconds_between(self.weighted_ms, earlier.weighted_ms) * per_second / 1000,
@@ -102,39 +94,27 @@ class Counters(NamedTuple):
         )
 
     def _discards_since(self, earlier: Counters, per_second: float) -> Flow:
-        if (
-            self.discards is None
-            or self.discard_merges is None
-            or self.discard_bytes is None
-            or self.discard_ms is None
-            or earlier.discards is None
-            or earlier.discard_merges is None
-            or earlier.discard_bytes is None
-            or earlier.discard_ms is None
-        ):
+        now, before = self[10:14], earlier[10:14]
+        if None in now or None in before:
             return NONE
-        if self[DISCARDS] == earlier[DISCARDS]:  # of most devices
+        if now == before:  # of most devices
             return ZERO
         return Flow(
-            (self.discards - earlier.discards) * per_second,
-            (self.discard_merges - earlier.discard_merges) * per_second,
-            (self.discard_bytes - earlier.discard_bytes) * per_second,
-            _milliseconds_between(self.discard_ms, earlier.discard_ms) * per_second,
+            ((self.discards or 0) - (earlier.discards or 0)) * per_second,
+            ((self.discard_merges or 0) - (earlier.discard_merges or 0)) * per_second,
+            ((self.discard_bytes or 0) - (earlier.discard_bytes or 0)) * per_second,
+            _milliseconds_between(self.discard_ms or 0, earlier.discard_ms or 0) * per_second,
         )
 
     def _flushes_since(self, earlier: Counters, per_second: float) -> Flow:
-        if (
-            self.flushes is None
-            or self.flush_ms is None
-            or earlier.flushes is None
-            or earlier.flush_ms is None
-        ):
+        now, before = self[14:16], earlier[14:16]
+        if None in now or None in before:
             return NONE
-        if self.flushes == earlier.flushes and self.flush_ms == earlier.flush_ms:
+        if now == before:
             return NO_FLUSHES
         return Flow(
-            ios=(self.flushes - earlier.flushes) * per_second,
-            wait=_milliseconds_between(self.flush_ms, earlier.flush_ms) * per_second,
+            ios=((self.flushes or 0) - (earlier.flushes or 0)) * per_second,
+            wait=_milliseconds_between(self.flush_ms or 0, earlier.flush_ms or 0) * per_second,
         )
 
 

@@ -8,7 +8,7 @@ mypy refuses plain text in it. A word that its type does not allow is refused wi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import ClassVar, Self
 
 from stackmap.errors import OperandRefused
@@ -297,8 +297,5 @@ def assigned(prefix: str, value: Word) -> Word:
 
 def mount_options(flags: str) -> Word:
     """Return the mount *flags* of mountinfo; refused if one is not in ``MOUNT_FLAGS``."""
-    return _joined(keyword(flag, MOUNT_FLAGS, "the mount option") for flag in flags.split(","))
-
-
-def _joined(words: Iterable[Word]) -> Word:
+    words = (keyword(flag, MOUNT_FLAGS, "the mount option") for flag in flags.split(","))
     return Composed(",".join(words))
