@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from functools import singledispatch
+from itertools import groupby
 from typing import NamedTuple
 
 from stackmap.document import blocks as doc
@@ -35,19 +36,10 @@ def draw(block: object, level: int) -> Markup:
 def draw_all(blocks: Iterable[doc.Block], level: int) -> Markup:
     """Return *blocks*; consecutive charts are side by side."""
     parts: list[Markup] = []
-    charts: list[Markup] = []
-    for block in blocks:
-        if isinstance(block, doc.Chart):
-            charts.append(draw(block, level))
-            continue
-        parts += _grid(charts)
-        charts = []
-        parts.append(draw(block, level))
-    return joined(*parts, *_grid(charts))
-
-
-def _grid(charts: list[Markup]) -> list[Markup]:
-    return [tag("div", joined(*charts), klass="charts")] if charts else []
+    for are_charts, group in groupby(blocks, key=lambda block: isinstance(block, doc.Chart)):
+        drawn = [draw(block, level) for block in group]
+        parts += [tag("div", joined(*drawn), klass="charts")] if are_charts else drawn
+    return joined(*parts)
 
 
 def draw_section(section: doc.Section) -> Markup:
@@ -115,15 +107,8 @@ def _table(block: doc.Table, _: int) -> Markup:
 
 
 def _body(rows: doc.Rows, table: doc.Table) -> Markup:
-    heading = (
-        tag(
-            "tr",
-            tag("th", rows.title, scope="rowgroup", colspan=str(len(table.headings))),
-            klass="group",
-        )
-        if rows.title
-        else ""
-    )
+    title = tag("th", rows.title, scope="rowgroup", colspan=str(len(table.headings)))
+    heading = tag("tr", title, klass="group") if rows.title else ""
     return tag("tbody", joined(heading, *(_row(row, table) for row in rows.rows)))
 
 
@@ -135,19 +120,12 @@ def css_class(column: doc.Column) -> str | None:
 
 def _row(cells: doc.Row, table: doc.Table) -> Markup:
     first, *rest = map(str, cells)
-    return tag(
-        "tr",
-        tag(
-            "th",
-            _foldable(first.strip()),
-            scope="row",
-            klass="sub" if first.startswith(" ") else None,
-        ),
-        *(
-            tag("td", _foldable(cell) if column.is_text else cell, klass=css_class(column))
-            for cell, column in zip(rest, table.columns[1:], strict=False)
-        ),
+    klass = "sub" if first.startswith(" ") else None
+    others = (
+        tag("td", _foldable(cell) if column.is_text else cell, klass=css_class(column))
+        for cell, column in zip(rest, table.columns[1:], strict=False)
     )
+    return tag("tr", tag("th", _foldable(first.strip()), scope="row", klass=klass), *others)
 
 
 # A long name is folded behind a separator, or where so many letters have none.
@@ -173,23 +151,19 @@ def _stack(block: doc.Stack, level: int) -> Markup:
     except InputError as error:  # more than a picture can show: the tree below has it all
         drawing = tag("p", str(error))
     tree = doc.Folded("The same as text", (doc.Code(render_tree(block.topology)),), printed=False)
-    return tag(
-        "figure",
-        joined(
-            tag("div", drawing, klass="wide stack", role="img", aria_label=block.title),
-            tag("figcaption", block.title),
-            draw(tree, level),
-        ),
-    )
+    return _drawing(block.title, drawing, draw(tree, level))
 
 
 @draw.register(doc.Diagram)
 def _diagram(block: doc.Diagram, _: int) -> Markup:
     boxes = (Box(n.key, n.lines, MARKED if n.marked else PLAIN) for n in block.nodes)
     shown = Picture(tuple(boxes), tuple(Arrow(*link) for link in block.links))
-    drawing = Markup(render_svg(shown, embedded=True))
-    picture = tag("div", drawing, klass="wide stack", role="img", aria_label=block.title)
-    return tag("figure", joined(picture, tag("figcaption", block.title)))
+    return _drawing(block.title, Markup(render_svg(shown, embedded=True)))
+
+
+def _drawing(title: str, drawing: Markup, *below: Markup) -> Markup:
+    shown = tag("div", drawing, klass="wide stack", role="img", aria_label=title)
+    return tag("figure", joined(shown, tag("figcaption", title), *below))
 
 
 @draw.register(doc.Chart)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import NamedTuple
@@ -126,14 +126,12 @@ def plot(chart: Chart) -> Markup:
         draw(line, number, [x(at) for at in along], y, len(chart.lines))
         for number, line in enumerate(chart.lines)
     ]
-    return tag(
-        "svg",
-        *parts,
-        klass="still",
-        viewBox=f"0 0 {WIDE} {HIGH}",
-        role="img",
-        aria_label=f"{chart.title}. {chart.words}",
-    )
+    return _svg("still", (WIDE, HIGH), f"{chart.title}. {chart.words}", parts)
+
+
+def _svg(klass: str, size: tuple[int, int], words: str, parts: Iterable[Markup]) -> Markup:
+    box = f"0 0 {size[0]} {size[1]}"
+    return tag("svg", *parts, klass=klass, viewBox=box, role="img", aria_label=words)
 
 
 def _placed(values: tuple[float, float], pixels: tuple[float, float]) -> Place:
@@ -212,16 +210,9 @@ def bars(block: Bars) -> Markup:
     """Return *block* as SVG; the page's style has its colours."""
     most = max((max(bar.value, bar.high or 0.0) for bar in block.bars), default=0.0) or 1.0
     rows = [_row(block, bar, place, most) for place, bar in enumerate(block.bars)]
-    high = BAR_ROW * len(block.bars)
     words = "; ".join(f"{bar.label}: {with_band(block.unit, bar)}" for bar in block.bars)
-    return tag(
-        "svg",
-        *rows,
-        klass="bars",
-        viewBox=f"0 0 {BARS_WIDE} {high}",
-        role="img",
-        aria_label=f"{block.title}. {words}",
-    )
+    size = (BARS_WIDE, BAR_ROW * len(block.bars))
+    return _svg("bars", size, f"{block.title}. {words}", rows)
 
 
 def _row(block: Bars, bar: Bar, place: int, most: float) -> Markup:
