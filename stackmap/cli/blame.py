@@ -112,11 +112,7 @@ def command(
             ]
             before, stalled, earlier = after, stalled_after, processes
             processes = process_io.read(host) if host and session.live else {}
-            busy = (
-                []
-                if host is None
-                else process_io.loads(host, earlier, processes, interval.seconds or 1.0)
-            )
+            busy = process_io.loads(host, earlier, processes, seconds) if host else []
             right = corrected(current, interval)
             ledger = Ledger(current, right.loads, right.seconds)
             chosen = find_existing(current, names)

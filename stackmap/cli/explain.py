@@ -111,13 +111,12 @@ def command(
             "examining", partial(judge, topology, series, in_force, baseline=before, part=part)
         )
         known = {(each.rule.id, each.device) for each in examined.found}
-        examined = examined._replace(
-            setup=[
-                each
-                for each in setup
-                if not any((rule, each.device) in known for rule in each.rule.superseded_by)
-            ]
+        own = (
+            each
+            for each in setup
+            if known.isdisjoint((rule, each.device) for rule in each.rule.superseded_by)
         )
+        examined = examined._replace(setup=[*own])
         if as_json:
             click.echo(json.dumps(explain_json(examined)))
         else:

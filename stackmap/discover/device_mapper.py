@@ -121,11 +121,9 @@ def _told_status(scan: Scan, block: Block) -> DmStatus:
     """Return how full a pool or a snapshot is by LVM's report; the size of a thin pool's metadata is in another row."""
     used = re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?", _told(scan, block, "data_percent"))
     segtype = _told(scan, block, "segtype")
-    size = (
-        sysfs.size(scan.host, block)
-        if segtype == POOL
-        else sysfs.parse_int(_told(scan, block, "cow_size"))
-    )
+    size = sysfs.parse_int(_told(scan, block, "cow_size"))
+    if segtype == POOL:
+        size = sysfs.size(scan.host, block)
     if not size or not used or segtype not in _TOLD_UNITS:
         return DmStatus()
     health = lv_health(_told(scan, block, "attr"))

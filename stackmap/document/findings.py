@@ -210,15 +210,12 @@ def _foreign(context: Context, doubt: str) -> list[doc.Block]:
     """Return a warning if the figures are, or may be, from another machine than the topology."""
     ours = context.topology.machine
     difference = of_another(ours, context.interval.machine)
-    if not difference:
-        return [doc.Paragraph(sentence(doubt), "Caution:")] if doubt else []
-    return [
-        doc.Paragraph(
+    if difference:
+        doubt = (
             f"The figures are from {difference}. The findings use the devices of "
-            f"{ours.host or 'this machine'}: check that the names mean the same disks.",
-            "Caution:",
+            f"{ours.host or 'this machine'}: check that the names mean the same disks."
         )
-    ]
+    return [doc.Paragraph(sentence(doubt), "Caution:")] if doubt else []
 
 
 def check_document(
@@ -276,21 +273,18 @@ def findings_table(topology: Topology, found: Iterable[Finding]) -> doc.Table:
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
     """Return one part per rule, in the order of ids: its condition, thresholds and source."""
-    return [
-        doc.Part(
-            f"{rule.id} {rule.name}: {rule.severity}",
-            (
-                doc.Paragraph(rule.detects, "detects:" if rule.needs_load else "checks:"),
-                doc.Paragraph(thresholds(rule) or "none", "thresholds:"),
-                *(
-                    doc.Paragraph(f"{other} reports the same device", "omitted if:")
-                    for other in filter(None, [" or ".join(rule.superseded_by)])
-                ),
-                doc.Paragraph(rule.source, "source:"),
-            ),
-        )
-        for rule in sorted(rules, key=lambda each: each.id)
-    ]
+    parts = []
+    for rule in sorted(rules, key=lambda each: each.id):
+        others = " or ".join(rule.superseded_by)
+        said = {
+            "detects:" if rule.needs_load else "checks:": rule.detects,
+            "thresholds:": thresholds(rule) or "none",
+            "omitted if:": others and f"{others} reports the same device",
+            "source:": rule.source,
+        }
+        blocks = tuple(doc.Paragraph(text, lead) for lead, text in said.items() if text)
+        parts.append(doc.Part(f"{rule.id} {rule.name}: {rule.severity}", blocks))
+    return parts
 
 
 def finding_card(
@@ -311,9 +305,8 @@ def finding_card(
         texts = [each._replace(text=sentence(each.text)) for each in texts]
     blocks: list[doc.Block] = [*texts]
     if finding.observed.evidence:
-        blocks.append(
-            doc.Folded("Evidence", (_evidence(topology, finding, number),), printed=False)
-        )
+        evidence = _evidence(topology, finding, number)
+        blocks.append(doc.Folded("Evidence", (evidence,), printed=False))
     title = f"{heading(topology, finding)} ({rule.id} {rule.name})"
     return doc.Card(tone, title, tuple(blocks), f"finding-{number}", tone)
 
@@ -323,12 +316,8 @@ def _check_card(topology: Topology, finding: Finding) -> doc.Card:
     rule = finding.rule
     leads = (("Should be:", rule.expected), ("Why:", rule.reason), ("Do:", rule.advice))
     first, *details = _texts(topology, finding, leads)
-    return doc.Card(
-        str(finding.severity),
-        f"{first.text} ({rule.id})",
-        tuple(details),
-        label=CHECK_LABELS[finding.severity],
-    )
+    tone, words = str(finding.severity), CHECK_LABELS[finding.severity]
+    return doc.Card(tone, f"{first.text} ({rule.id})", tuple(details), label=words)
 
 
 def _texts(

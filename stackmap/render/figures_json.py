@@ -319,16 +319,8 @@ def check_json(
             {
                 **_finding(topology, each),
                 **({"severity": "ok"} if each.severity is Severity.GOOD else {}),
-                **_texts(
-                    topology,
-                    each,
-                    {
-                        "is": each.sentence,
-                        "should": each.rule.expected,
-                        "why": each.rule.reason,
-                        "advice": each.rule.advice,
-                    },
-                ),
+                **_texts(topology, each, {"is": each.sentence, "should": each.rule.expected}),
+                **_texts(topology, each, {"why": each.rule.reason, "advice": each.rule.advice}),
                 "evidence": _evidence(each),
             }
             for each in found

@@ -108,11 +108,7 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         "mounts": list(device.mounts),
         "uses": [{"how": u.kind, "who": u.name, "source": u.source} for u in device.uses],
         "below": [
-            {
-                "name": name,
-                "role": role,
-                **({"source": known} if (known := sources.get(name)) else {}),
-            }
+            {"name": name, "role": role} | ({"source": known} if (known := sources[name]) else {})
             for name, role in below
         ],
         "uuid": device.uuid or None,

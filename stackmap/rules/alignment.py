@@ -197,21 +197,13 @@ def _start(
     topology, start = context.topology, edge.start or 0
     past = below.past(start)
     beside = Severity.INFO if below.assumed else None
+    sizes = {"start": start, "past": past, "grain": below.size}
+    figures = {name: (float(size), "bytes") for name, size in sizes.items()}
+    words = {
+        "start_of": START_NAMES.get(topology[edge.above].kind, "start"),
+        "below": topology[edge.below].title,
+        "unit": below.unit,
+        "owner": topology[below.device].title,
+    }
     severity = beside if past else Severity.GOOD
-    return observe(
-        edge.above,
-        {
-            "start": (float(start), "bytes"),
-            "past": (float(past), "bytes"),
-            "grain": (float(below.size), "bytes"),
-            **load,
-        },
-        {
-            "start_of": START_NAMES.get(topology[edge.above].kind, "start"),
-            "below": topology[edge.below].title,
-            "unit": below.unit,
-            "owner": topology[below.device].title,
-        },
-        weight=past,
-        severity=severity,
-    )
+    return observe(edge.above, {**figures, **load}, words, weight=past, severity=severity)

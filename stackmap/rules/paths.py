@@ -70,16 +70,15 @@ def _multipath(context: Context, requests: float) -> Iterator[Multipath]:
 def slow_path(context: Context, limits: Limits) -> Found:
     """Yield paths with a far longer await than the other paths of the same disk."""
     for disk in _multipath(context, limits["requests"]):
-        awaits = {
-            path.name: load.total.await_ms
+        waits = {
+            path.name: context.typical_load(path.name, limits["requests"]).total.await_ms
             for path in disk.best()
             if context.enough(disk.rates[path.name], limits["requests"])
-            and (load := context.typical_load(path.name, limits["requests"])).total.await_ms
-            is not None
         }
+        awaits = {name: ms for name, ms in waits.items() if ms is not None}
         for name, await_ms in awaits.items():
-            others = [ms for other, ms in awaits.items() if other != name and ms is not None]
-            if await_ms is None or not others:
+            others = [ms for other, ms in awaits.items() if other != name]
+            if not others:
                 continue
             usual = median(others)
             if await_ms < limits["slower"] * usual or await_ms - usual < limits["longer"]:
@@ -91,9 +90,8 @@ def slow_path(context: Context, limits: Limits) -> Found:
                 "share": (disk.share(name), "share"),
             }
             titles = ", ".join(context.topology[n].title for n in awaits if n != name)
-            yield observe(
-                name, figures, {"head": disk.head.title, "others": titles}, weight=await_ms
-            )
+            words = {"head": disk.head.title, "others": titles}
+            yield observe(name, figures, words, weight=await_ms)
 
 
 def path_tool(device: Device) -> dict[str, str]:

@@ -131,11 +131,9 @@ def slower_than_like_disks(context: Context, limits: Limits) -> Found:
                     "size": (own.total.size, "bytes"),
                     "queue": (own.aqu, "requests"),
                 }
-                titles = ", ".join(disk.title for disk in alike[:MAX_NAMED])
-                kind_words = {"kind": "model" if model else "size"} if known else {}
-                yield observe(
-                    device.name, figures, {"alike": titles, **kind_words}, weight=took / others
-                )
+                words = {"alike": ", ".join(disk.title for disk in alike[:MAX_NAMED])}
+                words |= {"kind": "model" if model else "size"} if known else {}
+                yield observe(device.name, figures, words, weight=took / others)
 
 
 def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
