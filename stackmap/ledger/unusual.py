@@ -9,6 +9,7 @@ ends: a daily swing begins slowly. What recurs at the same time of the hour, day
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from math import exp, inf, log
@@ -35,12 +36,13 @@ REQUESTS = 4  # of an interval whose await counts
 LEAST_MS = 0.5  # more await than usual, or
 FAST_MS, EXTRA = 0.2, 1.0  # as much with so many more requests in flight
 BRIEF, SCARCE = 2, 0.03  # so few intervals in which so few more are in flight: nearly nobody waits
-DAY = 86400.0
+DAY, HOUR = 86400.0, 3600.0
 WAITING = 0.02  # the least share of what a device usually waits in a day, or in a shorter series
 QUEUE_FACTOR, QUEUE, QUEUE_AWAIT = log(3.0), 2.0, 1.3  # a longer queue counts if await rises, too
 EVIDENT_QUEUE, EVIDENT_MS, HOPELESS_MS = 4.0, 50.0, 500.0  # without a baseline
 # Periods that cron, timers and scrubs have, in seconds; how many others are compared, and how many of them must be alike.
 PERIODS = (300, 600, 900, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 604800)
+TIMES, FEW_TIMES = 24, 6  # of a day or of an hour, and at how many of them something runs always
 OTHERS, FEWEST, ALIKE, BETWEEN, RAISED = 16, 3, 0.5, 0.34, 0.3
 FEWEST_DAYS = 2  # of whole days or weeks, if all are alike: few texts have more than three nights
 SHORT, LONGER = (
@@ -108,7 +110,7 @@ def unusual(figures: Figures, clock: Clock) -> list[Run]:
         ]
     least = WAITING * _waited_usually(figures, awaits, usual, clock)
     found = [run for run in found if _matters(run)]
-    stuck, habits = [run[:2] for run in runs], Habits(found, len(logs))
+    stuck, habits = [run[:2] for run in runs], Habits(found, len(logs), clock)
     runs += [
         run
         for run in found
@@ -234,10 +236,14 @@ def _evident(figures: Figures, awaits: Logs, clock: Clock) -> list[Run]:
 
 
 class Habits:
-    """Tells which of *runs* is one of several short ones that look alike, where no half of the *count* intervals is without them."""
+    """
+    Tells which of *runs* is one of several short ones that look alike, where no half of the *count* intervals is without them.
 
-    def __init__(self, runs: Iterable[Run], count: int) -> None:
-        self._runs = sorted(runs, key=_height)
+    What runs every day or every hour is usual at its time only.
+    """
+
+    def __init__(self, runs: Iterable[Run], count: int, clock: Clock) -> None:
+        self._runs = sorted(_at_no_fixed_time(runs, clock), key=_height)
         self._count = count
         self._highest: dict[int, float] = {}  # by the length of a run
 
@@ -263,6 +269,24 @@ class Habits:
         # The higher, the fewer.
         place = bisect_left(range(len(longer)), True, key=are_few)
         return _height(longer[place - 1]) if place else -inf
+
+
+def _at_no_fixed_time(runs: Iterable[Run], clock: Clock) -> list[Run]:
+    """Return *runs* without those at the times of the day or of the hour at which most days or hours have one, if these are few."""
+    kept = [*runs]
+    span = clock.ends[-1] - clock.ends[0] if clock.ends else 0.0
+    for period in (DAY, HOUR):
+        if span < FEWEST * period or clock.pace > period / TIMES:
+            continue
+        places = [(int(clock.ends[run.first] * TIMES // period), run) for run in kept]
+        seen: defaultdict[int, set[int]] = defaultdict(set)  # periods by time, with the next time
+        for place, _ in places:
+            for begin in (place, place - 1):
+                seen[begin % TIMES].add(begin // TIMES)
+        fixed = {time for time, on in seen.items() if len(on) >= ALIKE * span / period}
+        if len(fixed) <= FEW_TIMES:
+            kept = [run for at, run in places if not {at % TIMES, (at - 1) % TIMES} & fixed]
+    return kept
 
 
 def _height(run: Run) -> float:
@@ -292,7 +316,7 @@ def _recurs(
             continue
         there = _heights(run, logs, level, clock, period, 0.0)
         fewest = FEWEST_DAYS if period >= DAY else FEWEST
-        if len(there) < fewest or height > max(there) + FACTOR:
+        if len(there) < fewest or height > max(there.values()) + FACTOR:
             continue
         if _each_period(run, logs, level, height, clock, period):
             return True
@@ -309,29 +333,38 @@ def _recurs(
 def _each_period(
     run: Run, logs: Logs, level: Level, height: float, clock: Clock, period: int
 ) -> bool:
-    """Whether a series is raised in most other periods at the time of *run*, and in few half a period later."""
+    """
+    Whether a series is raised in most other periods at the time of *run*, and in few half a period later.
+
+    What runs in every second period only, at the time of *run* of the others, is no reason.
+    """
     bar = level.middle + max(2 * level.spread, RAISED * (height - level.middle))
     there, between = (
         _heights(run, logs, level, clock, period, offset) for offset in (0.0, period / 2)
     )
-    often = sum(x >= bar for x in there) / len(there)
-    seldom = sum(x >= bar for x in between) / max(1, len(between))
+    even = [x for n, x in there.items() if n % 2 == 0]
+    often, seldom, in_even = (
+        sum(x >= bar for x in heights) / max(1, len(heights))
+        for heights in (there.values(), between.values(), even)
+    )
+    if len(even) > 1 and in_even <= BETWEEN * often:
+        return False
     return often >= (ALIKE if len(there) >= FEWEST else 1) and seldom <= BETWEEN * often
 
 
 def _heights(
     run: Run, logs: Logs, level: Level, clock: Clock, period: int, offset: float
-) -> list[float]:
-    """Return how high a series is for as long, at a distance from *run* in each other period, in seconds."""
+) -> dict[int, float]:
+    """Return how high a series is for as long in each other period, by its number from that of *run*; *offset*: seconds later."""
     tolerance = max(clock.pace, min(period / 24, 1800.0))
     count = run.last + 1 - run.first
-    found = []
+    found = {}
     for n in (*range(-OTHERS, 0), *range(1, OTHERS + 1)):
         shift = n * period + offset
         begin = bisect_left(clock.ends, clock.ends[run.first] + shift - tolerance)
         end = bisect_right(clock.ends, clock.ends[run.last] + shift + tolerance)
         if end - begin >= count:
-            found.append(_longest_half(logs[begin:end], count, level))
+            found[n] = _longest_half(logs[begin:end], count, level)
     return found
 
 

@@ -156,6 +156,17 @@ def test_three_nights_are_enough_if_each_has_it(seed):
     assert sorted(each.first // 144 for each in found) == [1, 2]
 
 
+@pytest.mark.parametrize("hours", [5, 8, 12, 13])
+@pytest.mark.parametrize("days", [5, 14])
+def test_a_nightly_backup_is_no_excuse_for_the_day(days, hours):
+    """An incident like it, half a day later: every second of such half days has the backup, and all nights are alike."""
+    nights = [(day * 144 + 20, day * 144 + 25, 8.0) for day in range(days)]
+    first = (days - 2) * 144 + 20 + hours * 6
+    (found,) = episodes(STACK, series(hours, days * 144, more=[*nights, (first, first + 7, 8.0)]))
+    assert abs(found.first - first) <= 2
+    assert abs(found.last - first - 7) <= 2
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_backup_whose_await_jumps_is_usual(seed):
     """From some milliseconds to seconds and back, in each night at other instants: its mean is the longest of it."""
@@ -389,6 +400,17 @@ def test_a_job_every_quarter_of_an_hour_is_usual_though_one_has_a_second_run():
     assert unusual(*waits(360, 30.0, job)) == []
     found = unusual(*waits(360, 30.0, job.union(once)))
     assert [(run.first, run.last) for run in found] == [(once[0], once[-1])]
+
+
+@pytest.mark.parametrize("minute", [17, 25, 38, 47])
+def test_an_hourly_job_is_no_excuse_for_the_rest_of_the_hour(minute):
+    """Two minutes of each of ten hours, and once six minutes at another time."""
+    high = {hour * 60 + minutes for hour in range(10) for minutes in (5, 6)}
+    more = range(7 * 60 + minute, 7 * 60 + minute + 6)
+    assert [run[:2] for run in unusual(*waits(600, 60.0, high.union(more)))] == [
+        (more[0], more[-1])
+    ]
+    assert unusual(*waits(600, 60.0, high)) == []
 
 
 def test_the_excess_of_a_run_is_what_waited_beyond_the_usual():
