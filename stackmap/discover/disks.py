@@ -84,13 +84,11 @@ def _with_paths(scan: Scan, head: Device, edges: tuple[Edge, ...]) -> Device:
 
 def _far_side(scan: Scan, block: Block, model: str) -> str:
     """Return where the data of a disk is, by its path, transport and model; NVMe's heads have those of a path."""
-    if not block.name.startswith("nvme"):
-        return by_place(sysfs.link(scan.host, block.path), "", model)
+    path = "" if block.name.startswith("nvme") else sysfs.link(scan.host, block.path)
     names = (block.name, *scan.nvme_paths.get(block.name, ()))
     files = (f"{sysfs.ROOT}/{name}/device/transport" for name in names)
-    return by_place(
-        "", next(filter(None, (sysfs.attribute(scan.host, f) for f in files)), ""), model
-    )
+    transport = next(filter(None, (sysfs.attribute(scan.host, f) for f in files)), "")
+    return by_place(path, transport, model)
 
 
 def _network(scan: Scan, block: Block) -> Discovered:

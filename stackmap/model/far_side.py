@@ -44,6 +44,8 @@ FAR_SIDES: Mapping[str, FarSide] = {
 # The beginnings of kernel names, which the drivers choose.
 DRIVERS = {"nbd": "nbd", "rbd": "rbd", "drbd": "drbd", "vd": "virtio", "xvd": "xen", "loop": "loop",
            "zram": "zram", "ublkb": "ublk", "zd": "zvol"}  # fmt: skip
+# Transports of NVMe, and those that lsblk prints: of NVMe it says nothing more.
+LOCAL = {"", "pcie", "apple-nvme", "nvme", "sata", "ata", "sas", "usb", "spi", "sbp", "mmc"}
 # Parts of the path of a disk's directory in /sys/devices, and words of its model.
 PATHS = {
     "/session": "iscsi",
@@ -69,8 +71,10 @@ def _is_numbered(name: str, begin: str) -> bool:
 
 
 def by_place(path: str, transport: str, model: str) -> str:
-    """Return the key by the *path* in /sys/devices, NVMe's *transport* and the *model*; "" if all is local."""
-    if transport not in ("", "pcie", "apple-nvme"):
+    """Return the key by the *path* in /sys/devices, NVMe's *transport* or lsblk's, and the *model*; "" if all is local."""
+    if transport in FAR_SIDES:
+        return transport
+    if transport not in LOCAL:
         return "nvmeof"
     places = (key for part, key in PATHS.items() if part in path)
     return next(places, "") or next((key for word, key in MODELS.items() if word in model), "")

@@ -129,7 +129,7 @@ def sick_disk(context: Context, limits: Limits) -> Found:
     source="B. Gregg, Poor Disk Performance (2021): high await with a short queue",
     thresholds={
         "slower": (4.0, "times", "{} the expected time"),
-        "queue": (4.0, "requests"),
+        "queue": (8.0, "requests"),
         "requests": (10, "count"),
     },
     superseded_by=("SM702", "SM703"),

@@ -95,6 +95,23 @@ def test_a_virtual_disk_that_serves_the_same_load_slower_has_another_side(
     assert "(01:30–01:50). Check the disk, the I/O limits and the other guests" in told
 
 
+@pytest.mark.parametrize(
+    ("transport", "advice"),
+    [
+        ("iscsi", "Check the target, its disk and the network between."),
+        ("fc", "Check the storage system's own figures of this LUN"),
+        ("sata", "Check the kernel log and `smartctl -a` of sda."),
+    ],
+)
+def test_lsblk_tells_where_the_data_of_a_disk_is(tmp_path, transport, advice):
+    """A ticket has no sysfs, and the column TRAN."""
+    text = sar(13, lambda place: (29, 16, 310.0 if 90 <= place < 110 else 6.0))
+    told = explained(tmp_path, f"NAME SIZE TYPE TRAN\nsda 9T disk {transport}\n\n{text}")
+    first = " ".join(told.partition("\n\n")[0].split())
+    assert first.startswith("Do first: sda is slower: ")
+    assert advice in first
+
+
 @pytest.mark.parametrize("disk", ["sda", "vdb"])
 def test_the_report_and_a_comment_begin_as_explain_does(tmp_path, disk):
     """The report judged the average: a night with an incident had "Nothing in these figures"."""

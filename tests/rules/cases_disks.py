@@ -237,7 +237,7 @@ def throttled(share_of_cap=1.0, others=0):
     {"slower": 1.0},
     slower=least(4.0),
     requests=least(10),
-    queue=most(4.0, low=3.9, high=4.1),
+    queue=most(8.0, low=7.9, high=8.1),
 )
 def remote_wait(slower=6.0, requests=100, queue=3.0):
     """A network block device that needs several times as long as any disk, with few requests in flight."""

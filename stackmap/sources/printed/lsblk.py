@@ -56,7 +56,7 @@ FILES = {
     "OPT-IO": "queue/optimal_io_size", "PHY-SEC": "queue/physical_block_size", "LOG-SEC": "queue/logical_block_size",
     "RQ-SIZE": "queue/nr_requests", "RA": "queue/read_ahead_kb", "ALIGNMENT": "alignment_offset",
     "MODEL": "device/model", "SERIAL": "device/serial", "VENDOR": "device/vendor", "WWN": "wwid",
-    "STATE": "device/state", "START": "start", "DISK-SEQ": "diskseq",
+    "STATE": "device/state", "TRAN": "device/transport", "START": "start", "DISK-SEQ": "diskseq",
     "FSTYPE": "udev:ID_FS_TYPE", "LABEL": "udev:ID_FS_LABEL", "UUID": "udev:ID_FS_UUID",
 }  # fmt: skip
 # The beginning of a device-mapper uuid, from which lsblk made the type.
