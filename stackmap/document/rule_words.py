@@ -116,14 +116,14 @@ def filled(template: str, words: Mapping[str, str]) -> str:
     """
     Return *template* with *words* in it, quoted for a shell in its commands (in backticks).
 
-    A part in square brackets is left out if its word is unknown.
+    A part in square brackets is left out if its word is unknown or empty.
 
     >>> filled("{used} used. [Full in {days}.]", {"used": "80 %"})
     '80 % used.'
     >>> filled("{device}: run `lvs {device}`.", {"device": "vg/a;b"})
     "vg/a;b: run `lvs 'vg/a;b'`."
     """
-    template = OPTIONAL.sub(lambda part: part[1] if part[2] in words else "", template)
+    template = OPTIONAL.sub(lambda part: part[1] if words.get(part[2]) else "", template)
     shown = Words({name: word.replace("`", BACKTICK) for name, word in words.items()})
     parts = template.split("`")
     return "`".join(

@@ -46,10 +46,13 @@ def _counted(
                 "grown": (float(grown) if grown else None, "count"),
             }
             arrays = [edge.above for edge in context.topology.above(device.name)]
-            words = {"kernel_name": device.name, "array": arrays[0] if arrays else device.name}
             # sysfs has the counts of a btrfs on each of its devices.
             equal = sum(context.counts(each).get(key) == count for each in context.topology)
-            words |= {"devices": str(equal)} if equal > 1 else {}
+            words = {
+                "kernel_name": device.name,
+                "array": arrays[0] if arrays else device.name,
+                "devices": str(equal) if equal > 1 else "",
+            }
             grave = severity(device, bool(grown))
             yield observe(device.name, figures, words, weight=count, severity=grave)
 

@@ -62,14 +62,13 @@ def hung(context: Context, limits: Limits) -> Found:
         words = {
             "recovered": "" if stall.lasts else "It completes requests again.",
             "look": _look(context, topology[name], halted),
+            "above": ", ".join(above[-3:]),
+            "suspended": ", ".join(halted),
         }
-        words |= {"above": ", ".join(above[-3:])} if above else {}
-        words |= {"suspended": ", ".join(halted)} if halted else {}
         figures = {"stalled": (stall.seconds, "s"), "in_flight": (stall.in_flight, "requests")}
         severity = None if stall.lasts else Severity.WARNING
-        yield observe(
-            name, figures, words, weight=stall.seconds or limits["stalled"], severity=severity
-        )
+        weight = stall.seconds or limits["stalled"]
+        yield observe(name, figures, words, weight=weight, severity=severity)
 
 
 @Rule(
@@ -90,10 +89,8 @@ def suspended(context: Context, _: Limits) -> Found:
     for device in context.devices:
         if SUSPENDED in (device.state or ""):
             above = [topology[name].title for name in topology.with_all_above(device.name)[1:]]
-            words = {"kernel_name": device.name}
-            yield observe(
-                device.name, words=words | ({"above": ", ".join(above[-3:])} if above else {})
-            )
+            words = {"kernel_name": device.name, "above": ", ".join(above[-3:])}
+            yield observe(device.name, words=words)
 
 
 def _look(context: Context, device: Device, halted: list[str]) -> str:

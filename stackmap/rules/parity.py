@@ -85,9 +85,8 @@ def _if_merged(context: Context, name: str, members: float | None, others: str) 
 def _others_on_disks(context: Context, name: str) -> str:
     """Return the other tops with I/O on the disks of *name*, "none", or "unknown" without their figures."""
     topology = context.topology
-    tops = {top for disk in topology.disks_of(name) for top in topology.tops_of(disk)} - set(
-        topology.tops_of(name)
-    )
+    every = {top for disk in topology.disks_of(name) for top in topology.tops_of(disk)}
+    tops = every - topology.tops_of(name)
     titles = ", ".join(sorted(topology[top].title for top in tops if context.load(top).total.bytes))
     return titles or (NO_OTHERS if tops <= context.loads.keys() else "unknown")
 

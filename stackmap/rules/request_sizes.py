@@ -133,10 +133,9 @@ def merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
     ratio, below = disks.coalescing.get("total"), disks.own["total"]
     # md splits requests to RAID5 into pages, which merge again: the disks gain nothing by that.
     much = limits["merged"]
-    fewer = (top.ios or 0.0) >= much * (below.ios or 0.0) and (below.size or 0.0) > (
-        top.size or 0.0
-    )
-    if ratio is None or ratio < much or not fewer:
+    fewer = (top.ios or 0.0) >= much * (below.ios or 0.0)
+    larger = (below.size or 0.0) > (top.size or 0.0)
+    if ratio is None or ratio < much or not (fewer and larger):
         return
     # What the disks merge must be mostly this top's.
     moved = disks.share.total.bytes
@@ -146,9 +145,8 @@ def merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
 
 def _is_loaded(context: Context, stack: StackFigures, requests: float) -> bool:
     """Whether *stack* has at least *requests* at the top, and several layers."""
-    return (
-        context.enough(context.load(stack.top.name).total.ios, requests) and len(stack.layers) > 1
-    )
+    rate = context.load(stack.top.name).total.ios
+    return context.enough(rate, requests) and len(stack.layers) > 1
 
 
 def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Observation:

@@ -99,14 +99,8 @@ def read_ahead(context: Context, limits: Limits) -> Found:
             continue
         same_size = abs(read.size / ahead - 1) <= limits["size_difference"]
         if same_size and context.enough(read.ios, limits["requests"]):
-            yield observe(
-                device.name,
-                {
-                    "size": (read.size, "bytes"),
-                    "ahead": (float(ahead), "bytes"),
-                    "stripe": (float(stripe), "bytes"),
-                },
-            )
+            sizes = {"size": read.size, "ahead": ahead, "stripe": stripe}
+            yield observe(device.name, {n: (float(size), "bytes") for n, size in sizes.items()})
 
 
 @_hint(

@@ -176,10 +176,7 @@ def _is_same_load(before: Load, now: Load, limits: Limits) -> bool:
     size = ratio(now.total.size, before.total.size)
     if size is None or not 1 / limits["size_ratio"] <= size <= limits["size_ratio"]:
         return False
-    more = (
-        ratio(now.total.ios, before.total.ios),
-        ratio(now.total.bytes, before.total.bytes),
-    )
+    more = ratio(now.total.ios, before.total.ios), ratio(now.total.bytes, before.total.bytes)
     if any(times is None or times > limits["rose"] for times in more):
         return False
     # sar has no requests by direction, but bytes.

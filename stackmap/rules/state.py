@@ -71,37 +71,36 @@ def broken(context: Context, _: Limits) -> Found:
         above = [topology[edge.above] for edge in topology.above(device.name)]
         state = _broken_state(context, device)
         if state and not any(_broken_state(context, upper) for upper in above):
-            words = {"state": SAID.get(state, state), "cause": _cause(topology, device, above)}
-            lost = missing_members(topology, device)
-            more = (
-                _gone(device)
-                | _lacks(device, lost)
-                | _was(context, device)
-                | _repair(device, above)
-            )
-            yield observe(device.name, words=words | more)
+            words = {
+                "state": SAID.get(state, state),
+                "cause": _cause(topology, device, above),
+                "gone": _gone(device),
+                "lacks": _lacks(device, missing_members(topology, device)),
+                "was": _was(context, device),
+            }
+            yield observe(device.name, words=words | _repair(device, above))
 
 
-def _gone(device: Device) -> dict[str, str]:
-    """Return what an array that has lost data lost, as the subject of a sentence; nothing for another device."""
+def _gone(device: Device) -> str:
+    """Return what an array that has lost data lost, as the subject of a sentence; "" for another device."""
     if device.layout is None or not is_lost_array(device):
-        return {}
+        return ""
     if device.layout.parity:
-        return {"gone": "More members than its parity replaces are"}
+        return "More members than its parity replaces are"
     if device.layout.copies == 1:
-        return {"gone": "A part of its data is"}
+        return "A part of its data is"
     every = "Both" if device.layout.copies == 2 else "All"
-    return {"gone": f"{every} copies of a part of its data are"}
+    return f"{every} copies of a part of its data are"
 
 
-def _lacks(device: Device, lost: int) -> dict[str, str]:
+def _lacks(device: Device, lost: int) -> str:
     """Return how many members *device* has *lost*, if that is all of its redundancy: beyond that, data is lost already."""
     layout = device.layout
     if layout is None or not lost or is_lost_array(device):
-        return {}
+        return ""
     # Which copies of RAID10 are lost depends on which members are.
     spare = layout.parity or (layout.copies - 1 if layout.copies == layout.members else inf)
-    return {"lacks": f"{lost} of its {layout.members} members"} if lost == spare else {}
+    return f"{lost} of its {layout.members} members" if lost == spare else ""
 
 
 def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
@@ -113,8 +112,8 @@ def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
     works = any(
         each.layout and each.layout.parity and not is_lost_array(each) for each in (device, *above)
     )
-    parity = {"parity": "A degraded RAID4/5/6"} if works else {}
-    return {"repair": "Repair"} | tool_names(device) | path_tool(device) | parity
+    words = {"repair": "Repair", "parity": "A degraded RAID4/5/6" if works else ""}
+    return words | tool_names(device) | path_tool(device)
 
 
 def tool_names(device: Device) -> dict[str, str]:
@@ -126,10 +125,10 @@ def tool_names(device: Device) -> dict[str, str]:
     return {"lv": device.label.removesuffix("-tpool")} if "/" in device.label else {}
 
 
-def _was(context: Context, device: Device) -> dict[str, str]:
-    """Return the state of *device* at the start as a word of a sentence, if it changed since."""
+def _was(context: Context, device: Device) -> str:
+    """Return the state of *device* at the start, if it changed since."""
     changes = context.state_changes.get(device.name)
-    return {"was": changes[0].was} if changes and changes[0].was != device.state else {}
+    return changes[0].was if changes and changes[0].was != device.state else ""
 
 
 def _broken_state(context: Context, device: Device) -> str:
@@ -205,10 +204,14 @@ def background_work(context: Context, _: Limits) -> Found:
             }
             yield observe(device.name, words=words)
         elif work:
-            words = {"state": device.state or "", "does": WORK[work]}
-            names = tool_names(device) if device.layout is not None else {}
-            lacks = _lacks(device, members_behind(context.topology, device))
-            yield observe(device.name, words=words | lacks | _was(context, device) | names)
+            words = {
+                "state": device.state or "",
+                "does": WORK[work],
+                "lacks": _lacks(device, members_behind(context.topology, device)),
+                "was": _was(context, device),
+            }
+            words |= tool_names(device) if device.layout is not None else {}
+            yield observe(device.name, words=words)
 
 
 @Rule(

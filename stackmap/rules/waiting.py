@@ -256,8 +256,7 @@ def long_wait(context: Context, limits: Limits) -> Found:
             "size": (size, "bytes"),
             "usual": (usual, "ms"),
         }
-        words = {"where": where} if (where := _where(context, below, disks, wait)) else {}
-        words |= queued(load)
+        words = {"where": _where(context, below, disks, wait), **queued(load)}
         severity = Severity.INFO if _is_bulk(context, name) else None
         yield observe(name, figures, words, weight=wait, severity=severity)
 
