@@ -144,8 +144,10 @@ def how_slow(topology: Topology, episode: Episode) -> str:
 def _change(episode: Episode) -> str:
     if episode.changed is Change.LOAD:
         direction, pair = _most(episode.rates)
-        times = f"{short(pair.ratio)} times" if pair.ratio else "new:"
-        return f"More load, {times} the {REQUESTS[direction]} ({_pair(pair, rate)} per second)."
+        what = REQUESTS[direction]
+        if not pair.ratio:
+            return f"New load: {rate(pair.during)} {what} per second, usually none."
+        return f"More load, {short(pair.ratio)} times the {what} ({_pair(pair, rate)} per second)."
     if episode.changed is Change.SIZE:
         direction, pair = _most(episode.sizes)
         larger = "Larger" if (pair.ratio or 1.0) > 1 else "Smaller"
@@ -168,9 +170,9 @@ def _change(episode: Episode) -> str:
 def _most(pairs: Mapping[str, Pair]) -> tuple[str, Pair]:
     """Return the direction that changed most."""
 
-    def change(direction: str) -> float:
+    def change(direction: str) -> tuple[float, float]:
         ratio = pairs[direction].ratio
-        return max(ratio, 1 / ratio) if ratio else 0.0
+        return max(ratio, 1 / ratio) if ratio else 0.0, pairs[direction].during or 0.0
 
     best = max(pairs, key=change)
     return best, pairs[best]

@@ -316,6 +316,9 @@ def _change(columns: Columns, first: int, last: int, clock: Clock) -> Change:
     first, last = max(0, first - columns.first), last - columns.first
     lead = min(last, first + max(1, (last + 1 - first) // LEAD))
     rates = _sum(columns, "ios")
+    usual, during = _pair(rates, first, last)
+    if usual == 0 and during:
+        return Change.LOAD  # it is usually idle
     least = REQUESTS / clock.pace if clock.pace else 0.0
     requests, moved = (
         [

@@ -170,6 +170,6 @@ def swapping(context: Context, limits: Limits) -> Found:
         is_swap = any(use.kind == "swap" for use in device.uses)
         # A program waits for each read: the queue is of those that wait for their memory.
         waits = (load.read.wait or 0.0) / 1000 >= limits["queue"]
-        if is_swap and min(read, read if waits else written) >= limits["bytes"]:
+        if is_swap and (waits or min(read, written) >= limits["bytes"]):
             figures = {"read": (read, "bytes/s"), "written": (written, "bytes/s")}
             yield observe(device.name, figures, weight=read + written)

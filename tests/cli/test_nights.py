@@ -147,3 +147,16 @@ def test_without_a_topology_the_disk_hangs_and_not_what_may_be_above_it(tmp_path
     assert "Requests stopped completing (31.00 → 0.00 requests per second)" in told
     assert told.count(" hangs: ") == 1
     assert "23.0 requests in flight, none completed for 3 min. sda3 waits for it." in told
+
+
+def test_the_load_of_a_disk_that_is_usually_idle_is_new(tmp_path):
+    """It was "More load, new: the reads", whichever was more."""
+    heading = "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util\n"
+    rows = (
+        f"2026-10-25 0{place // 60}:{place % 60:02}:00\n{heading}sda 5 5 20 20 6 6 0.1 3\n"
+        f"sdb {'31 97 124 388 130 130 16.6 100' if 70 <= place < 80 else '0 0 0 0 0 0 0 0'}\n"
+        for place in range(120)
+    )
+    told = " ".join(explained(tmp_path, "\n".join(rows)).split())
+    assert "sdb await 130 ms; it is usually idle." in told
+    assert "Changed first: New load: 97.00 writes per second, usually none." in told

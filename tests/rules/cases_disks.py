@@ -299,10 +299,10 @@ def fsync_storm(flushes=200.0, writes=1.0):
 
 @case("swapping", {"bytes": 0.0}, bytes=least(262144), queue=least(4.0))
 def swapping(bytes=4 << 20, queue=None):
-    """A swap device that is read and written; with *queue*, it is only read."""
+    """A swap device that is read and written; with *queue*, it is only read, at 200 KiB/s."""
     did = Did(reads=bytes / 4096, read_ms=1, writes=bytes / 4096, write_ms=1)
     if queue is not None:
-        did = Did(reads=1000, read_ms=queue)
+        did = Did(reads=50, read_ms=20 * queue)
     swaps = {
         "/proc/swaps": "Filename Type Size Used Priority\n/dev/sda partition 1048572 9999 -2\n"
     }
