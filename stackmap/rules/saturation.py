@@ -17,7 +17,7 @@ ROSE = 1.1  # a rate this many times as high as before has risen
 CLEARLY = 1.5  # an await this many times as long as a peer's is not chance
 # How the sentences name the two loads that are compared.
 SERIES = {"loaded": "in the busiest interval", "quiet": "in the interval with the shortest queue"}
-BASELINE = {"loaded": "now", "quiet": "in the baseline"}
+BASELINE = {"loaded": "mean", "quiet": "in the baseline"}
 
 
 @Rule(
