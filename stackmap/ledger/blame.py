@@ -128,11 +128,13 @@ def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
             parts = {d: loader_of[owner].parts[d] + part for d, part in parts.items()}
         inferred = edge.below != name and ledger.sent.is_estimate(name)
         loader_of[owner] = Loader(*owner, parts, inferred)
-    seen = [loader for loader in loader_of.values() if loader.arrivals is not None]
-    unseen = tuple(loader for loader in loader_of.values() if loader.arrivals is None)
+    # sar has bytes, and no merges: what arrived is unknown.
+    unknown = (None, None)
+    seen = [x for x in loader_of.values() if (x.arrivals, x.bytes) != unknown]
+    unseen = tuple(x for x in loader_of.values() if (x.arrivals, x.bytes) == unknown)
     known = {d: sum((loader.parts[d] for loader in seen), start=NOTHING) for d in directions}
     rest = Loader(*Owner(), {d: _rest(whole[d], known[d]) for d in directions})
-    loaders = sorted([*seen, rest], key=lambda loader: -(loader.arrivals or 0.0))
+    loaders = sorted([*seen, rest], key=lambda each: (-(each.arrivals or 0), -(each.bytes or 0)))
     accounted = ratio(
         total_of(part.arrivals for part in whole.values()),
         total_of(part.arrivals for part in known.values()),

@@ -160,7 +160,9 @@ def _sources(context: Context, disk: str, most: float) -> Iterator[tuple[str, li
     sources = blame(context.ledger, disk, idle=False)
     yield disk, [Source(x.tops, sources.share(x), sources.byte_share(x)) for x in sources.loaders]
     for loader in sources.loaders:
-        if loader.through and not loader.metadata and (sources.share(loader) or 0.0) >= most:
+        # sar has no merges, so what arrived at a disk is unknown, but for the bytes.
+        share = sources.share(loader) or sources.byte_share(loader) or 0.0
+        if loader.through and not loader.metadata and share >= most:
             loads = {top: context.load(top).total for top in loader.tops}
             requests, moved = sum_flows(loads.values()).ios, sum_flows(loads.values()).bytes
             yield (

@@ -123,3 +123,24 @@ def test_what_sar_has_is_shown(tmp_path):
     sar = "21:41:16 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n21:42:16 vdb 7 28 0 0 4 0.01 1 0.7\n"
     said = " ".join(blamed(tmp_path, LSBLK + sar, "vdb").split())
     assert "file system on /srv - 28.0 - - 100 %" in said
+
+
+def test_sar_tells_by_bytes_which_volume_is_in_the_way(tmp_path):
+    """A partition has merges that sar does not print: it was said to have no figures."""
+    rows = ("sda 8:0 disk", "└─sda1 8:1 part", "  ├─vg-web 253:0 lvm", "  └─vg-log 253:1 lvm")
+    placed = (row.rsplit(maxsplit=2) for row in ("NAME MAJ:MIN TYPE", *rows))
+    tree = "".join(f"{name:<18} {number:>7} {kind}\n" for name, number, kind in placed)
+    figures = {"sda": (130, 1040), "sda1": (140, 1040), "dm-0": (9, 72), "dm-1": (121, 968)}
+    lines = ["21:40:00 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util"]
+    lines += [
+        f"21:{minute}:00 {name} {tps} 0 {kib} 0 8 {tps * 0.3} 300 {100 if tps > 9 else 60}"
+        for minute in range(41, 51)
+        for name, (tps, kib) in figures.items()
+    ]
+    text = tree + "\n" + "\n".join(lines) + "\n"
+    said = " ".join(blamed(tmp_path, text, "sda").split())
+    assert "93.1 % of the bytes of sda" in said
+    assert "unknown" not in said
+    words = ["explain", "--input", str(tmp_path / "paste.txt")]
+    told = CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout
+    assert told.startswith("Do first: vg/web waits behind vg/log. Limit vg/log")
