@@ -30,6 +30,7 @@ FAR_SIDES: Mapping[str, FarSide] = {
     "iscsi": FarSide("an iSCSI disk", "the target, its disk and the network between"),
     "fc": FarSide("a Fibre Channel disk", SAN),
     "nvmeof": FarSide("an NVMe-oF disk", SAN),
+    "lun": FarSide("a LUN of a storage system", SAN),
     "ebs": FarSide(
         "an Amazon EBS volume", "its IOPS and throughput limits, and those of the instance"
     ),
@@ -56,7 +57,9 @@ PATHS = {
 }
 MODELS = {"Amazon Elastic Block Store": "ebs", "QEMU": "hypervisor", "VMware": "hypervisor",
           "Virtual disk": "hypervisor", "Virtual Disk": "hypervisor", "PersistentDisk": "hypervisor",
-          "nvme_card-pd": "hypervisor", "BlockVolume": "hypervisor", "VBOX": "hypervisor"}  # fmt: skip
+          "nvme_card-pd": "hypervisor", "BlockVolume": "hypervisor", "VBOX": "hypervisor",
+          **dict.fromkeys(("NETAPP", "SYMMETRIX", "DGC", "3PARdata", "FlashArray", "COMPELNT", "EQLOGIC", "INFINIDAT",
+                           "Nimble", "OPEN-V", "LIO-ORG"), "lun")}  # fmt: skip
 
 
 def by_name(name: str) -> str:

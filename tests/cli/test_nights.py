@@ -95,18 +95,29 @@ def test_a_virtual_disk_that_serves_the_same_load_slower_has_another_side(
     assert "(01:30–01:50). Check the disk, the I/O limits and the other guests" in told
 
 
+LSBLK = "NAME SIZE TYPE TRAN\nsda 9T disk {}\n"
+MULTIPATH = """mpatha (3600a098038303053743f4d3943375a4b) dm-3 {}
+size=9.0T features='0' hwhandler='1 alua' wp=rw
+`-+- policy='service-time 0' prio=50 status=active
+  `- 3:0:0:1 sda 8:0 active ready running
+"""
+LUN = "Check the storage system's own figures of this LUN"
+
+
 @pytest.mark.parametrize(
-    ("transport", "advice"),
+    ("ticket", "advice"),
     [
-        ("iscsi", "Check the target, its disk and the network between."),
-        ("fc", "Check the storage system's own figures of this LUN"),
-        ("sata", "Check the kernel log and `smartctl -a` of sda."),
+        (LSBLK.format("iscsi"), "Check the target, its disk and the network between."),
+        (LSBLK.format("fc"), LUN),
+        (LSBLK.format("sata"), "Check the kernel log and `smartctl -a` of sda."),
+        (MULTIPATH.format("NETAPP,LUN C-Mode"), LUN),
+        (MULTIPATH.format("SEAGATE,ST4000NM0023"), "Check the kernel log and"),  # two SAS ports
     ],
 )
-def test_lsblk_tells_where_the_data_of_a_disk_is(tmp_path, transport, advice):
-    """A ticket has no sysfs, and the column TRAN."""
+def test_a_ticket_tells_where_the_data_of_a_disk_is(tmp_path, ticket, advice):
+    """It has no sysfs; lsblk has the column TRAN, and `multipath -ll` the maker of a LUN."""
     text = sar(13, lambda place: (29, 16, 310.0 if 90 <= place < 110 else 6.0))
-    told = explained(tmp_path, f"NAME SIZE TYPE TRAN\nsda 9T disk {transport}\n\n{text}")
+    told = explained(tmp_path, f"{ticket}\n{text}")
     first = " ".join(told.partition("\n\n")[0].split())
     assert first.startswith("Do first: sda is slower: ")
     assert advice in first

@@ -46,6 +46,7 @@ KINDS = {
     "zvol": ("zd16", "", {}),
     "iscsi": ("sda", "-> ../devices/platform/host3/session1/target3:0:0/3:0:0:0/block/sda", {}),
     "fc": ("sda", f"{PCI}/host4/rport-4:0-2/target4:0:0/4:0:0:1/block/sda", {}),
+    "lun": ("sdc", "", {"device__vendor": "NETAPP", "device__model": "LUN C-Mode"}),
     "nvmeof": ("nvme0n1", "", {"device__transport": "tcp", "device__model": "Linux"}),
     "ebs": ("nvme0n1", "", {"device__transport": "pcie", "device__model": "Amazon Elastic Block Store"}),
     "hypervisor": ("sda", f"{PCI}/ata1/host0/target0:0:0/0:0:0:0/block/sda",

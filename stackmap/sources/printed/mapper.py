@@ -155,7 +155,7 @@ def _below(word: str) -> str:
     return word if is_kernel_name(word) else mapper(word)
 
 
-MAP = re.compile(r"(?:\w+: )?(\S+) (?:\(([\w.:-]{4,80})\) )?(dm-\d+) ([^\s,][^,]{0,40},.{0,40})")
+MAP = re.compile(r"(?:\w+: )?(\S+) (?:\(([\w.:-]{4,80})\) )?(dm-\d+) ([^\s,][^,]{0,40}),(.{0,40})")
 _PATH = re.compile(r"[\s|`+_\\-]*(\d+(?::\d+){2,3}|#:#:#:#)\s+([a-z]\w+)\s+(\d+:\d+)\s+(.*)")
 _GROUP = re.compile(
     r"[\s|`+_\\-]*(?:policy=.*\bstatus=|\S+ \d+ \[prio=.*\]\[)(active|enabled|disabled)\]?"
@@ -166,15 +166,17 @@ _MAP_SIZE = re.compile(r"\s*\[?size=([\d.]+[KMGTP])")
 
 def read_maps(lines: list[str]) -> Iterator[Fact]:
     """Yield the maps and the paths of ``multipath -ll``, in any version: "[failed][faulty]", "failed faulty running"."""
-    ref = group = ""
+    ref = group = vendor = product = ""
     for line in lines:
         if match := MAP.fullmatch(line.strip()):
-            ref, group = match[3], ""
+            ref, group, vendor, product = match[3], "", match[4].strip(), match[5].strip()
             yield Fact(ref, "is", mapper(match[1]))
             yield Fact(ref, "dm/uuid", f"mpath-{match[2] or match[1]}")
         elif ref and (match := _PATH.fullmatch(line)):
             yield Fact(match[2], "is", match[3])
             yield Fact(ref, "on", match[2])
+            yield Fact(match[2], "device/vendor", vendor)
+            yield Fact(match[2], "device/model", product)
             failed = re.match(r"\[?failed\b", match[4])
             if state := "failed" if failed else _GROUP_STATES.get(group, group):
                 yield Fact(match[2], PATH_STATE, state)
