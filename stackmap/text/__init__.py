@@ -87,6 +87,7 @@ DEVICE_ROW = re.compile(
     r"(?:\s+\d[\d.,]*[kMGTB%]?){3,}\s*$"
 )
 MAX_NAMED_LINES = 5
+LOOKED_AT = 1 << 16  # characters of a line: no heading is longer
 
 # Texts without usable statistics, by a pattern of a line, each with the reason or what to do.
 OTHER_FORMATS = {re.compile(pattern): meaning for pattern, meaning in {
@@ -177,8 +178,9 @@ class UnusedLines:
         if len(self.rows) < repairs.ROWS and repairs.is_row(line):
             self.rows.append(line)
         if not self._stranger:
+            begin = line[:LOOKED_AT]
             for pattern, meaning in OTHER_FORMATS.items():
-                if pattern.search(line):
+                if pattern.search(begin):
                     self._stranger = f"line {self._lines.number}: {meaning}"
 
     def unused(self) -> str:

@@ -39,7 +39,7 @@ def is_time(line: str) -> bool:
     """Whether the line is only a report's time."""
     if EPOCH_LINE.match(line):
         return True
-    return (CLOCK.search(line) or DOTTED.search(line)) is not None and LINE.match(line) is not None
+    return LINE.match(line) is not None and bool(CLOCK.search(line) or DOTTED.search(line))
 
 
 def instant(stamp: str) -> float | None:
