@@ -147,8 +147,12 @@ def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Loa
 
 def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
-    if load.idle or (device.queue.iostats is None and not doubled(topology, device, loads)):
+    if device.queue.iostats is None and not doubled(topology, device, loads):
         return None
+    if gauge := load.in_flight_at_ends:
+        load = load._replace(in_flight_at_ends=(gauge + 1) // 2)
+    if load.idle:  # and what is in flight hangs, or has only begun
+        return load if gauge else None
     half, flushes = load.scaled(0.5), _flushes(topology, device, loads)
     late = _flush_time(topology, device, loads, half, flushes) / 2
     return half._replace(

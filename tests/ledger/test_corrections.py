@@ -309,6 +309,18 @@ def test_the_await_of_reads_stands_for_all_where_they_fill_the_queue(reads, writ
     assert done == (("mostly-reads: sda",) if applies else ())
 
 
+@pytest.mark.parametrize(("counted", "in_flight"), [(32, 16), (31, 16), (0, 0), (None, None)])
+@pytest.mark.parametrize("busy", [True, False])
+def test_what_is_in_flight_is_counted_twice_too(counted, in_flight, busy):
+    """A loop of eight on LVM's RAID5 of Linux 6.12 had 16 in flight at each end; what hangs completes nothing."""
+    tree = topology(raid_volume("vm", "raid5", 8, queue=Queue(iostats=True)), kernel="6.12.1")
+    load = moved(write=did(300, 4096, wait=16000)) if busy else moved()
+    loads, done = mended(tree, {"vm": load._replace(in_flight_at_ends=counted)})
+
+    assert loads["vm"].in_flight_at_ends == in_flight
+    assert done == (("dm-raid-doubled: vm",) if busy or counted else ())
+
+
 @pytest.mark.parametrize("state", ["degraded", "resync 12.5 %"])
 def test_a_volume_that_works_in_the_background_is_halved(state):
     """Its members write for the resync, too: no write of theirs tells a flush of the volume."""

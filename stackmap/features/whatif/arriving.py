@@ -12,6 +12,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, repeat
 from math import inf
 from operator import attrgetter
 from random import Random
@@ -36,7 +38,7 @@ FROM_COUNTERS = 3000
 ALWAYS_BUSY = 0.97
 COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
 SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
-USUAL_GAP = AT_ONCE / 20  # seconds between two writes of the page cache
+USUAL_GAP = AT_ONCE / 20  # seconds between two requests that are sent at once
 SORTED = 0.1  # of the writes that are followed at once: so many must have gaps behind them
 MOST_SORTED = 0.9  # of those: so many go on further up
 MOST_PLUGGED = 0.7  # of all requests: sent at once with the next one, as under a plug
@@ -46,7 +48,25 @@ FIXED, PER_GAP = 3, 4.5
 PAUSE, FEW_PAUSES, ALIKE = 0.1, 5, 0.2  # seconds without a request; pauses; share of the middle one
 IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are pauses
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-BATCHES = (1, 2, 4, 8, 16)
+MANY = (*DEPTHS, 192, 256, 384, 512, 768, 1024)  # requests at once
+ONE = 1  # the thread that sends all of a burst
+FEW_CACHED = (
+    32  # requests at once are more than programs usually keep: those of the page cache come so
+)
+
+
+class Burst(NamedTuple):
+    """
+    ``size`` requests that arrive at once, at random instants or ``even`` ones. ``cached``: as the page cache writes,
+    under one plug and in the order of their places.
+    """
+
+    size: int
+    even: bool = False
+    cached: bool = False
+
+
+BURSTS = tuple(map(Burst, (1, 2, 4, 8, 16)))
 
 Kind = Literal["open", "closed"]
 Parts = tuple[
@@ -305,11 +325,22 @@ def pauses_after_ends(requests: Sequence[TracedRequest]) -> bool:
     return high - low <= ALIKE * middle
 
 
-def shaped(measured: Measured, parts: Parts, share: float, span: int, batch: int = 0) -> Load:
+def bursts_of(queue: float | None) -> Sequence[Burst]:
+    """Return the bursts by which the mean *queue* may come, None: unknown; the likely one first."""
+    if queue is None:
+        return BURSTS
+    sizes = [1, *(size for size in MANY if size > 1 and queue / 2 <= size <= 2 * queue)]
+    found = [Burst(size, even) for size in sizes for even in (False, True)]
+    return found + [Burst(size, cached=True) for size in sizes if size >= FEW_CACHED]
+
+
+def shaped(
+    measured: Measured, parts: Parts, share: float, span: int, burst: Burst | None = None
+) -> Load:
     """
     Return requests as *measured*: a *share* of the writes is sequential, the others are over *span* bytes.
 
-    A *batch* arrives at each random instant of *parts*; 0: no instants, for a loop.
+    A *burst* arrives at each instant of *parts*; None: no instants, for a loop.
     """
     # Not the seed of the simulation: what arrives must not depend on how long it takes.
     draw = Random(SEED + 1)  # noqa: S311 - no secret
@@ -325,9 +356,7 @@ def shaped(measured: Measured, parts: Parts, share: float, span: int, batch: int
     )
     made: list[Arrival] = []
     following = {READ: 0, WRITE: 0}
-    times = _instants(parts, batch, draw)
-    time = 0.0
-    for place, operation in enumerate(operations):
+    for operation in operations:
         offset, size = 0, sizes.get(operation, 0)
         if size:
             if operation == WRITE and draw.random() < share:
@@ -336,10 +365,31 @@ def shaped(measured: Measured, parts: Parts, share: float, span: int, batch: int
                 step = max(PAGE, 1 << (size - 1).bit_length() if size & (size - 1) else size)
                 offset = draw.randrange(max(1, span // step)) * step
             following[operation] = (offset + size) % max(size, span - size)
-        if batch and place % batch == 0:
-            time = next(times)
-        made.append(Arrival(time, operation, offset, size))
-    return Load("open", made, sequential=share)
+        made.append(Arrival(0.0, operation, offset, size))
+    load = Load("open", made, sequential=share, plugged=burst is not None and burst.cached)
+    if burst is None:
+        return load
+    times = _instants(parts, burst, draw)
+    together = [made[at : at + burst.size] for at in range(0, len(made), burst.size)]
+    return load._replace(
+        arrivals=[each for some in together for each in _at(next(times), some, burst)]
+    )
+
+
+def _at(time: float, requests: list[Arrival], burst: Burst) -> Iterator[Arrival]:
+    """Yield *requests* as they arrive together at *time*."""
+    if burst.size == 1:
+        return iter([requests[0]._replace(delay=time)])
+    if not burst.cached:
+        gaps = enumerate(requests)  # the disks may begin with the first one
+        return (each._replace(delay=time + n * USUAL_GAP, thread=ONE) for n, each in gaps)
+    writes = sorted((r for r in requests if r.operation == WRITE), key=attrgetter("offset"))
+    others = (each._replace(delay=time) for each in requests if each.operation != WRITE)
+    plugged = (
+        each._replace(delay=time, more=each is not writes[-1], cached=True, thread=ONE)
+        for each in writes
+    )
+    return chain(plugged, others)
 
 
 def _whole(size: float) -> int:
@@ -347,18 +397,20 @@ def _whole(size: float) -> int:
     return max(SECTOR, round(size / SECTOR) * SECTOR)
 
 
-def _instants(parts: Parts, batch: int, draw: Random) -> Iterator[float]:
-    """Yield random instants, a *batch* of requests at each, at the rates of *parts*; a share of each if they are long."""
+def _instants(parts: Parts, burst: Burst, draw: Random) -> Iterator[float]:
+    """Yield the instants of bursts at the rates of *parts*; in a share of each if they are long."""
     share = min(1.0, FROM_COUNTERS / max(1.0, sum(seconds * rate for seconds, rate in parts)))
-    begin = 0.0
+    gap = repeat(1.0) if burst.even else iter(partial(draw.expovariate, 1.0), None)  # in mean gaps
+    time, left = 0.0, next(gap)
     while True:
         for seconds, rate in parts:
-            end = begin + seconds * share
-            time = begin + draw.expovariate(rate / batch)
-            while time < end:
+            end, often = time + seconds * share, rate / burst.size
+            while left <= (end - time) * often:
+                time += left / often
                 yield time
-                time += draw.expovariate(rate / batch)
-            begin = end
+                left = next(gap)
+            left -= (end - time) * often
+            time = end
 
 
 def grown(load: Load, factor: float) -> Load:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log
+from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.features.whatif.arriving import (
     ALWAYS_BUSY,
-    BATCHES,
     COVERED,
     DEPTHS,
     Load,
     active,
+    bursts_of,
     busiest,
     most_in_flight,
     pace_of,
@@ -45,9 +46,15 @@ OFF = 0.25  # of the measured mean: a simulation further off is no answer
 CLOSE = 0.10  # one this close needs no better one
 VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
 RARE = 0.03  # of all requests: a direction with fewer is not judged
-FITTING = 1000  # requests of a run that looks for the depth of a loop
+FITTING = 1000  # requests of a run that looks for the depth of a loop, or for bursts
+ROUGH = 0.5  # off in a run of so many: no more are tried
 EQUAL = 0.03  # depths whose fit is that much worse than the best one are as likely
 DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no difference
+INTERVALS, FEW, EVEN = (
+    4,
+    3,
+    0.25,
+)  # that show a program's own queue, its requests, and how much they may differ
 LEAST = 20  # requests of a direction for a percentile
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 MILLI = 1000.0
@@ -112,22 +119,45 @@ class Fitting:
         if not ways:
             self.reason = NO_SERVICE
             return
-        tried = []
+        tried: list[tuple[float, Fit]] = []  # with how far its times are off
         for way in ways:
             for load in self._loads(way):
-                outcome = self._run(load, way)
-                off = self._distance(outcome)
-                if load.kind == "closed":  # it makes its own rate
-                    off = max(off, abs(log(outcome.settled / self.rate)))
-                tried.append(Fit(load, way, outcome, off))
-        self._nearest = min(tried, key=lambda fit: fit.off)
+                outcome, times, off = self._judged(load, way)
+                tried.append((times, Fit(load, way, outcome, off)))
+        self._nearest = min(tried, key=itemgetter(0))[1]
+        near = [fit for times, fit in tried if times <= log(1 + OFF) and fit.off <= log(1 + ROUGH)]
+        self.fits = [fit for fit in near if fit.off <= log(1 + OFF)] or near
         # The close ones in the order of likelihood; if the likely one is not close, by distance.
-        tried.sort(key=lambda fit: fit.off > log(1 + CLOSE))
-        self.fits = [fit for fit in tried if fit.off <= log(1 + OFF)]
+        self.fits.sort(key=lambda fit: fit.off > log(1 + CLOSE))
+        if self._is_even:
+            self.fits = [fit for fit in self.fits if fit.load.kind == "closed"] or self.fits
         if not self.fits:
             self.reason = self._disagreement()
         elif self.fits[0].off > log(1 + CLOSE):
             self.fits.sort(key=lambda fit: fit.off)
+
+    def _judged(self, load: Load, way: tuple[Service, ...]) -> tuple[Outcome, float, float]:
+        """Return how *load* does, how far its times are off, and how far if what is in flight and merges counts too."""
+        queue = None if load.traced else self._queue
+        for last in (FITTING, None) if queue and load.kind == "open" else (None,):
+            outcome = self._run(load._replace(arrivals=load.arrivals[:last]), way)
+            off = times = self._distance(outcome)
+            if load.kind == "closed":  # it makes its own rate
+                off = times = max(off, abs(log(outcome.settled / self.rate)))
+            if queue:  # chance moves it twice as far as a mean of times
+                off = max(off, self._below_off(outcome), abs(log(outcome.queue / queue)) / 2)
+            if off > log(1 + ROUGH):
+                break
+        return outcome, times, off
+
+    def _below_off(self, outcome: Outcome) -> float:
+        """Return half of the log of the factor between simulated and counted writes of the disks per write."""
+        writes, done = outcome.below.volume[WRITE], outcome.below.disks[WRITE]
+        counted = self._load.disks_write
+        # Empty flushes are among the disks' writes.
+        if not writes or not done or not counted or not counted.requests or self._load.flushes:
+            return 0.0
+        return abs(log(done / writes * self._load.write.requests / counted.requests)) / 2
 
     def _loads(self, way: tuple[Service, ...]) -> Iterator[Load]:
         """Yield the loads that the measurement allows."""
@@ -145,8 +175,8 @@ class Fitting:
         for share in self._shares():
             if always:
                 yield from self._loops(way, shaped(self._load, parts, share, span), seen)
-            for batch in BATCHES:
-                yield shaped(self._load, parts, share, span, batch)
+            for burst in bursts_of(self._queue):
+                yield shaped(self._load, parts, share, span, burst)
 
     def _shares(self) -> list[float]:
         """Return the sequential shares of writes that the counters allow, the likely one first."""
@@ -229,6 +259,24 @@ class Fitting:
         """The share of time in which the volume had a request in flight, in most intervals with load; 1 if unknown."""
         known = [part.busy for part in busiest(self._parts) if part.busy is not None]
         return median(known) if known else 1.0
+
+    @property
+    def _queue(self) -> float | None:
+        """The requests in flight while any was, by counters; None where the kernel does not count that time."""
+        known = self.context.counts_busy and self._load.busy is not None
+        return self._load.queue if known else None
+
+    @property
+    def _is_even(self) -> bool:
+        """
+        Whether about as many requests were in flight at the ends of all intervals, at least a few and all the time.
+
+        So it is of a program that keeps that many. Where requests come by themselves so often that
+        one is always in flight, their number walks: by as much as it is, within seconds.
+        """
+        counts = [part.in_flight or 0 for part in self._parts]
+        enough = self._busy > ALWAYS_BUSY and len(counts) >= INTERVALS and min(counts) >= FEW
+        return enough and max(counts) - min(counts) <= EVEN * max(counts)
 
     @property
     def present(self) -> Layout:

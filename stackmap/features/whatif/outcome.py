@@ -38,6 +38,7 @@ class Outcome(NamedTuple):
     ``latencies``: seconds by operation, in the order of the ends, as the program sees it; ``seen``: from the
     instant at which the request is at the volume, where counters and a trace begin. ``busy``: share of time that each disk served,
     per server. ``seconds``: from the first arrival to the last end. ``below``: since the first counted arrival.
+    ``queue``: reads and writes in flight while any is.
     ``settled``: requests per second without those of the first part of the run, in which a loop fills the queues.
     """
 
@@ -47,8 +48,35 @@ class Outcome(NamedTuple):
     seconds: float
     below: Below
     settled: float
+    queue: float
 
     @property
     def rate(self) -> float:
         """Requests of the volume per second."""
         return sum(map(len, self.latencies.values())) / self.seconds if self.seconds else 0.0
+
+
+class InFlight:
+    """Reads and writes in flight at the volume, and how long there was any."""
+
+    def __init__(self) -> None:
+        self._count, self._since = 0, 0.0
+        self._waited = self._busy = 0.0
+
+    def begin(self, now: float) -> None:
+        """Count a request that begins."""
+        if not self._count:
+            self._since = now
+        self._count += 1
+
+    def end(self, now: float, began: float) -> None:
+        """Count the end of a request."""
+        self._count -= 1
+        self._waited += now - began
+        if not self._count:
+            self._busy += now - self._since
+
+    @property
+    def mean(self) -> float:
+        """The mean while there was any."""
+        return self._waited / self._busy if self._busy else 1.0

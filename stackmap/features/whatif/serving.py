@@ -114,16 +114,16 @@ def _service(
     *,
     serial: bool,
 ) -> Service | None:
-    flushes = volume.known_flushes if volume and context.flushes_counted else 0.0
+    pages = volume.metadata.requests if volume and volume.metadata else 0.0
+    pages /= max(1, len(context.disks))
+    flushes = 0.0
+    if volume and context.flushes_counted:
+        flushes = volume.known_flushes + pages * (1 - 1 / volume.per_page)
     load = _without_flushes(ledger.load(disk.name), flushes)
     times = _traced(trace, disk, load, longest, serial=serial) if trace is not None else None
     times = times or _counted(load, ledger.seconds, serial=serial)
     if times is None:
         return None
-    pages = volume.metadata.requests if volume and volume.metadata else 0.0
-    pages /= max(1, len(context.disks))
-    if volume and context.flushes_counted:
-        flushes += pages * (1 - 1 / volume.per_page)
     empty = max(0.0, (load.flush.ios or 0.0) - flushes)
     depth = disk.queue.depth or disk.queue.nr_requests
     others = _others(ledger, context, disk, load, pages + empty)

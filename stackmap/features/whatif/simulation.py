@@ -39,7 +39,7 @@ from stackmap.features.whatif.disks import (
 )
 from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.marking import Marking
-from stackmap.features.whatif.outcome import Below, Outcome
+from stackmap.features.whatif.outcome import Below, InFlight, Outcome
 from stackmap.features.whatif.rewriting import Rewriting
 from stackmap.features.whatif.threads import Countdown, Thread, loops_of, nothing
 from stackmap.features.whatif.throttling import Hold, Then
@@ -126,6 +126,7 @@ class Simulation:
         self._open = 0
         self._following: dict[int, deque[Arrival]] = {}
         self._ended: Counter[int] = Counter()  # requests by thread
+        self._in_flight = InFlight()
         self._last = self._filled = 0.0
         self._done = 0
         self._members_sent: Counter[str] = Counter()
@@ -172,7 +173,9 @@ class Simulation:
         below = self._below().since(self._before)
         counted = self._done - self._filling if self._filled else self._done
         settled = counted / max(self._last - self._filled, 1e-9)
-        return Outcome(self._latencies, self._seen, busy, span, below, settled)
+        return Outcome(
+            self._latencies, self._seen, busy, span, below, settled, self._in_flight.mean
+        )
 
     def _below(self) -> Below:
         """Return what was sent below so far."""
@@ -216,6 +219,8 @@ class Simulation:
     def _begin(self, request: Arrival, arrived: float, thread: Thread | None = None) -> None:
         """Let a request reach the volume; *thread*: the one that writes its copies."""
         began, operation = self.now, request.operation
+        if operation != FLUSH:
+            self._in_flight.begin(began)
         if self._began.total() == self._skipped:
             self._before = self._below()
         self._began[operation] += 1
@@ -228,6 +233,8 @@ class Simulation:
         def end() -> None:
             self._latencies[operation].append(self.now - arrived)
             self._seen[operation].append(self.now - began)
+            if operation != FLUSH:
+                self._in_flight.end(self.now, began)
             self._open -= 1
             self._last = self.now
             self._done += 1

@@ -22,6 +22,8 @@ MANAGERS: dict[Kind, Manager] = {Kind.ARRAY: "md", **dict.fromkeys(LVM_KINDS, "l
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 FLAGS_SINCE = (6, 12)  # kernel releases
 PLUGS_SINCE, PLUGGED = (6, 5), 32  # drivers/md/raid1-10.c, MAX_PLUG_BIO
+# Before, time with slow requests was counted short (block/blk-core.c, update_io_ticks; stackmap-kernel(7), "Counters").
+BUSY_SINCE = (5, 7)
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 BLOCK = 512  # the last page is written up to a logical block
 
@@ -69,7 +71,8 @@ class VolumeContext(NamedTuple):
     "". ``spread_above``: titles of devices above that spread over several devices. ``keeps_flags``: copies of a
     direct write are direct writes too, so writeback throttling does not hold them back ("md/raid1,raid10: don't
     ignore IO flags", in 6.15 and in stable 6.12; not in 6.1).
-    ``plugged``: writes to copies under a plug, until it is pulled.
+    ``plugged``: writes to copies under a plug, until it is pulled. ``counts_busy``: the kernel counts all the time in
+    which a request is in flight.
     """
 
     device: Device
@@ -87,6 +90,7 @@ class VolumeContext(NamedTuple):
     writers_below: tuple[str, ...] = ()
     keeps_flags: bool = False
     plugged: float = inf
+    counts_busy: bool = False
 
     @property
     def lvm(self) -> bool:
@@ -141,6 +145,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
     disks = tuple(
         n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
     )
+    kernel = release(topology.machine.kernel)
     caches = [topology[disk].queue.write_cache for disk in disks]
     return VolumeContext(
         device=device,
@@ -153,8 +158,9 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         flushes_counted="write through" not in caches,
         manager=MANAGERS.get(device.kind),
         others=tuple(dict.fromkeys(name for name in users if name != device.name)),
-        keeps_flags=release(topology.machine.kernel) >= FLAGS_SINCE,
-        plugged=PLUGGED if release(topology.machine.kernel) >= PLUGS_SINCE else inf,
+        keeps_flags=kernel >= FLAGS_SINCE,
+        plugged=PLUGGED if kernel >= PLUGS_SINCE else inf,
+        counts_busy=kernel >= BUSY_SINCE,
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
         writers_below=tuple(dict.fromkeys(d.target for d in below if target_of(d).extra)),
