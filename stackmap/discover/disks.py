@@ -83,12 +83,17 @@ def _with_paths(scan: Scan, head: Device, edges: tuple[Edge, ...]) -> Device:
 
 
 def _far_side(scan: Scan, block: Block, model: str) -> str:
-    """Return where the data of a disk is, by its path, transport and model; NVMe's heads have those of a path."""
-    path = "" if block.name.startswith("nvme") else sysfs.link(scan.host, block.path)
+    """
+    Return where the data of a disk is, by its path and model; of NVMe and in a ticket by its transport.
+
+    NVMe's heads have those of a path.
+    """
+    if not block.name.startswith("nvme") and (path := sysfs.link(scan.host, block.path)):
+        return by_place(path, "", model)
     names = (block.name, *scan.nvme_paths.get(block.name, ()))
     files = (f"{sysfs.ROOT}/{name}/device/transport" for name in names)
     transport = next(filter(None, (sysfs.attribute(scan.host, f) for f in files)), "")
-    return by_place(path, transport, model)
+    return by_place("", transport, model)
 
 
 def _network(scan: Scan, block: Block) -> Discovered:
