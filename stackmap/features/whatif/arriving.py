@@ -50,9 +50,7 @@ IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 MANY = (*DEPTHS, 192, 256, 384, 512, 768, 1024)  # requests at once
 ONE = 1  # the thread that sends all of a burst
-FEW_CACHED = (
-    32  # requests at once are more than programs usually keep: those of the page cache come so
-)
+FEW_CACHED = 32  # requests at once: programs usually keep fewer, the page cache more
 
 
 class Burst(NamedTuple):

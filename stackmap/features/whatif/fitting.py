@@ -47,14 +47,13 @@ CLOSE = 0.10  # one this close needs no better one
 VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
 RARE = 0.03  # of all requests: a direction with fewer is not judged
 FITTING = 1000  # requests of a run that looks for the depth of a loop, or for bursts
-ROUGH = 0.5  # off in a run of so many: no more are tried
+SHORT = 0.35  # off in a run of so many: it is not made longer
+ROUGH = 0.5  # off in what is in flight or merges: the last resort
 EQUAL = 0.03  # depths whose fit is that much worse than the best one are as likely
 DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no difference
-INTERVALS, FEW, EVEN = (
-    4,
-    3,
-    0.25,
-)  # that show a program's own queue, its requests, and how much they may differ
+INTERVALS, FEW = 4, 3  # that show a program's own queue, and its requests
+EVEN = 0.25  # of the most in flight: how much a program's own queue may differ
+LEAST_BUSY = 0.01  # of the time: a text prints less too coarsely
 LEAST = 20  # requests of a direction for a percentile
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 MILLI = 1000.0
@@ -119,9 +118,16 @@ class Fitting:
         if not ways:
             self.reason = NO_SERVICE
             return
+        is_even = self._is_even
         tried: list[tuple[float, Fit]] = []  # with how far its times are off
         for way in ways:
             for load in self._loads(way):
+                if (
+                    load.kind == "open"
+                    and is_even
+                    and any(fit.off <= log(1 + OFF) for _, fit in tried)
+                ):
+                    continue
                 outcome, times, off = self._judged(load, way)
                 tried.append((times, Fit(load, way, outcome, off)))
         self._nearest = min(tried, key=itemgetter(0))[1]
@@ -129,7 +135,7 @@ class Fitting:
         self.fits = [fit for fit in near if fit.off <= log(1 + OFF)] or near
         # The close ones in the order of likelihood; if the likely one is not close, by distance.
         self.fits.sort(key=lambda fit: fit.off > log(1 + CLOSE))
-        if self._is_even:
+        if is_even:
             self.fits = [fit for fit in self.fits if fit.load.kind == "closed"] or self.fits
         if not self.fits:
             self.reason = self._disagreement()
@@ -146,7 +152,7 @@ class Fitting:
                 off = times = max(off, abs(log(outcome.settled / self.rate)))
             if queue:  # chance moves it twice as far as a mean of times
                 off = max(off, self._below_off(outcome), abs(log(outcome.queue / queue)) / 2)
-            if off > log(1 + ROUGH):
+            if off > log(1 + SHORT):
                 break
         return outcome, times, off
 
@@ -262,8 +268,8 @@ class Fitting:
 
     @property
     def _queue(self) -> float | None:
-        """The requests in flight while any was, by counters; None where the kernel does not count that time."""
-        known = self.context.counts_busy and self._load.busy is not None
+        """The requests in flight while any was, by counters; None where that time is not known well."""
+        known = self.context.counts_busy and (self._load.busy or 0.0) >= LEAST_BUSY
         return self._load.queue if known else None
 
     @property
