@@ -6,7 +6,7 @@ import re
 
 from stackmap.discover.scan import Discovered, Scan, base_device
 from stackmap.model.device import UNUSED_PATH, USABLE_PATH, Device, Kind, Role
-from stackmap.model.far_side import by_place
+from stackmap.model.far_side import FAR_SIDES, by_place
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
 from stackmap.sources import disk_identity, drbd, sysfs
@@ -88,12 +88,16 @@ def _far_side(scan: Scan, block: Block, model: str) -> str:
 
     NVMe's heads have those of a path.
     """
-    if not block.name.startswith("nvme") and (path := sysfs.link(scan.host, block.path)):
+    is_nvme = block.name.startswith("nvme")
+    if not is_nvme and (path := sysfs.link(scan.host, block.path)):
         return by_place(path, "", model)
     names = (block.name, *scan.nvme_paths.get(block.name, ()))
     files = (f"{sysfs.ROOT}/{name}/device/transport" for name in names)
     transport = next(filter(None, (sysfs.attribute(scan.host, f) for f in files)), "")
-    return by_place("", transport, model)
+    if is_nvme:
+        return by_place("", transport, model)
+    # lsblk's column TRAN has other words: "fc" and "loop" of NVMe are NVMe-oF.
+    return transport if transport in FAR_SIDES else by_place("", "", model)
 
 
 def _network(scan: Scan, block: Block) -> Discovered:

@@ -45,8 +45,8 @@ FAR_SIDES: Mapping[str, FarSide] = {
 # The beginnings of kernel names, which the drivers choose.
 DRIVERS = {"nbd": "nbd", "rbd": "rbd", "drbd": "drbd", "vd": "virtio", "xvd": "xen", "loop": "loop",
            "zram": "zram", "ublkb": "ublk", "zd": "zvol"}  # fmt: skip
-# Transports of NVMe, and those that lsblk prints: of NVMe it says nothing more.
-LOCAL = {"", "pcie", "apple-nvme", "nvme", "sata", "ata", "sas", "usb", "spi", "sbp", "mmc"}
+# Transports of NVMe in this machine; lsblk prints "nvme" for all.
+LOCAL = {"", "pcie", "apple-nvme", "nvme"}
 # Parts of the path of a disk's directory in /sys/devices, and words of its model.
 PATHS = {
     "/session": "iscsi",
@@ -74,9 +74,7 @@ def _is_numbered(name: str, begin: str) -> bool:
 
 
 def by_place(path: str, transport: str, model: str) -> str:
-    """Return the key by the *path* in /sys/devices, NVMe's *transport* or lsblk's, and the *model*; "" if all is local."""
-    if transport in FAR_SIDES:
-        return transport
+    """Return the key by the *path* in /sys/devices, NVMe's *transport* and the *model*; "" if all is local."""
     if transport not in LOCAL:
         return "nvmeof"
     places = (key for part, key in PATHS.items() if part in path)

@@ -91,6 +91,14 @@ def test_advice_is_about_the_other_side(kind):
     assert not [text for text in texts if "smartctl" in text or "replace" in text]
 
 
+@pytest.mark.parametrize("transport", ["tcp", "rdma", "fc", "loop"])
+def test_each_transport_of_nvme_but_pcie_is_a_network(transport):
+    """It is NVMe-oF over Fibre Channel, no SCSI LUN, and nvme-loop is no loop device (nvmet's loop.c)."""
+    topology = discover(machine("nvme0n1", "", {"device__transport": transport}), geometry=True)
+
+    assert far_side(topology["nvme0n1"]) == FAR_SIDES["nvmeof"]
+
+
 @pytest.mark.parametrize("kind", LOCAL)
 def test_a_disk_of_this_machine_is_sick(kind):
     host = machine(*LOCAL[kind])
