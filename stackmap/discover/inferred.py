@@ -21,7 +21,15 @@ from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
 from stackmap.model.raid import layout
-from stackmap.model.topology import FIGURES, INFERRED, NO_TOPOLOGY, Edge, Topology, natural_key
+from stackmap.model.topology import (
+    ASK_FOR_IT,
+    FIGURES,
+    INFERRED,
+    NO_TOPOLOGY,
+    Edge,
+    Topology,
+    natural_key,
+)
 
 MIN_INTERVALS = 4  # with I/O, and with at least so many different rates
 # Of one interval, a quarter of that in all; requests in flight at its ends belong to two.
@@ -43,7 +51,6 @@ MOST = 3.2
 MAX_SAID = 6
 BASE = frozenset({Kind.DISK, Kind.PARTITION})
 UPPER = frozenset({Kind.ARRAY, Kind.DM, Kind.VOLUME, Kind.MEMBER})
-SETTLE = "`lsblk -J -O; cat /proc/mdstat; dmsetup table`"
 
 
 class Series(NamedTuple):
@@ -116,7 +123,7 @@ def _sentence(edges: Iterable[Edge], shapes: Mapping[str, Found]) -> str:
     more = f" and {len(said) - MAX_SAID} more" if len(said) > MAX_SAID else ""
     return (
         f"{INFERRED}: {'; '.join(said[:MAX_SAID])}{more}. Devices of equal figures are in the order of their "
-        f"numbers. {SETTLE} settles it"
+        f"numbers. {ASK_FOR_IT} settles it"
     )
 
 

@@ -36,7 +36,7 @@ from stackmap.model.cgroup_io import CgroupLoad, ProcessIo
 from stackmap.model.device import KUBERNETES, Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, ratio, total_of
-from stackmap.model.topology import NO_TOPOLOGY, Topology
+from stackmap.model.topology import ASK_FOR_IT, NO_TOPOLOGY, Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
@@ -48,7 +48,7 @@ LIMITS = (
 )
 NO_SOURCE = (
     "Which volumes load {where} is unknown: the text has no topology. Add to the text what "
-    "`lsblk -J -O; cat /proc/mdstat; dmsetup table` prints on that host."
+    f"{ASK_FOR_IT} prints on that host."
 )
 NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
 SENT = Column("sent/s", "sent_per_s", ESTIMATE)

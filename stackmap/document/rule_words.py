@@ -29,7 +29,7 @@ from stackmap.model.operand import (
     Number,
     Word,
 )
-from stackmap.model.topology import Topology
+from stackmap.model.topology import ASK_FOR_IT, Topology
 from stackmap.rules.rule import LIMIT_WORDS, Finding, Observation, Outcome, Rule
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ FIRST = "Do first:"
 NOTHING = "Nothing. No finding needs action."
 NO_LAYOUT = (
     "Nothing in these figures. For the layout, add to the text what "
-    "`lsblk -J -O; cat /proc/mdstat; dmsetup table` prints on that host."
+    f"{ASK_FOR_IT} prints on that host."
 )
 SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`])")
 

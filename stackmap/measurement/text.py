@@ -32,6 +32,7 @@ from stackmap.model.device import Kind
 from stackmap.model.interval import Interval, with_loads_of
 from stackmap.model.load import Load, PrintedLoads
 from stackmap.model.topology import (
+    ASK_FOR_IT,
     UNKNOWN_MACHINE,
     Machine,
     Topology,
@@ -45,7 +46,9 @@ from stackmap.text.device_names import Names
 from stackmap.text.text_lines import run_of
 
 CHUNK = 1 << 20
-NO_STACK = "no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of `lsblk -J -O; cat /proc/mdstat; dmsetup table`"
+NO_STACK = (
+    f"no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of {ASK_FOR_IT}"
+)
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 SHOWN = "%Y-%m-%d %H:%M:%S"
 # Rows of devices in a text: these, or so many bytes for each, as a row of `iostat -x` has 100; and where all are held.

@@ -62,6 +62,8 @@ def is_inferred(topology: Topology, name: str) -> bool:
 
 # Among what is unknown of a topology: it was made from the names in a text.
 NO_TOPOLOGY = "no topology for this text; devices are shown by their own names"
+# What tells the topology of another host.
+ASK_FOR_IT = "`lsblk -J -O; cat /proc/mdstat; dmsetup table`"
 INFERRED = "inferred from the figures"  # how the sentence begins that says which stacks are
 
 _DIGITS = re.compile(r"([0-9]{1,18})")

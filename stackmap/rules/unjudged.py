@@ -13,7 +13,7 @@ from stackmap.ledger.corrections import RULES as CORRECTIONS
 from stackmap.model.device import Device
 from stackmap.model.load import Load
 from stackmap.model.reason import Reason
-from stackmap.model.topology import NO_TOPOLOGY
+from stackmap.model.topology import ASK_FOR_IT, NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import sick_disk
 from stackmap.rules.hung import STUCK, impossible
@@ -91,7 +91,7 @@ LAYOUT = Question(
         "without a topology, devices are judged by the names in the text. Array members, partial stripes "
         "and the disks below volumes are unknown.",
     ),
-    "Add to the text what `lsblk -J -O; cat /proc/mdstat; dmsetup table` prints on that host; or run "
+    f"Add to the text what {ASK_FOR_IT} prints on that host; or run "
     "`stackmap record DIR` there and add `--from DIR`.",
 )
 
