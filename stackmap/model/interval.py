@@ -94,7 +94,7 @@ class Counters(NamedTuple):
         )
 
     def _discards_since(self, earlier: Counters, per_second: float) -> Flow:
-        now, before = self[10:14], earlier[10:14]
+        now, before = self[10:14], earlier[10:14]  # from ``discards`` on: mypy knows literal places
         if None in now or None in before:
             return NONE
         if now == before:  # of most devices
@@ -107,7 +107,7 @@ class Counters(NamedTuple):
         )
 
     def _flushes_since(self, earlier: Counters, per_second: float) -> Flow:
-        now, before = self[14:16], earlier[14:16]
+        now, before = self[14:16], earlier[14:16]  # ``flushes`` and ``flush_ms``
         if None in now or None in before:
             return NONE
         if now == before:

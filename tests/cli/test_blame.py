@@ -126,7 +126,7 @@ def test_what_sar_has_is_shown(tmp_path):
 
 
 def test_sar_tells_by_bytes_which_volume_is_in_the_way(tmp_path):
-    """A partition has merges that sar does not print: it was said to have no figures."""
+    """sar prints no merges of a partition, but its bytes are shared out."""
     above = ("  └─md1 9:1 raid1", "    ├─vg-web 253:0 lvm", "    └─vg-log 253:1 lvm")
     rows = [
         row

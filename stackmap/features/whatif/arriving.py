@@ -376,11 +376,10 @@ def shaped(
 
 def _at(time: float, requests: list[Arrival], burst: Burst) -> Iterator[Arrival]:
     """Yield *requests* as they arrive together at *time*."""
-    if burst.size == 1:
-        return iter([requests[0]._replace(delay=time)])
     if not burst.cached:
+        thread = ONE if burst.size > 1 else 0
         gaps = enumerate(requests)  # the disks may begin with the first one
-        return (each._replace(delay=time + n * USUAL_GAP, thread=ONE) for n, each in gaps)
+        return (each._replace(delay=time + n * USUAL_GAP, thread=thread) for n, each in gaps)
     writes = sorted((r for r in requests if r.operation == WRITE), key=attrgetter("offset"))
     others = (each._replace(delay=time) for each in requests if each.operation != WRITE)
     plugged = (

@@ -122,24 +122,20 @@ class Fitting:
         tried: list[tuple[float, Fit]] = []  # with how far its times are off
         for way in ways:
             for load in self._loads(way):
-                if (
-                    load.kind == "open"
-                    and is_even
-                    and any(fit.off <= log(1 + OFF) for _, fit in tried)
-                ):
+                if is_even and load.kind == "open" and any(_is_near(fit.off) for _, fit in tried):
                     continue
                 outcome, times, off = self._judged(load, way)
                 tried.append((times, Fit(load, way, outcome, off)))
         self._nearest = min(tried, key=itemgetter(0))[1]
-        near = [fit for times, fit in tried if times <= log(1 + OFF) and fit.off <= log(1 + ROUGH)]
-        self.fits = [fit for fit in near if fit.off <= log(1 + OFF)] or near
+        near = [fit for times, fit in tried if _is_near(times) and _is_near(fit.off, ROUGH)]
+        self.fits = [fit for fit in near if _is_near(fit.off)] or near
         # The close ones in the order of likelihood; if the likely one is not close, by distance.
-        self.fits.sort(key=lambda fit: fit.off > log(1 + CLOSE))
+        self.fits.sort(key=lambda fit: not _is_near(fit.off, CLOSE))
         if is_even:
             self.fits = [fit for fit in self.fits if fit.load.kind == "closed"] or self.fits
         if not self.fits:
             self.reason = self._disagreement()
-        elif self.fits[0].off > log(1 + CLOSE):
+        elif not _is_near(self.fits[0].off, CLOSE):
             self.fits.sort(key=lambda fit: fit.off)
 
     def _judged(self, load: Load, way: tuple[Service, ...]) -> tuple[Outcome, float, float]:
@@ -152,7 +148,7 @@ class Fitting:
                 off = times = max(off, abs(log(outcome.settled / self.rate)))
             if queue:  # chance moves it twice as far as a mean of times
                 off = max(off, self._below_off(outcome), abs(log(outcome.queue / queue)) / 2)
-            if off > log(1 + SHORT):
+            if not _is_near(off, SHORT):
                 break
         return outcome, times, off
 
@@ -386,6 +382,11 @@ class Fitting:
         for group in groups.values():
             chosen += [group[0], max(group, key=lambda fit: fit.load.depth)]
         return list({id(fit): fit for fit in chosen}.values())
+
+
+def _is_near(off: float, share: float = OFF) -> bool:
+    """Whether *off*, the log of a factor, is at most that of a *share* more."""
+    return off <= log(1 + share)
 
 
 def stack_of(

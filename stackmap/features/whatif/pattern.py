@@ -47,9 +47,8 @@ MIN_SPARED = 0.05
 # How far a mean size may be off a power of two: rounding in a text, or one request in thirty of another size.
 SIZE_TOLERANCE = 1 / 30
 LARGE = 128 << 10  # bytes: of mixed sizes, the larger ones where nothing splits them
-SURE = (
-    12  # a stream sets at most so many times the bits that were set for sure (recorded loads: 10)
-)
+# A stream sets at most so many times the bits that were set for sure (recorded loads: 10).
+SURE = 12
 MIN_REGIONS = 32  # of fewer, a stream and random writes set about as many bits
 SMALLEST, LARGEST = SECTOR, 1 << 20  # bytes per request, of reads and of writes
 # Shares of writes among a load of which even bytes are not separate; the first is the likely one.
