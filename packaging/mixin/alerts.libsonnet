@@ -133,7 +133,7 @@ local promql = import 'promql.libsonnet';
     alert(
       'StackmapLabelsReplaced', severities.labelsReplaced, '10m',
       'group without (%s) (%s)' % [
-        std.join(', ', ['exported_' + label for label in p.renamedLabels] + p.renamedLabels),
+        std.join(', ', ['exported_' + label for label in p.renamedLabels] + p.renamedLabels + ['uuid', 'shared']),
         std.join('\nor ', [
           p.textfile(metric, 'exported_%s!=""' % label)
           for metric in ['stackmap_layer_weight', 'stackmap_stack_info']

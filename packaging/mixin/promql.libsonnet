@@ -17,11 +17,13 @@ function(config) {
     local all = matchers([config.stackmapSelector, extra]);
     if all == '' then metric else '%s{%s}' % [metric, all],
   info(extra=''):: self.textfile('stackmap_stack_info', matchers([absent(['exported_top', 'exported_name', 'exported_kind', 'exported_level']), extra])),
-  // Each disk with only these of the labels that node_exporter has of it.
+  // Each disk with only these of the labels that node_exporter has of it. A disk that was replaced may have those of
+  // both for five minutes where series have timestamps, as federation's; one of them, so that no join fails.
   diskLabels(kept)::
     local known = ['major', 'minor', 'path', 'wwn', 'revision', 'rotational', 'model', 'serial'];
     local left = std.setDiff(std.set(known), std.set(std.split(kept, ', ')));
-    'max without (%s) (%s)' % [
+    'topk without (%s) (1, max without (%s) (%s))' % [
+      kept,
       std.join(', ', left),
       self.scrape('node_disk_info', config.nodeExporterSelector, 'model!="",' + plain),
     ],

@@ -7,7 +7,7 @@ local promql = import 'promql.libsonnet';
 {
   local config = $._config,
   local p = promql(config),
-  local record(name, expression) = { record: name, expr: expression },
+  local record(name, expression, labels={}) = { record: name, expr: expression } + if labels == {} then {} else { labels: labels },
 
   local layer(name) = 'instance_top_layer:stackmap_%s:rate5m' % name,
   local volume(name) = 'instance_top:stackmap_%s:rate5m' % name,
@@ -118,6 +118,8 @@ local promql = import 'promql.libsonnet';
   local own = p.info('shared=""'),
   local requests = '(%s + %s)' % [atVolume('reads'), atVolume('writes')],
 
+  local disk(name) = p.counter(name, p.noDisk + ',device!~"(dm-|md|loop).*"'),
+
   local volumes = [
     // Everything the disks read and wrote for a volume: data and metadata.
     record(volume('disk_bytes'), |||
@@ -144,7 +146,7 @@ local promql = import 'promql.libsonnet';
     // lies on several disks hides which.
     record('instance_top_disk:stackmap_written_bytes:rate5m', |||
       sum without (layer, role, device) (%(bytes)s
-      * ignoring (top, name, layer, role, disk) group_left (disk) (%(disks)s
+      * ignoring (top, name, layer, role, disk) group_left (disk) topk without (disk) (1, %(disks)s
       and ignoring (device) max without (device, name) (label_replace(%(worn)s, "disk", "$1", "device", "(.+)"))))
       unless ignoring (disk, layer) %(lacking)s{layer="disks"}
       unless ignoring (disk) max without (layer, role, device) (%(weight)s
@@ -156,6 +158,11 @@ local promql = import 'promql.libsonnet';
       worn: p.textfile('stackmap_device_life_used_ratio'),
       lacking: withoutCounters,
     }),
+    // What everything writes to such a disk: volumes, partitions, and what is no stack.
+    record('instance_disk:stackmap_written_bytes:rate5m', |||
+      sum without (device) (label_replace(rate(%s[%s])
+      and ignoring (name) %s, "disk", "$1", "device", "(.+)"))
+    ||| % [disk('written_bytes'), config.range, p.textfile('stackmap_device_life_used_ratio')]),
     // What parity costs: bytes written and read at the members beyond the bytes read: Mw + Mr - R.
     // Not while a member is missing: reads in its place are not for parity.
     record(volume('parity_cost_bytes'), |||
@@ -217,7 +224,6 @@ local promql = import 'promql.libsonnet';
   ],
 
   // By model of disk, of each host.
-  local disk(name) = p.counter(name, p.noDisk + ',device!~"(dm-|md|loop).*"'),
   local perModel(one, other) = |||
     sum without (device) ((rate(%s[%s]) + rate(%s[%s]))
     * ignoring (model) group_left (model) %s)
@@ -231,8 +237,9 @@ local promql = import 'promql.libsonnet';
   // What is wrong. The alerts and stackmap fleet read these series: one definition for both. The label what is
   // degraded, failed, full, sick, worn, hung, silent or clock; reason says why a host is silent; the value is the used
   // share of what is full or worn, the times the await of its peers of what is sick, and the seconds of a wrong clock.
+  // A rule each: one that fails hides no other trouble.
   local what(name, expression, reason='') =
-    'label_replace(label_replace(%s, "what", "%s", "", ""), "reason", "%s", "", "")' % [std.stripChars(expression, '\n '), name, reason],
+    record(now, expression, { what: name } + if reason == '' then {} else { reason: reason }),
   local topologyTime = p.textfile('stackmap_topology_timestamp_seconds'),
   local nodeTime = p.scrape('node_time_seconds', config.nodeExporterSelector),
   local up = p.scrape('up', config.upSelector),
@@ -263,29 +270,24 @@ local promql = import 'promql.libsonnet';
     record('instance_device:stackmap_sick:ratio', |||
       max without (disk) (label_replace(max without (device) (
       %(slow)s
-      * ignoring (disk) group_left (disk) %(disks)s
+      * ignoring (disk) group_right () %(disks)s
       or ignoring (disk) label_replace(%(slow)s, "disk", "$1", "device", "(.+)")
       ), "device", "$1", "disk", "(.+)"))
     ||| % {
       slow: '(max without (top, name) (%s unless ignoring (device) %s))' % [p.textfile('stackmap_slow_member_ratio'), syncing],
       disks: p.textfile('stackmap_device_disk_info'),
     }),
-    record(now, std.join('or ', [
-      '%s\n' % each
-      for each in [
-        what('degraded', brokenIs('degraded')),
-        what('failed', brokenIs('failed')),
-        what('full', 'instance_device:stackmap_used:ratio > %s' % config.poolFull.critical),
-        what('sick', ofDisk('instance_device:stackmap_sick:ratio')),
-        what('worn', ofDisk('(%s >= %g)' % [p.textfile('stackmap_device_life_used_ratio'), config.lifeUsed])),
-        what('hung', ofDisk('(%s or ignoring (what) %s)' % [p.textfile('stackmap_device_hung'), brokenIs('hung')])),
-        what('silent', '(%s == 0 and %s)' % [up, known], 'node_exporter does not answer'),
-        what('silent', '(%s unless %s and %s == 1)' % [known, topologyTime, up], 'no textfile'),
-        // By the host's own clock, if its exporter tells the time.
-        what('silent', '((%s or %s * 0 + time()) - %s > %s)' % [nodeTime, topologyTime, topologyTime, config.topologyStaleSeconds], 'an old textfile'),
-        what('clock', '(abs(%(node)s - timestamp(%(node)s)) > %(limit)d or %(topology)s - time() > %(limit)d)' % { node: nodeTime, topology: topologyTime, limit: config.clockSkewSeconds }),
-      ]
-    ])),
+    what('degraded', brokenIs('degraded')),
+    what('failed', brokenIs('failed')),
+    what('full', 'instance_device:stackmap_used:ratio > %s' % config.poolFull.critical),
+    what('sick', ofDisk('instance_device:stackmap_sick:ratio')),
+    what('worn', ofDisk('(%s >= %g)' % [p.textfile('stackmap_device_life_used_ratio'), config.lifeUsed])),
+    what('hung', ofDisk('(%s or ignoring (what) %s)' % [p.textfile('stackmap_device_hung'), brokenIs('hung')])),
+    what('silent', '(%s == 0 and %s)' % [up, known], 'node_exporter does not answer'),
+    what('silent', '(%s unless %s and %s == 1)' % [known, topologyTime, up], 'no textfile'),
+    // By the host's own clock, if its exporter tells the time.
+    what('silent', '((%s or %s * 0 + time()) - %s > %s)' % [nodeTime, topologyTime, topologyTime, config.topologyStaleSeconds], 'an old textfile'),
+    what('clock', '(abs(%(node)s - timestamp(%(node)s)) > %(limit)d or %(topology)s - time() > %(limit)d)' % { node: nodeTime, topology: topologyTime, limit: config.clockSkewSeconds }),
     // When it began; after a gap in the rules, when they saw it again.
     record(since, |||
       last_over_time(%(since)s[10m]) and %(now)s
@@ -312,7 +314,9 @@ local promql = import 'promql.libsonnet';
     record('instance_model:stackmap_%s:avg1h' % name, 'avg_over_time(instance_model:stackmap_%s:rate5m[1h])' % name)
     for name in ['disk_requests', 'disk_io_seconds']
   ] + [
-    record('instance_top_disk:stackmap_written_bytes:avg1h', 'avg_over_time(instance_top_disk:stackmap_written_bytes:rate5m[1h])'),
+    record('%s:stackmap_written_bytes:avg1h' % of, 'avg_over_time(%s:stackmap_written_bytes:rate5m[1h])' % of)
+    for of in ['instance_top_disk', 'instance_disk']
+  ] + [
     local ratio = 'instance_top_device:stackmap_slowest_member:ratio_rate5m';
     record(
       'instance_top_device:stackmap_slowest_member:avg1h',

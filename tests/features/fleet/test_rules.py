@@ -159,6 +159,44 @@ def test_a_sick_or_hung_disk_has_its_model_and_serial(tmp_path):
     }
 
 
+def test_a_disk_that_is_two_for_five_minutes_hides_no_trouble(tmp_path):
+    """A replaced disk of a host whose series come through a federation, where nothing marks the old ones as stale."""
+    info = 'node_disk_info{{job="n",instance="a",device="{}",major="8",minor="1",path="p",model="M4",serial="{}",wwn="w"}}'
+    series = {
+        **Array("b", state={"degraded": [1] * 300}).series(),
+        **Array("a").series(),
+        'stackmap_slow_member_ratio{job="n",instance="a",top="md0",name="md0",device="sdb"}': "4x60",
+        'stackmap_device_disk_info{job="n",instance="a",device="sdb",disk="sdz"}': "1x60",
+        'stackmap_device_life_used_ratio{job="n",instance="a",device="sdb",name="sdb"}': "0.9x60",
+        'stackmap_device_life_used_ratio{job="n",instance="a",device="sdz",name="sdz"}': "0.1x60",
+        info.format("sdb", "OLD"): "1x60",
+        info.format("sdb", "NEW"): "1x60",
+    }
+    found, disks, written = ruled(
+        tmp_path, series, NOW % "", "instance_model:stackmap_disks:count", "instance_top_disk:stackmap_written_bytes:rate5m",
+        at=20 * MINUTE,
+    )  # fmt: skip
+    serials = {each.labels["serial"] for each in found if each.labels["device"] == "sdb"}
+
+    assert {(each.labels["what"], each.labels["device"]) for each in found} == {
+        ("degraded", "md0"), ("sick", "sdb"), ("sick", "sdz"), ("worn", "sdb"),
+    }  # fmt: skip
+    assert len(serials) == 1
+    assert [each.value for each in disks] == [1]
+    assert len(written) == 1
+
+
+def test_a_target_whose_labels_collide_has_one_alert(tmp_path):
+    """However many volumes it has."""
+    series = Array("a", target={"name": "web"}).series()
+    infos = [key for key in series if key.startswith("stackmap_stack_info")]
+    for key in infos:
+        series |= {f'{key[:-1]},uuid="{each}",shared="1"}}': series[key] for each in "AB"}
+    (found,) = firing(tmp_path, series, "StackmapLabelsReplaced", [30])
+
+    assert [each.labels["instance"] for each in found] == ["a"]
+
+
 def test_what_is_wrong_has_begun_once(tmp_path):
     """Since when: the first minute, also while the textfile is missing; and again after a repair."""
     array = Array("a", state={"degraded": [0] * 10 + [1] * 20 + [0] * 30 + [1] * 40}, file=80)
