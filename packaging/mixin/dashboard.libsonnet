@@ -1,6 +1,9 @@
-// The dashboard of packaging/grafana, with the tags of the site.
+// The dashboard of packaging/grafana, with the tags of the site and its label in place of cluster.
+local template = importstr '../grafana/stackmap.json';
+
 {
   grafanaDashboards+:: {
-    'stackmap.json': (import '../grafana/stackmap.json') + { tags: $._config.dashboardTags },
+    'stackmap.json':
+      std.parseJson(std.strReplace(template, 'cluster', $._config.clusterLabel)) + { tags: $._config.dashboardTags },
   },
 }

@@ -11,9 +11,16 @@ from pathlib import Path
 
 from stackmap import __version__
 from stackmap.discover import discover
-from stackmap.features.export.families import Exported, counted, families, textfile
+from stackmap.features.export.families import (
+    Exported,
+    counted,
+    families,
+    textfile,
+    wear_families,
+)
 from stackmap.features.export.weights import stacks
 from stackmap.host.capture import CapturedHost
+from stackmap.model.health import Health
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.sources import diskstats
@@ -22,6 +29,8 @@ from tests.features.fleet.servers import as_file
 CLOCK = "clock"  # a device whose reads are the milliseconds since the host began
 INTERVAL = 2  # seconds between scrapes
 SLOWER = 3.5  # times the await of its peers: the first member of the first RAID
+DISKS = "sda", "nvme0n1"  # of which one tells its life
+HALF_USED = Health(used=0.5, written=10**14)
 GAUGE = 8  # the field of a line that is not a counter: requests in flight
 
 
@@ -67,9 +76,11 @@ class SteadyHost:
         )
         if not self._text:
             names = {each.name for each in counted(exported)}
-            self._text = "".join(
-                textfile(each for each in families(exported) if each.name not in names)
-            )
+            lasting = [each for each in families(exported) if each.name not in names]
+            disk = next((each for each in DISKS if each in self.topology.devices), None)
+            if disk is not None:
+                lasting += wear_families(self.topology, {disk: HALF_USED}, now)
+            self._text = "".join(textfile(lasting))
         as_file(
             self.folder / "textfile" / "stackmap.prom",
             self._text + "".join(textfile(counted(exported))),

@@ -42,14 +42,17 @@ def test_the_shipped_rules_are_those_of_the_mixin(build):
 
 
 def test_the_shipped_dashboard_is_that_of_the_mixin(build):
-    """Its tags are the site's."""
-    site = "(import 'mixin.libsonnet') + {_config+:: {dashboardTags: ['db']}}"
+    """Its tags and the label of its clusters are the site's."""
+    site = "(import 'mixin.libsonnet') + {_config+:: {dashboardTags: ['db'], clusterLabel: 'site'}}"
     shipped = json.loads((HERE / "packaging" / "grafana" / "stackmap.json").read_text())
     boards = build.evaluated("(import 'mixin.libsonnet').grafanaDashboards")
-    tagged = build.evaluated(f"({site}).grafanaDashboards")
+    (of_site,) = build.evaluated(f"({site}).grafanaDashboards").values()
+    text = json.dumps(of_site)
 
     assert boards == {"stackmap.json": shipped}
-    assert tagged == {"stackmap.json": {**shipped, "tags": ["db"]}}
+    assert of_site["tags"] == ["db"]
+    assert "cluster" not in text
+    assert text.count("site=~") == json.dumps(shipped).count("cluster=~") > 20
 
 
 def test_every_raw_series_has_the_selector_of_the_site(build):
