@@ -368,6 +368,7 @@ def _open_hosts(
 def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.document import blocks as doc
     from stackmap.document.findings import explain_document
+    from stackmap.document.interval import instant as when
     from stackmap.document.layers import layers_document
     from stackmap.ledger.amplification import LayerReport
     from stackmap.ledger.averages import average
@@ -382,7 +383,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     if host.rebooted:
         tell(f"{host.name} was rebooted in the window; its figures begin after that")
     whole = next(average(intervals))
-    report = LayerReport(topology, whole, (), skip_idle=True)
+    report = LayerReport(topology, whole, (), skip_idle=True, lives=host.lives)
     judged = judge_over_time(topology, IntervalSeries(intervals))
     tell_unknown(topology)
     if show is None:
@@ -397,10 +398,10 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     right = [corrected(topology, each) for each in intervals]
     tops = [stack.top.name for stack in report.stacks]
     show([
-        doc.Headline((host.name,)),
+        doc.Headline((host.name, when(report.interval.time) or "")),
         *(
             block._replace(about=(("host", host.name), *block.about)) if isinstance(block, doc.Table) else block
-            for block in layers_document(report.stacks, report.interval, time=True)
+            for block in layers_document(report.stacks, report.interval)
         ),
         *explain_document(judged),
         *(block for blocks in additions("headroom") for block in blocks(topology, right, tops)),

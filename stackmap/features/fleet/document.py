@@ -11,7 +11,7 @@ from stackmap.document.interval import instant
 from stackmap.document.sentences import year_range
 from stackmap.document.wording import UNKNOWN, plural, size
 from stackmap.features.fleet.health import Trouble
-from stackmap.features.fleet.promql import MODEL
+from stackmap.features.fleet.promql import KIND, LEVEL, MODEL
 from stackmap.features.fleet.volumes import Fleet, Group, Volume
 from stackmap.model.units import MIB
 
@@ -21,7 +21,10 @@ LEGEND = (
     "explain calls slow, await ÷ median of its peers; RAID10 saves: bytes at the members that RAID10 would not move"
 )
 
-WEAR_LEGEND = "disk life: the disk that the volume wears out first, and how long it lasts if nothing else writes to it"
+WEAR_LEGEND = (
+    "disk life: the disk that the volume wears out first, and how long it lasts if nothing else writes to it; "
+    "(all): with everything that writes to it"
+)
 
 
 def _grouped(divisor: float, digits: int) -> Callable[[float | None], str]:
@@ -46,9 +49,13 @@ def _slowest(volume: Volume) -> doc.Cell:
 def _wear(volume: Volume) -> doc.Cell:
     wear = volume.wear
     if wear is None:
-        return doc.Label(UNKNOWN, ("", "", ""))
-    lasts = year_range(wear.years).removesuffix(" years")
-    return doc.Label(f"{wear.disk} {lasts}", (wear.disk, *map(str, wear.years)))
+        return doc.Label(UNKNOWN, ("",) * 5)
+    own, with_all = (
+        UNKNOWN if each is None else year_range(each).removesuffix(" years")
+        for each in (wear.years, wear.all_years)
+    )
+    figures = map(str, (*wear.years, *(wear.all_years or ("", ""))))
+    return doc.Label(f"{wear.disk} {own} ({with_all})", (wear.disk, *figures))
 
 
 class Column(NamedTuple):
@@ -87,7 +94,7 @@ COLUMNS = (
     _text("device", lambda v: v.key.top, default=False),
     _text("uuid", lambda v: v.uuid, default=False),
     _text("job", lambda v: v.key.job, default=False),
-    Column("wear", doc.Column("disk life\nyears", "worn_disk", ("years_low", "years_high")), _wear, ("wear",), default=False),
+    Column("wear", doc.Column("disk life\nyears (all)", "worn_disk", ("years_low", "years_high", "all_years_low", "all_years_high")), _wear, ("wear",), default=False),
 )  # fmt: skip
 SHARED = "array or pool", "arrays or pools"
 MOST_TROUBLES = 20  # lines
@@ -203,8 +210,8 @@ def _table(fleet: Fleet, columns: Sequence[str]) -> doc.Table:
 
 
 def _groups(fleet: Fleet) -> doc.Table:
-    """Return the sums by the label that was asked for."""
-    of_disks = fleet.by == MODEL
+    """Return the sums by the label that was asked for; troubles are of hosts and disks, and have no level or kind."""
+    of_disks, has_troubles = fleet.by == MODEL, fleet.by not in (KIND, LEVEL)
     rows = tuple(
         (
             each.value or UNKNOWN,
@@ -217,13 +224,13 @@ def _groups(fleet: Fleet) -> doc.Table:
                 doc.Value(each.wasted_bytes, _mib),
                 doc.Value(each.wasted_requests, _requests),
             )),
-            doc.Value(each.troubles, _count),
+            *((doc.Value(each.troubles, _count),) if has_troubles else ()),
         )
         for each in sorted(fleet.groups, key=lambda each: -(each.wasted_bytes or each.await_ms or 0))
     )  # fmt: skip
     volumes = ("volumes", "IOPS", "await\nms", "written\nMiB/s", "wasted\nMiB/s", "wasted\nIOPS")
     disks = ("disks", "IOPS", "await\nms")
-    headings = (fleet.by, "hosts", *(disks if of_disks else volumes), "troubles")
+    headings = (fleet.by, "hosts", *(disks if of_disks else volumes), *["troubles"] * has_troubles)
     return doc.Table("groups", doc.plain_columns(headings), (doc.Rows(rows),))
 
 

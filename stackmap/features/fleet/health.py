@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.document.interval import end_time, instant
 from stackmap.document.wording import duration, number, plural
-from stackmap.features.fleet.promql import SECONDS_PER_STEP
+from stackmap.features.fleet.promql import SECONDS_PER_STEP, joined
 from stackmap.model import exported
 from stackmap.model.interval import Interval
 
@@ -107,7 +107,7 @@ def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> li
         of_disk = (get("model", ""), get("serial", ""), get("reason", ""))
         names = (get(cluster, ""), get("device", ""), get("name", ""), get("space", ""))
         found.append(Trouble(what, get("instance", ""), *names, *of_disk, value, begun.get(key)))
-    return worst_first(found)
+    return worst_first(dict.fromkeys(found))  # replicas of a target say the same
 
 
 def worst_first(found: Iterable[Trouble]) -> list[Trouble]:
@@ -122,6 +122,7 @@ def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:
     read = f"{exported.TIMESTAMP}{{{hosts}}}"
     known = group(scope.counted())
     before = group(f"{scope.counted()} offset {scope.seconds:.0f}s")
+    silent = group(NOW % joined(hosts, 'what="silent"'))
     boot = f"node_boot_time_seconds{{{hosts}}}"
     step = max(SECONDS_PER_STEP, scope.seconds / STEPS)
     window = f"[{scope.seconds:.0f}s:{step:.0f}s]"
@@ -131,10 +132,10 @@ def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:
         (f"{group(boot)} unless {group(read)} unless {group(NOW % hosts)}", "without topology: does stackmap-textfile.timer run there?"),
         (f"count by ({scope.of_host}) ({read}) > 1", "that several series have (replicas, or clusters with the same names): the highest figures are shown"),
         (group(_collisions(hosts)), "whose target labels replace stackmap's labels (exported_*): rename them in scrape_configs"),
-        (group(f"instance_top_layer:stackmap_devices_without_counters:count{{{hosts}}}"), "where node_exporter leaves out devices of the stacks"),
+        (scope.without_counters, "where node_exporter leaves out devices of the stacks"),
         (group(arrays), "with arrays of unknown state, so nothing is known of missing members: does stackmap-textfile.service run as root there?"),
         (f"{known} unless {before}", NEW),
-        (f"{before} unless {known}", "that had volumes when the window began and have none at its end"),
+        (f"{before} unless {known} unless {silent}", "that had volumes when the window began and have none at its end"),
         (group(moved), REBOOTED),
     )  # fmt: skip
 

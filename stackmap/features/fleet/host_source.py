@@ -13,24 +13,30 @@ from itertools import pairwise, takewhile
 from re import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.errors import NameNotFound, NoInterval, UsageError
+from stackmap.document.interval import instant
+from stackmap.errors import NameNotFound, NoInterval, ParseError, SourceError, UsageError
 from stackmap.features.fleet import exported_topology
+from stackmap.ledger.wear import life
 from stackmap.measurement.source import Source
 from stackmap.model import exported
+from stackmap.model.health import Health
 from stackmap.model.units import SECTOR
 from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.http import Prometheus, Sample, Series
     from stackmap.measurement.source import IntervalSelection
+    from stackmap.model.health import Life
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
 
 INTERVALS = 20  # of a window
 SHORTEST = 60.0  # seconds; most scrapes are more frequent
+WEEK = 7 * 86400.0  # seconds: how far from a time without data others are looked for
 SAME_BOOT = 60.0  # seconds by which the time of a boot may move with the clock
 COUNTED = "|".join((*(each.name for each in exported.COUNTERS), exported.IN_FLIGHT))
+AT_THE_END = exported.INFO, exported.EDGE, exported.EDGE_BYTES, exported.BUILD, exported.LIFE_USED, exported.LIFE_WRITTEN  # fmt: skip
 # Fields of a line after the name: the counters in the kernel's order.
 FIELDS = (
     "reads", "read_merges", "read_bytes", "read_ms", "writes", "write_merges", "write_bytes",
@@ -58,7 +64,8 @@ class PrometheusHost(Source):
     The host *instance*, whose series have *labels*, over *window*, with the topology at its end.
 
     ``rebooted``: in the window; its intervals begin after that, as kernel names may have changed.
-    ``repeated``: several series have its labels, so figures of several hosts may be mixed.
+    ``repeated``: several series have its labels, so figures of several hosts may be mixed. ``lives``: the rest of
+    the life of each disk that tells it, once the topology is read.
     """
 
     changes = False
@@ -73,9 +80,10 @@ class PrometheusHost(Source):
         self._selector = ",".join(f"{label}={quoted(value)}" for label, value in labels.items())
         self._window = window
         self.rebooted = self.repeated = False
+        self.lives: dict[str, Life] = {}
 
     def _read_topology(self) -> Topology:
-        names = f"{exported.INFO}|{exported.EDGE}|{exported.EDGE_BYTES}|{exported.BUILD}"
+        names = "|".join(AT_THE_END)
         by_name: dict[str, list[Sample]] = {}
         for series in self._server.query(
             f"{{__name__=~{quoted(names)},{self._selector}}}", self._window.end
@@ -90,6 +98,7 @@ class PrometheusHost(Source):
             for series in by_name.get(exported.EDGE_BYTES, ())
         }
         self.repeated = len(by_name.get(exported.BUILD, ())) > 1
+        self.lives = _lives(by_name)
         build = next((series.labels for series in by_name.get(exported.BUILD, ())), {})
         devices, edges = (
             [s.labels for s in by_name.get(n, ())] for n in (exported.INFO, exported.EDGE)
@@ -106,7 +115,10 @@ class PrometheusHost(Source):
         scraped = f"timestamp({exported.NODE}{exported.COUNTERS[0].name}{{{self._selector}}})"
         intervals = [*self._intervals(exported.NODE, f"max({scraped})", boot)]
         if not intervals:
-            raise NoInterval(f"{self.name}: fewer than two scrapes of its counters in the window")
+            raise NoInterval(
+                f"{self.name}: fewer than two scrapes of its counters in the window; give a longer --window, or "
+                "enable the diskstats collector of its node_exporter"
+            )
         for place, interval in intervals:
             more = own.get(place)
             loads = {**(more.loads if more else {}), **interval.loads}
@@ -136,6 +148,19 @@ class PrometheusHost(Source):
     def _range(self, expression: str) -> list[Series]:
         end, seconds, step = self._window.end, self._window.seconds, self._window.step
         return self._server.query_range(expression, end - seconds, end, step)
+
+
+def _lives(by_name: Mapping[str, Iterable[Sample]]) -> dict[str, Life]:
+    """Return the rest of the life of each disk, from what it says of itself."""
+    used, written = (
+        {series.labels.get("device", ""): series.value for series in by_name.get(name, ())}
+        for name in (exported.LIFE_USED, exported.LIFE_WRITTEN)
+    )
+    rests = {
+        disk: life(Health(used=used[disk], written=round(written[disk])))
+        for disk in used.keys() & written.keys()
+    }
+    return {disk: rest for disk, rest in rests.items() if rest is not None}
 
 
 def _samples(
@@ -194,7 +219,8 @@ class HostSearch(NamedTuple):
         hosts = sorted(tuple(each.labels.get(label, "") for label in labels) for each in answer)
         exact = [each for each in hosts if each[2] == host] or hosts
         if not exact:
-            raise NameNotFound(f"no host {host!r} with a topology in {self.server.url}")
+            other = other_times(self.server, f"{exported.TIMESTAMP}{{{selector}}}", self.time)
+            raise NameNotFound(f"no host {host!r} with a topology in {self.server.url}{other}")
         if len(exact) > 1:
             both = ", ".join(
                 f"{instance} of job {job}" + (f" in {self.cluster} {cluster}" if cluster else "")
@@ -204,6 +230,23 @@ class HostSearch(NamedTuple):
                 f"{host!r} means {both}; choose one with --job or --match, or with its port"
             )
         return exact[0][2], dict(zip(labels, exact[0], strict=True))
+
+
+def other_times(server: Prometheus, series: str, missing: float) -> str:
+    """Return when *series* have data, as they have none at *missing*, and how to ask for it; "" if that is not known."""
+    at = f"timestamp(group({series}))[{WEEK:.0f}s:5m]"
+    nearest = (
+        ("newest before", f"max_over_time({at})", missing),
+        ("first after", f"min_over_time({at})", missing + WEEK),
+    )
+    try:
+        for which, asked, time in nearest:
+            for found in server.query(asked, time):
+                place = f"the {which} that is of {instant(found.value)}: ask with --at @{found.value:.0f}"
+                return f" at {instant(missing)}; {place}"
+    except (SourceError, ParseError):
+        pass
+    return ""
 
 
 def quoted(text: str) -> str:

@@ -19,8 +19,8 @@ SECONDS_PER_STEP = 60.0  # of what is looked up at several instants of a window,
 STEPS = 60  # such instants, at most
 CLUSTER = "cluster"  # the label that separates sites with equal names of hosts
 MODEL = "model"  # of disks, which are grouped otherwise than volumes
-LEVEL = "level"
-KIND_LEVEL = "kind, level"
+KIND, LEVEL = "kind", "level"
+KIND_LEVEL = f"{KIND}, {LEVEL}"
 NAMED = 'uuid!=""'
 VOLUMES = 'kind!="disk"'  # nor a partition of one, which is exported with the same kind
 
@@ -40,6 +40,11 @@ FIGURES = {
     "slowest": ("instance_top_device:stackmap_slowest_member:ratio_rate5m{%s}", "instance_top_device:stackmap_slowest_member:avg1h{%s}"),
     "wear": ("instance_top_disk:stackmap_written_bytes:rate5m{%s}", "instance_top_disk:stackmap_written_bytes:avg1h{%s}"),
 }  # fmt: skip
+# What everything writes to a disk whose life is known: with the parts above, and without a volume.
+WRITTEN_TO_DISK = (
+    "instance_disk:stackmap_written_bytes:rate5m{%s}",
+    "instance_disk:stackmap_written_bytes:avg1h{%s}",
+)
 RAID10_SAVES = "({parity_bytes} - 2 * {parity_write_bytes})"
 # What the volumes are sorted by, of FIGURES.
 ORDERS = {
@@ -117,12 +122,12 @@ class Expressions(NamedTuple):
     @property
     def volumes(self) -> str:
         """The matchers of volumes; their level is a label of ``info`` alone."""
-        return _joined(self.hosts, _matchers([("top", "=~", self.top)]))
+        return joined(self.hosts, _matchers([("top", "=~", self.top)]))
 
     @property
     def levels(self) -> str:
         """The matchers of volumes where their level is known."""
-        return _joined(VOLUMES, self.volumes, _matchers([("level", "=", self.level)]))
+        return joined(VOLUMES, self.volumes, _matchers([("level", "=", self.level)]))
 
     @property
     def info(self) -> str:
@@ -136,7 +141,7 @@ class Expressions(NamedTuple):
         """All names that a UUID had in the window."""
         step = max(SECONDS_PER_STEP, self.seconds / STEPS)
         series = (
-            f"group by ({self.id}, uuid) (stackmap_stack_info{{{_joined(self.volumes, NAMED)}}})"
+            f"group by ({self.id}, uuid) (stackmap_stack_info{{{joined(self.volumes, NAMED)}}})"
         )
         return f"group by ({self.id}, uuid) (last_over_time(({series})[{self.seconds:.0f}s:{step:.0f}s]))"
 
@@ -179,6 +184,12 @@ class Expressions(NamedTuple):
         """Return LIFE_USED or LIFE_WRITTEN of each disk that has used enough of its life to tell its rate of wear."""
         return f"{self._life(metric)} and {self._life(LIFE_USED)} >= {LEAST_USED}"
 
+    @property
+    def written_to_disks(self) -> str:
+        """What everything writes to each disk whose life is known, in the mean of the window."""
+        mean = self.over_window("avg", WRITTEN_TO_DISK[self.hourly] % self.hosts)
+        return f"max by ({self.of_host}, disk) ({mean})"
+
     def _life(self, metric: str) -> str:
         named = f'label_replace({metric}{{{self.hosts}}}, "disk", "$1", "device", "(.+)")'
         return f"max by ({self.of_host}, disk) ({named})"
@@ -190,8 +201,9 @@ class Expressions(NamedTuple):
         return f"({used} / clamp_min(1 - {used}, {LEAST_LEFT}) / ({self._life(LIFE_WRITTEN)} > 0))"
 
     def worst(self, sort: str, limit: int) -> str:
-        """Return the volumes with the highest figures."""
-        return f"topk({limit}, {self._with_means(ORDERS[sort])})"
+        """Return the volumes with the highest figures, of those that are there at the end of the window."""
+        present = f"stackmap_stack_info{{{self.levels}}}"
+        return f"topk({limit}, {self._with_means(ORDERS[sort])} and on ({self.id}) {present})"
 
     def _with_means(self, expression: str) -> str:
         means = {field: self.mean(field) for field in FIGURES if f"{{{field}}}" in expression}
@@ -225,11 +237,18 @@ class Expressions(NamedTuple):
 
     def counted(self, more: str = "") -> str:
         """Return how many volumes each host has, by level."""
-        return COUNT % _joined(self.levels, more)
+        return COUNT % joined(self.levels, more)
 
     def _gaining(self) -> str:
         """Return the expression of RAID10's savings, where positive, with the kind and level."""
         return f"({self._with_means(RAID10_SAVES)} > 0) * on ({self.id}) group_left ({KIND_LEVEL}) {self.info}"
+
+    @property
+    def without_counters(self) -> str:
+        """The hosts of which devices of the stacks have no counters."""
+        return self.group(
+            f"instance_top_layer:stackmap_devices_without_counters:count{{{self.hosts}}}"
+        )
 
     def group(self, series: str) -> str:
         """Return the hosts in *series*."""
@@ -249,5 +268,6 @@ def _matchers(given: Iterable[tuple[str, str, str]]) -> str:
     return ",".join(f"{label}{how}{quoted(text)}" for label, how, text in given if text)
 
 
-def _joined(*matchers: str) -> str:
+def joined(*matchers: str) -> str:
+    """Return *matchers* as one, without the empty ones."""
     return ",".join(filter(None, matchers))

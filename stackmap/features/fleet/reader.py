@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from stackmap.document.wording import plural
 from stackmap.errors import InputError, ParseError, SourceError
 from stackmap.features.fleet import health
+from stackmap.features.fleet.host_source import other_times
 from stackmap.features.fleet.promql import (
     KIND_LEVEL,
     LEVEL,
@@ -152,9 +153,10 @@ class FleetReader:
         """Raise ``InputError``: the volumes are missing, or the rules."""
         if self._query(f"count({self._all.info})"):
             raise InputError(NO_RULES)
-        matching = " matches" if self._all.hosts or self._all.level else ""
+        matching = "matching " if self._all.hosts or self._all.level else ""
+        other = other_times(self._server, self._all.counted(), self._asked.time)
         raise InputError(
-            f"no volume with a topology at {self._server.url}{matching}; see stackmap-fleet(7)"
+            f"no {matching}volume with a topology in {self._server.url}{other or '; see stackmap-fleet(7)'}"
         )
 
     def _levels(self) -> tuple[Group, ...]:
@@ -166,7 +168,9 @@ class FleetReader:
             self._all = self._all._replace(hourly=False)
             sums = self._sums(KIND_LEVEL, fields)
             self._notes.append(NO_HOURS)
-        if all(each.write_bytes is None for each in sums):
+        if all(each.write_bytes is None for each in sums) and not self._query(
+            self._all.without_counters
+        ):
             raise InputError(YOUNG)  # the rules have counted the volumes
         return sums
 
@@ -184,7 +188,9 @@ class FleetReader:
         if by == MODEL:
             models = [each.model for each in troubles]
             return tuple(each._replace(troubles=models.count(each.value)) for each in groups)
-        counted = self._query(f"sum by ({by}) ({health.LOOKED % self._all.hosts})")
+        each = ", ".join(dict.fromkeys((*self._all.of_host.split(", "), by)))
+        looked = f"max by ({each}) ({health.LOOKED % self._all.hosts})"
+        counted = self._query(f"sum by ({by}) ({looked})")
         found = {each.labels.get(by, ""): each.value for each in counted}
         return tuple(each._replace(troubles=found.get(each.value)) for each in groups)
 
@@ -279,20 +285,26 @@ class FleetReader:
 
     def _lives(self, pages: list[Expressions]) -> dict[tuple[str, ...], DiskLife | None]:
         """Return the life of each disk; {} where no disk says."""
-        found: dict[str, dict[tuple[str, ...], float]] = {LIFE_USED: {}, LIFE_WRITTEN: {}}
         try:
             if not self._query(f"count({LIFE_USED}{{{self._all.hosts}}})"):
                 return {}
-            for metric, disks in found.items():
-                asked = [page.life(metric) for page in pages]
-                for answer in self._together(self._query, asked):
-                    disks.update((self._disk(each.labels), each.value) for each in answer)
+            used, written, everything = (
+                {
+                    self._disk(each.labels): each.value
+                    for answer in self._together(self._query, asked)
+                    for each in answer
+                }
+                for asked in (
+                    [page.life(LIFE_USED) for page in pages],
+                    [page.life(LIFE_WRITTEN) for page in pages],
+                    [page.written_to_disks for page in pages],
+                )
+            )
         except NO_ANSWER as error:
             self._partial.append(f"wear of disks: not known: {error}")
             return {}
-        used, written = found.values()
         both = used.keys() & written.keys()
-        return {disk: disk_life(used[disk], written[disk]) for disk in both}
+        return {disk: disk_life(used[disk], written[disk], everything.get(disk)) for disk in both}
 
     def _several_names(self, pages: Iterable[Expressions]) -> list[list[Key]]:
         """Return the names of each volume with several names in the window; add a remark where they are not known."""

@@ -30,7 +30,8 @@ class Wear(NamedTuple):
     The disk that a volume wears out first. ``rate``: the share of the remaining life that the volume uses per second.
 
     ``bytes``: that the volume writes to the disk per second, parity and metadata included. ``used``: the share of the
-    disk's life. ``years``: how long the rest lasts if nothing else writes to the disk.
+    disk's life. ``years``: how long the rest lasts if nothing else writes to the disk. ``all_bytes``, ``all_years``:
+    with everything that writes to it, None if unknown.
     """
 
     disk: str
@@ -38,20 +39,27 @@ class Wear(NamedTuple):
     bytes: float
     used: float
     years: Years
+    all_bytes: float | None
+    all_years: Years | None
 
 
 class DiskLife(NamedTuple):
-    """A disk that has ``used`` a share of its life: the rest, and the bytes that a ``rate`` of 1 of ``Wear`` is."""
+    """
+    A disk that has ``used`` a share of its life: the rest, and the bytes that a ``rate`` of 1 of ``Wear`` is.
+
+    ``all_bytes``: that are written to it per second, None if unknown.
+    """
 
     used: float
     rest: Life
     bytes: float
+    all_bytes: float | None
 
 
-def disk_life(used: float, written: float) -> DiskLife | None:
+def disk_life(used: float, written: float, all_bytes: float | None) -> DiskLife | None:
     """Return the life of a disk that has *used* a share of it for *written* bytes; None if that is too little to tell."""
     rest = life(Health(used=used, written=round(written)))
-    return rest and DiskLife(used, rest, max(1 - used, LEAST_LEFT) * written / used)
+    return rest and DiskLife(used, rest, max(1 - used, LEAST_LEFT) * written / used, all_bytes)
 
 
 def wear(disk: str, rate: float, of: DiskLife) -> Wear | None:
@@ -60,7 +68,9 @@ def wear(disk: str, rate: float, of: DiskLife) -> Wear | None:
     lasts = years(of.rest, per_second, per_second)
     if lasts is None or not isfinite(lasts.high):
         return None
-    return Wear(disk, rate, per_second, of.used, lasts)
+    everything = of.all_bytes
+    all_years = years(of.rest, everything, everything) if everything else None
+    return Wear(disk, rate, per_second, of.used, lasts, everything, all_years)
 
 
 class Key(NamedTuple):
@@ -317,5 +327,7 @@ def _volume(volume: Volume) -> dict[str, object]:
             "bytes_per_day": wear.bytes * DAY,
             "used": wear.used,
             "years": list(wear.years),
+            "all_bytes_per_day": None if wear.all_bytes is None else wear.all_bytes * DAY,
+            "all_years": wear.all_years and list(wear.all_years),
         },
     }

@@ -100,6 +100,26 @@ def test_a_doubtful_host_is_named_and_no_other(what, tmp_path):
     assert named(tmp_path, {**series, **host("fine")}, what) == expected
 
 
+def test_a_silent_host_is_in_the_health_and_not_again_among_those_without_volumes(tmp_path):
+    silent = {
+        'instance_device:stackmap_trouble:now{job="n",instance="gone",what="silent",reason="no textfile"}': "1x80"
+    }
+
+    assert named(tmp_path, {**host("gone", end=30), **silent}, "have none") == set()
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_volume_that_was_removed_takes_no_place_of_the_worst(sort, tmp_path):
+    """Its means of the window are still there, as those of a snapshot that a backup takes and removes."""
+    series = {**volume("a", "dm-8", 1), **volume("b", "dm-8", 2), **volume("b", "dm-9", 3)}
+    (removed,) = [key for key in series if "stack_info" in key and 'top="dm-9"' in key]
+    series[removed] = "1x20 stale"
+    (found,) = evaluated(tmp_path, series, ALL.worst(sort, 2))
+
+    assert 'top="dm-9"' not in found
+    assert found.count("instance=") == 2
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_each_figure_is_one_value_per_volume(part, tmp_path):
     series = {**volume("a", "dm-8", 1), **volume("b", "dm-8", 2), **volume("b", "dm-9", 3, "raid6")}

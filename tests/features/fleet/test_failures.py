@@ -194,6 +194,44 @@ def test_no_rules_and_no_hosts():
         assert "no volume with a topology" in failure(url)
 
 
+OTHER_TIMES = [
+    (
+        1e9,
+        1.1e9,
+        "; the newest before that is of 2001-09-09 01:46:40 UTC: ask with --at @1000000000",
+    ),
+    (
+        None,
+        1.1e9,
+        "; the first after that is of 2004-11-09 11:33:20 UTC: ask with --at @1100000000",
+    ),
+    (None, None, ""),
+]
+
+
+@pytest.mark.parametrize(("before", "later", "said"), OTHER_TIMES)
+@pytest.mark.parametrize("words", [(), ("h9",)])
+def test_a_time_without_data_is_named_with_one_that_has_some(before, later, said, words):
+    def answer(query):
+        near = {"max_over_time(timestamp": before, "min_over_time(timestamp": later}
+        found = next((at for start, at in near.items() if query.startswith(start)), None)
+        return 200, vector(*[({}, found)] * (found is not None))
+
+    with serving(answer) as (url, _):
+        text = failure(url, "--at", "@1000086400", *words)
+
+    assert ("at 2001-09-10 01:46:40 UTC" in text) is bool(said)
+    assert text.endswith(said or ("see stackmap-fleet(7)" if not words else url))
+
+
+def test_what_is_found_at_no_other_time_has_the_plain_message():
+    def answer(query):
+        return (503, "busy") if "timestamp(" in query else (200, vector())
+
+    with serving(answer) as (url, _):
+        assert failure(url).endswith(f"with a topology in {url}; see stackmap-fleet(7)")
+
+
 def test_one_host_that_is_unknown_or_ambiguous():
     with serving(lambda _: (200, vector())) as (url, _):
         assert "no host 'h9' with a topology" in failure(url, "h9")

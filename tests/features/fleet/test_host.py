@@ -79,6 +79,45 @@ def test_the_headroom_of_a_host_is_that_of_its_disks():
     assert "Headroom is - where no disk was seen" in result.stdout
 
 
+def test_the_time_and_the_wear_of_a_host():
+    """
+    Its disk is half used after 100 TB, so 96 to 104 TB are left, to which 10 writes of 1 MB per second go.
+
+    The end of the window has a fraction, of which no reader wants the microseconds.
+    """
+    writes = [600 * n for n in range(1, 9)]
+    whole = history(writes, [1000] * 8)
+    life = [
+        ({**LABELS, "__name__": name, "device": "sda", "name": "sda"}, value)
+        for name, value in ((exported.LIFE_USED, "0.5"), (exported.LIFE_WRITTEN, "1e14"))
+    ]
+
+    def answer(query):
+        status, body = whole(query)
+        result = body["data"]["result"]
+        if exported.INFO in query:
+            result += [{"metric": labels, "value": [1, value]} for labels, value in life]
+        if "timestamp(" in query:
+            for each in result:
+                each["values"] = [
+                    [at, f"{float(value) + 0.123456}"] for at, value in each["values"]
+                ]
+        elif exported.NODE in query:
+            for each in result:
+                if each["metric"]["__name__"] == exported.NODE + "written_bytes_total":
+                    each["values"] = [[at, str(1e6 * 10 * at)] for at, _ in each["values"]]
+        return status, body
+
+    with serving(answer) as (url, _):
+        text = ask(url, "h1", "--at", f"@{STEP * 8}.5", "--window", "10min").stdout
+        (stack,) = json.loads(ask(url, "h1", "--at", f"@{STEP * 8}", "--window", "10min", "-J").stdout)["layers"]["stacks"]  # fmt: skip
+
+    assert text.splitlines()[0] == "h1  1970-01-01 00:08:00 UTC"
+    assert "00:08:00." not in text
+    assert "disk life: sda lasts 0.3 to 0.4 years at this rate" in text
+    assert [each["device"] for each in stack["wear"]] == ["sda"]
+
+
 REBOOT = [600, 1200, 1800, 60, 120, 180]  # writes: 10/s, then 1/s
 
 

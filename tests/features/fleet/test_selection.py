@@ -83,6 +83,29 @@ def test_sums_by_a_label_and_hosts_that_match_it():
 
 
 @pytest.mark.parametrize(
+    ("label", "troubles"), [("rack", "1"), ("level", None), ("kind", None), ("model", "0")]
+)
+def test_troubles_are_of_hosts_and_disks_and_not_of_levels(label, troubles):
+    """A host with two replicas has its troubles once."""
+
+    def answer(query):
+        if "troubles:count" in query:
+            both = "max by (cluster, job, instance, rack)" in query
+            return 200, vector(({"rack": "r1"}, 1 if both else 2))
+        if f"by ({label})" in query:
+            return 200, vector(({label: "r1"}, 1))
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        _, headings, row, *_ = ask(url, "--by", label).stdout.partition("\n\n")[2].splitlines()
+
+    assert "await" in headings or "ms" in headings
+    assert ("troubles" in headings) is (troubles is not None)
+    if troubles:
+        assert row.split()[-1] == troubles
+
+
+@pytest.mark.parametrize(
     ("words", "note"),
     [
         (("--by", "rack"), "no host has the label rack"),

@@ -29,7 +29,7 @@ FULL = Volume(
     KEY, "raid5", "u", members=4, state="active", read_bytes=17.0, write_bytes=13.0, reads=7.0, writes=3.0,
     parity_bytes=52.0, parity_write_bytes=13.0, disk_bytes=90.0, disk_requests=41.0, wasted_bytes=5.0,
     wasted_requests=2.0, io_seconds=0.05, ideal=4 / 3, slowest=SlowestMember("sdc", 3.0),
-    wear=Wear("sdb", 19.0, 23.0, 0.5, Years(1.0, 2.0)),
+    wear=Wear("sdb", 19.0, 23.0, 0.5, Years(1.0, 2.0), 46.0, Years(0.5, 1.0)),
 )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_each_figure_of_a_volume_has_its_key_in_json():
         "cost_bytes_per_byte": 4.0, "disk_bytes_per_byte": 3.0, "ideal_bytes_per_byte": 4 / 3,
         "wasted_bytes": 5.0, "wasted_requests": 2.0, "slowest_member": {"device": "sdc", "ratio": 3.0},
         "raid10_saves_bytes": 26.0, "raid10_saves_requests": 28.0,
-        "wear": {"disk": "sdb", "bytes_per_day": 23.0 * 86400, "used": 0.5, "years": [1.0, 2.0]},
+        "wear": {"disk": "sdb", "bytes_per_day": 23.0 * 86400, "used": 0.5, "years": [1.0, 2.0], "all_bytes_per_day": 46.0 * 86400, "all_years": [0.5, 1.0]},
     }  # fmt: skip
     (bare,) = fleet_json(fleet(volumes=(Volume(KEY._replace(cluster="")),)), "now")["volumes"]
     assert {bare[key] for key in ("cluster", "uuid", "slowest_member", "iops", "await")} == {None}

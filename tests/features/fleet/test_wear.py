@@ -17,6 +17,7 @@ WRITTEN = 1e14  # to each disk since it was made
 MINUTE = 40
 ALL = Expressions(seconds=1800)
 RECORDED = "instance_top_disk:stackmap_written_bytes:rate5m"
+OF_ALL = "instance_disk:stackmap_written_bytes:rate5m"
 # 100 TB took half of its life, 49 to 51 % with the rounding, so 96 to 104 TB are left: for 2 MiB per second.
 YEARS = (1.4518, 1.5727)
 
@@ -46,6 +47,19 @@ def test_the_disk_that_a_volume_wears_out_first(tmp_path):
     assert by_disk(first) == pytest.approx({"sdb": BYTES * 0.5 / WRITTEN / 0.5})
     assert {each.labels["top"] for each in first} == {"md0"}
     assert by_disk(used) == {"sda": 0.1, "sdb": 0.5}
+
+
+def test_what_everything_writes_to_a_disk(tmp_path):
+    """The array, and twice as much again that is no part of a stack; only of disks that tell their life."""
+    series = {**Array("a").series(), **lives({"sdb": 0.5, "sdc": 0.01})}
+    (counter,) = [
+        key for key in series if key.startswith("node_disk_written_bytes") and 'device="sdb"' in key
+    ]
+    series[counter] = f"0+{3 * 60 * BYTES}x300"
+    found = ruled(tmp_path, series, OF_ALL, ALL.written_to_disks, at=60 * MINUTE)
+
+    for answers in found:
+        assert by_disk(answers) == pytest.approx({"sdb": 3 * BYTES, "sdc": BYTES})
 
 
 def test_a_disk_at_its_end_comes_before_all_others(tmp_path):
@@ -80,13 +94,15 @@ def test_a_worn_disk_is_a_trouble(used, is_worn, tmp_path):
     assert [len(each) for each in alerts] == [0, is_worn]
 
 
-def answer_with(used, rate, worn=()):
-    """Answer as a server whose volume wears out sdb."""
+def answer_with(used, rate, worn=(), everything=None):
+    """Answer as a server whose volume wears out sdb, to which *everything* is written per second."""
 
     def answer(query):
         disk = {"job": "n", "instance": "h1", "disk": "sdb"}
         if query.startswith("count(stackmap_device_life"):
             return 200, vector(*[({}, 1)] * (used is not None))
+        if "instance_disk:stackmap_written_bytes" in query:
+            return 200, vector(*[(disk, everything)] * (everything is not None))
         if query.startswith("max by (cluster, job, instance, disk)"):
             return 200, vector(
                 (disk, used if "used_ratio" in query.partition(" and ")[0] else WRITTEN)
@@ -109,13 +125,31 @@ def test_the_years_of_a_volume():
         (worst,) = json.loads(ask(url, "-J", "--sort", "wear", "--limit", "1").stdout)["volumes"]
 
     assert volume["wear"].pop("years") == pytest.approx(YEARS, abs=1e-4)
-    assert volume["wear"] == {"disk": "sdb", "bytes_per_day": 181_193_932_800, "used": 0.5}
+    assert volume["wear"] == {
+        "disk": "sdb", "bytes_per_day": 181_193_932_800, "used": 0.5, "all_bytes_per_day": None, "all_years": None,
+    }  # fmt: skip
     assert worst["name"] == volume["name"]
-    assert "sdb 1.4 to 1.6" in table
-    assert "| sdb 1.4 to 1.6 |" in page
+    assert "sdb 1.4 to 1.6 (-)" in table
+    assert "| sdb 1.4 to 1.6 (-) |" in page
     assert "; disk life: the disk that" in page
-    assert csv[0].endswith(",worn_disk,worn_disk_years_low,worn_disk_years_high")
+    assert csv[0].endswith(
+        ",worn_disk,worn_disk_years_low,worn_disk_years_high,worn_disk_all_years_low,worn_disk_all_years_high"
+    )
     assert ",sdb,1.45" in csv[1]
+    assert csv[1].endswith(",,")
+
+
+def test_the_years_of_a_disk_to_which_others_write_too():
+    """Four times as much in all lasts a quarter of the time."""
+    with serving(answer_with(0.5, BYTES / WRITTEN, everything=4 * BYTES)) as (url, _):
+        (volume,) = json.loads(ask(url, "-J").stdout)["volumes"]
+        table, csv = ask(url).stdout, ask(url, "--csv").stdout.splitlines()
+
+    assert volume["wear"]["years"] == pytest.approx(YEARS, abs=1e-4)
+    assert volume["wear"]["all_years"] == pytest.approx([each / 4 for each in YEARS], abs=1e-4)
+    assert volume["wear"]["all_bytes_per_day"] == 4 * 181_193_932_800
+    assert "sdb 1.4 to 1.6 (0.3 to 0.4)" in table
+    assert csv[1].rpartition(",0.36")[2].count(",") == 1
 
 
 @pytest.mark.parametrize(
