@@ -24,11 +24,68 @@ from stackmap.model.load import (
 )
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
-SEPARATE = "the reports have no device and no heading in common: each device has the figures of its own report"
+SEPARATE = "reports with other columns are not averaged together: a device has the figures of those with most devices and columns"
 # Loads not yet added up: some 1 MB; more of them leave the caches of a CPU. Rows of a text: each sum makes all loads anew.
 MAX_HELD, MAX_ROWS = 1000, 20_000
 
+Known = tuple[bool, ...]  # which figures of a load are known
 Part = tuple[Mapping[str, Load], float]  # loads and their weight
+
+
+class _Sum:
+    """The sum of intervals; those of a text have the same columns."""
+
+    def __init__(self) -> None:
+        self._total: Mapping[str, Load] | None = None  # the sum of what is no longer held
+        self._held: dict[int, Part] = {}  # the loads since then, by identity
+        self._size = 0  # of these, in loads
+        self._sizes: set[int] = set()  # how many devices an interval had
+        self.weight = 0.0
+        self.count = 0
+
+    def add(self, loads: Mapping[str, Load], weight: float, *, is_text: bool) -> None:
+        """Add the *loads* of an interval."""
+        self.weight += weight
+        # Equal tables of a text share their loads: they are counted, and added up once.
+        loads, before = self._held.get(id(loads), (loads, 0.0))
+        self._held[id(loads)] = loads, before + weight
+        self._sizes.add(len(loads))
+        self._size += 0 if before else 1 + len(loads)
+        most = MAX_ROWS if isinstance(loads, PrintedLoads) else MAX_HELD
+        if self._size > most:
+            self._total, self._held, self._size = self.loads(is_text=is_text), {}, 0
+
+    def is_filtered(self, loads: Mapping[str, Load]) -> bool:
+        """Whether an interval lacked one of the *loads*."""
+        return len(self._sizes | {len(loads)}) > 1
+
+    def loads(self, *, is_text: bool) -> Mapping[str, Load]:
+        """Return the sums of the devices that every interval has; in a text, of all devices."""
+        parts = [*self._held.values()]
+        tables = [loads for loads, _ in parts if isinstance(loads, PrintedLoads)]
+        weights = [weight for _, weight in parts]
+        if all(weight == 1.0 for weight in weights):
+            weights = []
+        if (
+            parts
+            and len(tables) == len(parts)
+            and all(map(tables[0].is_like, tables))
+            and (self._total is None or [*self._total] == [*tables[0]])
+        ):
+            return sum_tables(tables, weights, self._total)
+        if self._total is not None:
+            parts.insert(0, (self._total, 1.0))
+            weights = weights and [1.0, *weights]
+        if len(parts) == 1 and parts[0][1] == 1.0:
+            return parts[0][0]
+        names = dict.fromkeys(name for loads, _ in parts for name in loads)
+        if not is_text:
+            shared = set(names).intersection(*(loads for loads, _ in parts))
+            names = dict.fromkeys(name for name in names if name in shared)
+        return {
+            name: _weighted([loads.get(name, IDLE) for loads, _ in parts], weights)
+            for name in names
+        }
 
 
 class Average:
@@ -37,7 +94,8 @@ class Average:
 
     A text's own averages are used only if it has no rates (the last one, for
     sar prints its minimum and maximum before it), and totals and averages since
-    boot only if there is nothing else. A device that an interval of counters lacks is
+    boot only if there is nothing else. Tables of a text with other columns are of another command: those
+    with most devices and columns count, and others for devices that these lack. A device that an interval of counters lacks is
     unknown in the average. A device that a report of a text lacks counts as
     idle there, because iostat -z omits idle devices, and a note says so.
     """
@@ -48,14 +106,12 @@ class Average:
         self._readings: tuple[StatusReading, ...] = ()  # the first and the last one
         self._rank = 0
         self._events: dict[str, None] = {}
+        self._known: dict[object, Known] = {}  # what tables with the same columns tell
 
     def _begin(self) -> None:
         """Discard all intervals so far: a better source of rates came."""
-        self._total: Mapping[str, Load] | None = None  # the sum of what is no longer held
-        self._held: dict[int, Part] = {}  # the loads since then, by identity
-        self._size = 0  # of these, in loads
-        self._sizes: set[int] = set()  # how many devices an interval had
-        self._separate: list[PrintedLoads] | None = []  # reports without anything in common
+        self._sums: dict[Known, _Sum] = {}  # of a text, by what its tables tell
+        self._latest: _Sum | None = None
         self._weight = 0.0
         self._notes: dict[str, None] = {}
         self.count = 0
@@ -78,46 +134,47 @@ class Average:
         self.count += interval.count
         if interval.notes:
             self._notes.update(dict.fromkeys(interval.notes))
-        # Equal tables of a text share their loads: they are counted, and added up once.
-        loads, before = self._held.get(id(interval.loads), (interval.loads, 0.0))
-        self._held[id(loads)] = loads, before + weight
-        self._sizes.add(len(loads))
-        self._compare(loads)
-        self._size += 0 if before else 1 + len(loads)
-        most = MAX_ROWS if isinstance(loads, PrintedLoads) else MAX_HELD
-        if self._size > most:
-            self._total, self._held, self._size = self._sum(), {}, 0
+        is_text = interval.seconds is None
+        same = self._sum_of(interval.loads)
+        same.count += interval.count
+        same.add(interval.loads, weight, is_text=is_text)
 
-    def _compare(self, loads: Mapping[str, Load]) -> None:
-        """Note whether all reports so far have different devices and columns."""
-        if self._separate is None:
-            return
-        others = self._separate
-        if isinstance(loads, PrintedLoads) and not any(
-            table.convert == loads.convert or not {*table.names}.isdisjoint(loads.names)
-            for table in others
-        ):
-            others.append(loads)
-        else:
-            self._separate = None
+    def _sum_of(self, loads: Mapping[str, Load]) -> _Sum:
+        """Return the sum that *loads* belong to: that of tables with the same columns, else the one of the last table."""
+        known: Known = ()
+        if isinstance(loads, PrintedLoads):
+            known = self._known.get(loads.convert) or loads.known_figures()
+            self._known[loads.convert] = known
+            if known not in self._sums:
+                self._sums[known] = self._sums.pop((), _Sum())
+        if known or self._latest is None:
+            self._latest = self._sums.setdefault(known, _Sum())
+        return self._latest
 
     def result(self) -> Interval | None:
         """Return the average so far; None if nothing was added."""
         if self._last is None:
             return None
-        loads = self._sum()
-        separate = self._is_text() and bool(self._separate) and self._weight > 1
-        filtered = self._is_text() and len(self._sizes | {len(loads)}) > 1
-        note = SEPARATE if separate else ABSENT
-        weight = 1.0 if separate else self._weight
+        is_text = self._last.seconds is None
+        sums = [(each.loads(is_text=is_text), known, each) for known, each in self._sums.items()]
+        sums.sort(key=lambda of: (len(of[0]), sum(of[1])), reverse=True)
+        loads: dict[str, Load] = {}
+        used = 0
+        for summed, _, each in sums:
+            new = {name: load for name, load in summed.items() if name not in loads}
+            loads |= {name: _times(load, 1 / each.weight) for name, load in new.items()}
+            used += each.count if new or len(sums) == 1 else 0
+        filtered = is_text and any(each.is_filtered(summed) for summed, _, each in sums)
+        notes = [ABSENT] * filtered + [SEPARATE] * (len(sums) > 1)
+        count = self.count if used == self.count else f"{used} of {self.count}"
         return Interval(
-            {name: _times(load, 1 / weight) for name, load in loads.items()},
+            loads,
             time=self._last.time,
             seconds=None if self._last.seconds is None else self._weight,
-            stamp=self._last.stamp if self.count == 1 else f"average of {self.count} intervals",
+            stamp=self._last.stamp if self.count == 1 else f"average of {count} intervals",
             since_boot=self._last.since_boot,
             summary=self._last.summary,
-            notes=(*self._notes, *([note] if filtered else [])),
+            notes=(*self._notes, *notes),
             events=tuple(self._events),
             machine=self._last.machine,
             count=self.count,
@@ -129,37 +186,6 @@ class Average:
         whole = self.result()
         if whole is not None and self.count > 1:
             yield replace(whole, summary=True)
-
-    def _sum(self) -> Mapping[str, Load]:
-        """Return the sums of the devices that every interval has; in a text, of all devices."""
-        parts = [*self._held.values()]
-        tables = [loads for loads, _ in parts if isinstance(loads, PrintedLoads)]
-        weights = [weight for _, weight in parts]
-        if all(weight == 1.0 for weight in weights):
-            weights = []
-        if (
-            parts
-            and len(tables) == len(parts)
-            and all(map(tables[0].is_like, tables))
-            and (self._total is None or [*self._total] == [*tables[0]])
-        ):
-            return sum_tables(tables, weights, self._total)
-        if self._total is not None:
-            parts.insert(0, (self._total, 1.0))
-            weights = weights and [1.0, *weights]
-        if len(parts) == 1 and parts[0][1] == 1.0:
-            return parts[0][0]
-        names = dict.fromkeys(name for loads, _ in parts for name in loads)
-        if not self._is_text():
-            shared = set(names).intersection(*(loads for loads, _ in parts))
-            names = dict.fromkeys(name for name in names if name in shared)
-        return {
-            name: _weighted([loads.get(name, IDLE) for loads, _ in parts], weights)
-            for name in names
-        }
-
-    def _is_text(self) -> bool:
-        return self._last is not None and self._last.seconds is None
 
 
 def _rank(interval: Interval) -> int:

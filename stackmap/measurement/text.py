@@ -27,10 +27,11 @@ from stackmap.ledger.averages import average
 from stackmap.ledger.corrections import corrected
 from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
+from stackmap.measurement.same_time import Copies, one_per_time, printed_end
 from stackmap.measurement.source import IntervalSelection, Note, Source
 from stackmap.model.device import Kind
 from stackmap.model.interval import Interval, with_loads_of
-from stackmap.model.load import Load, PrintedLoads
+from stackmap.model.load import Load
 from stackmap.model.topology import (
     ASK_FOR_IT,
     UNKNOWN_MACHINE,
@@ -46,6 +47,7 @@ from stackmap.text.device_names import Names
 from stackmap.text.text_lines import run_of
 
 CHUNK = 1 << 20
+END = 2  # of a file, from where to seek
 NO_STACK = (
     f"no lsblk, /proc/mdstat, LVM report or dmsetup output in it: add the output of {ASK_FOR_IT}"
 )
@@ -141,9 +143,10 @@ class TextSource(Source):
         named = (
             interval
             for interval in self._named(topology)
-            if self._part == WHOLE or begin < (_printed(interval) or -inf) <= end
+            if self._part == WHOLE or begin < (printed_end(interval) or -inf) <= end
         )
-        intervals = _only(selection.devices, named)
+        whole = one_per_time(named) if self._is_short() else named
+        intervals = _only(selection.devices, whole)
         return ((topology, interval) for interval in islice(intervals, selection.count))
 
     def _since_boot(self) -> NoReturn:
@@ -158,7 +161,7 @@ class TextSource(Source):
         ends = [
             time
             for interval in statistics.intervals(chunks, self.name)
-            if not interval.since_boot and (time := _printed(interval)) is not None
+            if not interval.since_boot and (time := printed_end(interval)) is not None
         ]
         self._text.seek(0)
         self._head.clear()
@@ -219,6 +222,18 @@ class TextSource(Source):
                 told = theirs
                 self._note_hosts(host, theirs)
 
+    def _is_short(self) -> bool:
+        """Whether the text is a file that may be held as a whole."""
+        if not self._text.seekable():
+            return False
+        place = self._text.tell()
+        try:
+            size = self._text.seek(0, END)
+            self._text.seek(place)
+        except OSError:
+            return False  # the reader says why
+        return size <= MAX_HEAD
+
     def _note_hosts(self, ours: str, theirs: str) -> None:
         self._note(f"{self.name}: {only_one_host(short_host(ours), short_host(theirs))}")
 
@@ -278,33 +293,6 @@ class TextSource(Source):
             return read1(CHUNK)
         except OSError as error:
             raise InputError(error.strerror or str(error)) from error  # the reader adds the name
-
-
-def _printed(interval: Interval) -> float | None:
-    """Return the end of *interval* as the text printed it, in seconds; None if it printed none."""
-    return interval.time if interval.clock is None else interval.clock
-
-
-class Copies:
-    """Tells intervals that a text has twice, as after ``sar -d`` and ``sar -dp``; notes the first one."""
-
-    def __init__(self, note: Note) -> None:
-        self._note = note
-        self._noted = False
-        self._figures: dict[float, int] = {}  # a hash by the end of the interval
-
-    def has(self, interval: Interval) -> bool:
-        """Whether an earlier interval had the same end and the same figures, under any names."""
-        time = _printed(interval)
-        if time is None or not isinstance(interval.loads, PrintedLoads):
-            return False
-        figures = hash((interval.machine.host, *interval.loads.printed))
-        is_copy = self._figures.get(time) == figures
-        self._figures[time] = figures
-        if is_copy and not self._noted:
-            self._noted = True
-            self._note(f"the text has the report of {interval.stamp} twice: the first one is used")
-        return is_copy
 
 
 def with_named(topology: Topology, first: Interval) -> Topology:

@@ -221,9 +221,25 @@ class PrintedLoads(Mapping[str, Load]):
         """Free the loads that were made: each takes 1 KB, its figures a tenth. They are made again for who asks."""
         vars(self).pop("_loads", None)
 
+    def known_figures(self) -> tuple[bool, ...]:
+        """Which figures of a load the table has."""
+        return tuple(column is not None for column in self.convert(self.printed))
+
     def is_like(self, other: PrintedLoads) -> bool:
         """Whether both have the same rows and columns."""
         return self.convert == other.convert and self.names == other.names
+
+
+def joined_loads(first: Mapping[str, Load], second: Mapping[str, Load]) -> Mapping[str, Load]:
+    """Return the loads of both, which are of different devices; as one table if they have the same columns."""
+    if (
+        isinstance(first, PrintedLoads)
+        and isinstance(second, PrintedLoads)
+        and first.convert == second.convert
+    ):
+        figures = (*first.printed, *second.printed)
+        return PrintedLoads((*first.names, *second.names), figures, first.convert)
+    return {**first, **second}
 
 
 def sum_tables(

@@ -167,14 +167,34 @@ def test_examples_with_other_devices_and_headings_keep_their_figures():
     assert found.notes == (averages.SEPARATE,)
 
 
-@pytest.mark.parametrize("second", ["r/s w/s r_await", "r/s r_await aqu-sz"])
-def test_a_device_that_a_report_of_one_run_lacks_was_idle(second):
-    """As with -z: the heading is the same, or a device is."""
-    names = ("sda", "sdb") if second == "r/s w/s r_await" else ("sda", "sda")
+def test_a_device_that_a_report_of_one_run_lacks_was_idle():
+    """As with -z."""
     found = averaged(
-        table("r/s w/s r_await", f"{names[0]} 10.00 2.00 8.00", "sdc 6.00 1.00 1.00"),
-        table(second, f"{names[1]} 20.00 4.00 9.00"),
+        table("r/s w/s r_await", "sda 10.00 2.00 8.00", "sdc 6.00 1.00 1.00"),
+        table("r/s w/s r_await", "sdb 20.00 4.00 9.00"),
     )
 
     assert found.loads["sdc"].read.ios == 3
+    assert found.notes == (averages.ABSENT,)
+
+
+def test_reports_of_another_command_are_not_averaged_with_a_table_of_more_devices():
+    """After `iostat -x` of an array and its members, `iostat` of the array alone says nothing of their ratio."""
+    found = averaged(
+        table("r/s w/s r_await", "md0 10.00 2.00 8.00", "sdc 6.00 1.00 1.00"),
+        table("r/s r_await aqu-sz", "md0 20.00 9.00 0.18"),
+        table("r/s r_await aqu-sz", "md0 40.00 9.00 0.36"),
+    )
+
+    assert found.loads["md0"].read.ios == 10
+    assert found.loads["sdc"].read.ios == 6
+    assert found.notes == (averages.SEPARATE,)
+
+
+def test_a_report_without_devices_is_an_idle_one_of_its_run():
+    """As with -z, before and after one with devices."""
+    busy = table("r/s w/s r_await", "sda 12.00 3.00 8.00")
+    found = averaged(Interval({}), busy, Interval({}))
+
+    assert found.loads["sda"].read.ios == 4
     assert found.notes == (averages.ABSENT,)
