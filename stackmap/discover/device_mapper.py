@@ -46,12 +46,14 @@ SLAVES = "table of {devices}: not understood in full; devices below are from sys
 SPREAD = "data layout of {devices}: needs root (dmsetup table)"
 
 NOTHING_BELOW = "devices below {devices}: not in the input"
+PART_BELOW = "other devices below {devices}, which is larger than the one known: not in the input"
 
 _DEVICE = re.compile(r"[0-9]+:[0-9]+|/dev/\S+")  # in the words of a table
 
 ABSENT = ("failed", "missing")  # states of a member in the status of a RAID volume
 ARRAYS = ("raid", "mirror")  # targets whose data may be whole without one of the devices below
 MIN_RAID6_MEMBERS = 5  # in LVM
+ROUNDING = 0.06  # share by which the sizes of a text are rounded
 SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
 
 
@@ -84,6 +86,8 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
     if spread and told is None:
         shape = _infer_layout(scan, inferred.target, base, names)
     target = _inferred_target(mapped, inferred.target, names, shape)
+    has_others = target == "linear" and scan.partial and _exceeds(scan, block, names)
+    target = "" if has_others else target
     record = DM_TARGETS.get(target, UNKNOWN)
     device = base._replace(
         label=mapped.label,
@@ -96,10 +100,22 @@ def infer(scan: Scan, mapped: MappedDevice) -> Discovered:
         facts={**base.facts, **status.facts},
         counts=status.counts,
     )
-    doubts = (shape.uncertainty, NOTHING_BELOW if scan.partial and not names else "")
+    doubts = (
+        shape.uncertainty,
+        NOTHING_BELOW if scan.partial and not names else "",
+        PART_BELOW if has_others else "",
+    )
     uncertainties = tuple(filter(None, doubts))
     edges = tuple(inferred_edges(scan, mapped, target))
     return Discovered(device, edges, _states(edges, status, scan.names), uncertainties)
+
+
+def _exceeds(scan: Scan, block: Block, names: Iterable[str]) -> bool:
+    """Whether *block* is larger than the devices *names* together: a text may be lsblk of one of its disks."""
+    own = sysfs.size(scan.host, block)
+    sizes = [sysfs.size(scan.host, scan.blocks[name]) for name in names if name in scan.blocks]
+    known = [size for size in sizes if size is not None]
+    return own is not None and len(known) == len(sizes) and sum(known) < (1 - ROUNDING) * own
 
 
 def _told_paths(scan: Scan, mapped: MappedDevice) -> DmStatus:

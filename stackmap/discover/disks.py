@@ -13,6 +13,7 @@ from stackmap.sources import disk_identity, drbd, sysfs
 from stackmap.sources.sysfs import Block
 
 # Disks with bio-based drivers, which never merge.
+ROUNDING = 0.9  # sizes in a text are rounded
 _BIO_BASED = frozenset({"ram", "pmem", "drbd", "zram", "bcache", "dcssblk", "nullb"})
 
 
@@ -152,12 +153,22 @@ def _bcache(scan: Scan, block: Block) -> Discovered:
     )
     backing = sysfs.kernel_name(sysfs.attribute(scan.host, f"{path}/backing_dev_name"))
     below = sysfs.slaves(scan.host, block)
-    backing = below[0] if len(below) == 1 else backing or _unshared(scan, block, below)
-    other = Role.CACHE if backing else Role.DATA
+    if len(below) == 1:
+        backing = "" if _is_smaller(scan, below[0], block) else below[0]
+    else:
+        backing = backing or _unshared(scan, block, below)
+    other = Role.CACHE if backing or len(below) == 1 else Role.DATA
     edges = tuple(
         Edge(block.name, name, Role.ORIGIN if name == backing else other) for name in below
     )
     return Discovered(base_device(scan, block, Kind.BCACHE)._replace(facts=facts), edges)
+
+
+def _is_smaller(scan: Scan, name: str, cached: Block) -> bool:
+    """Whether the device *name* cannot hold what is *cached*, beyond rounding: the output of lsblk for a cache alone."""
+    size = sysfs.size(scan.host, scan.blocks[name]) if name in scan.blocks else None
+    whole = sysfs.size(scan.host, cached)
+    return None not in (size, whole) and (size or 0) < ROUNDING * (whole or 0)
 
 
 def _unshared(scan: Scan, block: Block, below: list[str]) -> str:

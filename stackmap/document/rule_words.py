@@ -190,7 +190,7 @@ def what_to_do_first(
     time: str = "",
 ) -> str:
     """
-    Return the first cause and what to do about it, then what has to wait; without a cause, what to measure.
+    Return the first cause and what to do about it, then what has to wait; without a cause, what to look at or measure.
 
     *time*: when the cause held, if not all the time.
     """
@@ -198,6 +198,9 @@ def what_to_do_first(
         from stackmap.rules.unjudged import LAYOUT
 
         asked = [each.question for each in open_questions if each.question is not LAYOUT]
+        if asked and decision.doubtful:
+            doubt = decision.doubtful[0]
+            return paragraph((f"{heading(topology, doubt)}.", action(topology, doubt)))
         if asked:
             return asked[0].advice
         return NO_LAYOUT if open_questions else NOTHING

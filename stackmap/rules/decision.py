@@ -21,6 +21,7 @@ from stackmap.model.cgroup_io import IoLimit
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context, measured_context
+from stackmap.rules.hung import impossible, stuck_counter
 from stackmap.rules.rule import Finding, Outcome, rank
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import DISKS, LOAD, Unjudged, unjudged
@@ -44,12 +45,14 @@ class Decision(NamedTuple):
     The findings that need action, in the order in which to act.
 
     ``before_layout``: those that explain the wait on any layout; act on them and measure again
-    before a conversion. ``episode``: that in which they hold; None: they last.
+    before a conversion. ``episode``: that in which they hold; None: they last. ``doubtful``: remarks on
+    devices that hang or count wrong, to look at first where the load cannot be judged.
     """
 
     causes: tuple[Finding, ...]
     before_layout: tuple[Finding, ...]
     episode: Episode | None = None
+    doubtful: tuple[Finding, ...] = ()
 
     @property
     def suspects(self) -> dict[str, Finding]:
@@ -70,17 +73,21 @@ def _gravity(decision: Decision) -> tuple[int, ...]:
 def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> Decision:
     """Return the first step for the devices of the stack of *name*, "" for all devices."""
     stack = topology.with_all_below(name) if name else topology
-    causes = tuple(
+    about = [
         finding
         for finding in sorted(findings, key=rank)
-        if finding.is_grave and any(each in stack for each in (finding.device, *finding.peers))
+        if any(each in stack for each in (finding.device, *finding.peers))
+    ]
+    causes = tuple(finding for finding in about if finding.is_grave)
+    doubtful = tuple(
+        finding for finding in about if finding.rule.id in (stuck_counter.id, impossible.id)
     )
     first = (
         finding
         for finding in causes
         if finding.rule.outcome in BEFORE_LAYOUT and finding.rule.slows
     )
-    return Decision(causes, tuple(first))
+    return Decision(causes, tuple(first), doubtful=doubtful)
 
 
 class JudgedEpisode(NamedTuple):

@@ -207,11 +207,12 @@ def _never_drops(context: Context, name: str, gauge: float) -> bool:
     outcome=Outcome.HUNG,
     sentence="{device} hangs, or its in-flight counter is stuck: always busy, nothing completed. Its queue "
     "depth and utilisation mean nothing.",
-    caveat="The counter did not change, and no device below it hangs.",
+    caveat="The counter did not change, and no known device below it hangs.",
     advice="List waiting processes: `ps axo stat,pid,comm,wchan`. With one in state D, see the kernel "
     "log. Without one, only the counter is wrong, until the device is recreated.",
     source="stackmap-kernel(7), Corrections; Linux drivers/md/md.c",
     superseded_by=("SM305",),
+    joins_peers=True,
 )
 def stuck_counter(context: Context, _: Limits) -> Found:
     """Yield devices whose in-flight counter never drops, where a hang is not proved."""

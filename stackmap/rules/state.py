@@ -7,6 +7,7 @@ from functools import partial
 from math import inf
 
 from stackmap.ledger.device_state import (
+    REBUILDING,
     WORK,
     is_degraded,
     is_lost_array,
@@ -109,7 +110,7 @@ def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
         return {"full": device.label.removesuffix("-tpool")}
     if device.kind is Kind.SNAPSHOT and device.state in LOST_SNAPSHOT:
         return {"lost": device.label}
-    works = any(
+    works = device.state != NOT_STARTED and any(
         each.layout and each.layout.parity and not is_lost_array(each) for each in (device, *above)
     )
     words = {"repair": "Repair", "parity": "A degraded RAID4/5/6" if works else ""}
@@ -210,7 +211,9 @@ def background_work(context: Context, _: Limits) -> Found:
                 "lacks": _lacks(device, members_behind(context.topology, device)),
                 "was": _was(context, device),
             }
-            words |= tool_names(device) if device.layout is not None else {}
+            # A rebuild that is slowed down leaves the array without its redundancy for longer.
+            slows = device.layout is not None and work not in REBUILDING
+            words |= tool_names(device) if slows else {}
             yield observe(device.name, words=words)
 
 

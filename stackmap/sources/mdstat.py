@@ -24,7 +24,10 @@ _FACTS = {
     "metadata_version": re.compile(r"super (\S+)"),
     "layout": re.compile(r"algorithm (\d{1,3})"),
     "raid_disks": re.compile(r"\[(\d{1,6})/\d{1,6}\]"),
-    "sync_action": re.compile(r"(resync|recover|check|reshape)(?:y)?\s*="),
+    # Of work that waits for that of another array, only a reshape has begun to change the array.
+    "sync_action": re.compile(
+        r"(reshape(?=\s*=)|(?:resync|recover|check)(?=y?\s*=(?!\s*(?:DELAYED|PENDING))))"
+    ),
     "sync_completed": re.compile(r"\((\d{1,20}/\d{1,20})\)"),
 }
 _CHUNK = re.compile(r"(\d{1,9})[kK] chunks?")
@@ -59,7 +62,11 @@ def _array(first: str, *others: str) -> Array:
     words = match[4].split() if match else []
     rest = "\n".join(others)
     found = {key: match[1] for key, form in _FACTS.items() if (match := form.search(rest))}
-    in_sync = _IN_SYNC.search(rest)
+    in_sync, slots = _IN_SYNC.search(rest), _IN_SLOTS.search(rest)
+    working = int(in_sync[1]) if in_sync else None
+    # During a change of level md may print "[4/3] [UUUU]", which lacks no member.
+    if slots and slots[1] == "U" * int(found.get("raid_disks", 0)):
+        working = len(slots[1])
     members = [_member(word) for word in words]
     known = [member for member in members if member is not None]
     holding = [member for member in known if member.states <= {"in_sync", "write_mostly"}]
@@ -73,15 +80,14 @@ def _array(first: str, *others: str) -> Array:
     }
     if chunk := _CHUNK.search(rest):
         attributes["chunk_size"] = str(int(chunk[1]) * KIB)
-    if in_sync:
-        attributes["degraded"] = str(max(0, int(found["raid_disks"]) - int(in_sync[1])))
+    if working is not None:
+        attributes["degraded"] = str(max(0, int(found["raid_disks"]) - working))
     elif attributes["level"]:  # raid0 and linear have no spares; one that is inactive has no level
         attributes["raid_disks"] = str(len(holding))
-    if in_sync and int(in_sync[1]) < len(holding):
+    if working is not None and working < len(holding):
         known = [_uncertain(member) if member in holding else member for member in known]
     key = {member: (member.slot is None, member.slot or 0, member.name) for member in known}
     array = Array(attributes, tuple(sorted(known, key=key.__getitem__)))
-    slots = _IN_SLOTS.search(rest)
     if slots and array.layout is not None and is_lost(array.layout, [c == "U" for c in slots[1]]):
         attributes["array_state"] = BROKEN
     return array

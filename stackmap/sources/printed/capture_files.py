@@ -80,7 +80,8 @@ class CaptureFiles:
 
     def written(self) -> dict[str, str]:
         """Return the files by path; none if no text tells of a device."""
-        there = sorted(self._there, key=self._names.__getitem__)
+        # Contradicting texts may give two devices one name.
+        there = sorted(self._there, key=lambda device: (self._names[device], device))
         known = {self._names[device] for device in there}
         disks = {disk_of(name) for name in known} - known - {""}
         refuse_many(len(known) + len(disks))
@@ -149,6 +150,9 @@ class CaptureFiles:
                 properties[prop] = self._agreed(name, prop, by_text).replace("\n", " ")
             elif key == "size":
                 self._files[f"{place}/size"] = str(self._size(name, by_text) // SECTOR)
+            elif key == "btrfs":
+                whole = self._agreed(name, key, by_text)
+                self._files[f"{BTRFS}/{whole}/devices/{name.replace('/', '!')}"] = ""
             elif key == "btrfs errors":
                 btrfs = f"{BTRFS}/printed-{name.replace('/', '!')}"
                 self._files[f"{btrfs}/devices/{name.replace('/', '!')}"] = ""
@@ -198,9 +202,9 @@ class CaptureFiles:
                 yield f"1 0 {words} {options.replace(' ', '')}\n"
 
     def _agreed(self, name: str, key: str, by_text: Mapping[str, str]) -> str:
-        """Return the value of the most exact text, and note where another one differs."""
+        """Return the value of the most exact text, or the longest, and note where another one differs."""
         (text, value), *others = sorted(by_text.items(), key=lambda item: _rank(item[0]))
-        if key == "dm/uuid":
+        if key in ("dm/uuid", "md/sync_completed"):  # mdadm --detail rounds down to 1 %
             return max((value, *(other for _, other in others)), key=len)
         for other, differs in others if key in COMPARED else ():
             if differs != value:

@@ -17,6 +17,9 @@ from stackmap.sources.printed.facts import ALIAS, Fact, of_path
 ARRAY = re.compile(r"(\S+) : (?:active|inactive|broken)\b.*")
 _MEMBERS = re.compile(r"(?:\S+\[\d{1,9}\](?:\([A-Z]\))*\s*)+")
 _BLOCKS = re.compile(r"\s*(\d{1,15}) blocks\b")
+# Cut by a mail within a chunk or a progress: "level 5, 1" and "28k chunk"; "(2275456" and "/943718400) finish=".
+_CUT = re.compile(r".*(?:(?:level \d+,|super \S+|blocks) \d{1,8}|\(\d{1,20}/?\d{0,20})")
+_REST = re.compile(r"\d{1,8}[kK] chunk.*|/?\d{1,20}\) finish=.*|/?\d{1,20}/?\d{0,20}\).*")
 
 
 def read_mdstat(lines: list[str]) -> Iterator[Fact]:
@@ -30,6 +33,8 @@ def read_mdstat(lines: list[str]) -> Iterator[Fact]:
             text.append(line)
         elif name and _MEMBERS.fullmatch(line):
             text[-1] += f" {line}"
+        elif name and _REST.fullmatch(line) and _CUT.fullmatch(text[-1]):
+            text[-1] += line
         elif line.startswith("unused devices"):
             name = ""
         elif name and line:
@@ -63,6 +68,7 @@ _ROW = re.compile(
     r"\s*(\d+|-)\s+(\d+)\s+(\d+)\s+(\d+|-)(?:\s+([a-z][a-zA-Z ,=-]*?))?(?:\s+(/dev/\S+))?"
 )
 _SIZE = re.compile(r"(\d{1,15}) \(")
+_MAGIC = re.compile(r"\s*Magic : .*")
 _LAYOUTS = {
     "left-asymmetric": "0", "right-asymmetric": "1", "left-symmetric": "2", "right-symmetric": "3",
     "parity-first": "4", "parity-last": "5",
@@ -78,10 +84,14 @@ ACTIONS = dict(zip(RUNNING, ("resync", "recover", "check", "reshape"), strict=Tr
 
 
 def read_detail(lines: list[str]) -> Iterator[Fact]:
-    """Yield the array and the members of ``mdadm --detail``."""
+    """Yield the array and the members of ``mdadm --detail``; of ``--examine`` of an array, that it is a member."""
+    if any(map(_MAGIC.fullmatch, lines)):
+        yield from read_examined(lines)
+        return
     match = DETAIL.fullmatch(lines[0])
-    # Of a partition, mdadm shows the array.
-    ref = re.sub(r"(md\d+)p\d+", r"\1", of_path(match[1])) if match else ""
+    # Of a partition, mdadm shows the array, with the partition's size.
+    printed = of_path(match[1]) if match else ""
+    ref = disk_of(printed) or printed
     members: list[str] = []
     fields: dict[str, str] = {}
     for line in lines[1:]:
@@ -107,7 +117,8 @@ def read_detail(lines: list[str]) -> Iterator[Fact]:
     if "Raid Level" not in fields:
         return
     yield Fact(ref, "listed", "md")
-    yield from _fields(ref, fields)
+    for fact in _fields(ref, fields):
+        yield fact._replace(ref=printed) if fact.key == "size" else fact
 
 
 def _fields(ref: str, fields: dict[str, str]) -> Iterator[Fact]:
@@ -117,7 +128,7 @@ def _fields(ref: str, fields: dict[str, str]) -> Iterator[Fact]:
         # Of an inactive array, mdadm prints raid0 in any case.
         "level": "" if "inactive" in words and level == "raid0" else level,
         "raid_disks": fields.get("Raid Devices", ""),
-        "metadata_version": fields.get("Version", ""),
+        "metadata_version": "external:" * (level == "container") + fields.get("Version", ""),
         "layout": _layout(fields.get("Layout", "")),
         "consistency_policy": fields.get("Consistency Policy", ""),
     }
@@ -152,6 +163,7 @@ SUPERBLOCK = "superblock"  # the key of what ``mdadm --examine`` printed of a me
 # Of version 0.90: "this     0       8       17        0      active sync   /dev/sdb1".
 _THIS = re.compile(r"\s*this\s+\d+\s+\d+\s+\d+\s+(-?\d+)\s+([a-z]\S*).*")
 _ROLE = re.compile(r"(?:Active|Replacement) device (\d{1,5})")
+_AFTER = re.compile(r"after=(\d{1,15}) sectors")
 _SECTORS = re.compile(r"(\d{1,15})(?: sectors)?\b")
 
 
@@ -171,9 +183,16 @@ def read_examined(lines: list[str]) -> Iterator[Fact]:
     yield Fact(member, "udev:ID_FS_TYPE", "linux_raid_member")
     if fields["UUID"] and fields.get("Raid Level", "") in RAID_LEVELS:
         yield Fact(member, SUPERBLOCK, json.dumps(fields))
-        sizes = [_SECTORS.match(fields.get(key, "")) for key in ("Avail Dev Size", "Data Offset")]
+        # What was there when it became a member; it may have grown since.
+        data = fields.get("Avail Dev Size", "")
+        after = _AFTER.search(fields.get("Unused Space", ""))
+        used = fields.get("Used Dev Size", "")  # 0 for linear, which uses all
+        if after and not used.startswith("0 "):
+            data = used or data
+        sizes = [_SECTORS.match(text) for text in (data, fields.get("Data Offset", ""))]
         if all(sizes) and fields.get("Version") in ("1.1", "1.2"):
-            yield Fact(member, "size", f"~{sum(int(size[1]) for size in sizes if size) * SECTOR}")
+            sectors = sum(int(size[1]) for size in (*sizes, after) if size)
+            yield Fact(member, "size", f"~{sectors * SECTOR}")
 
 
 class Assembled(NamedTuple):

@@ -87,8 +87,14 @@ class Machine:
         self._assemble()
         self._drop_volumes_without_device()
         self._note_sizes()
-        newest = {(self._known(fact.ref), source): part for source, part, fact in self._facts}
-        refuse_many(len({device for device, _ in newest}))  # before the tables of each are made
+        refuse_many(
+            len({self._known(fact.ref) for _, _, fact in self._facts})
+        )  # before the tables of each are made
+        newest = {
+            (self._known(fact.ref), source): part
+            for source, part, fact in self._facts
+            if fact.key.startswith("md/")
+        }
         told: defaultdict[str, defaultdict[str, dict[str, str]]] = defaultdict(
             lambda: defaultdict(dict)
         )
@@ -263,7 +269,7 @@ class Machine:
             if first == second:
                 continue
             ours, theirs = names_of(first), names_of(second)
-            twice = [kind for kind in ours.keys() & theirs.keys() if kind != "other"]
+            twice = [kind for kind in ours if kind in theirs and kind != "other"]
             if twice:
                 self.notes[
                     f"{source}: {fact.ref} is {fact.value}, which another text calls {theirs[twice[0]]} and not {ours[twice[0]]}"

@@ -154,18 +154,19 @@ def read_links(lines: list[str]) -> Iterator[Fact]:
             yield Fact(match[2], "is", ref)
 
 
-BTRFS = re.compile(r"\s*Label: (?:none|'[^']*')\s+uuid: [0-9a-f-]{36}\s*")
+BTRFS = re.compile(r"\s*Label: (?:none|'[^']*')\s+uuid: (?P<uuid>[0-9a-f-]{36})\s*")
 BTRFS_ERRORS = re.compile(
     r"\s*\[(/dev/[^\s\]]+)\]\.(write_io|read_io|flush_io|corruption|generation)_errs\s+(\d{1,19})\s*"
 )
-_DEVID = re.compile(r"\s*devid\s+\d+ size \S+ used \S+ path (/dev/\S+)\s*")
+_DEVID = re.compile(r"\s*devid\s+\d+ size \S+ used \S+ path (/dev/\S+)(?!\s+MISSING)(?:\s.*)?")
 
 
 def read_btrfs(lines: list[str]) -> Iterator[Fact]:
-    """Yield the devices of ``btrfs filesystem show``."""
-    for line in lines:
-        if match := _DEVID.fullmatch(line):
-            yield Fact(of_path(match[1]), "udev:ID_FS_TYPE", "btrfs")
+    """Yield the devices of ``btrfs filesystem show``, each with the file system that it is a part of."""
+    match = BTRFS.fullmatch(lines[0])
+    for device in filter(None, map(_DEVID.fullmatch, lines if match else ())):
+        yield Fact(of_path(device[1]), "udev:ID_FS_TYPE", "btrfs")
+        yield Fact(of_path(device[1]), "btrfs", match["uuid"] if match else "")
 
 
 def read_btrfs_errors(lines: list[str]) -> Iterator[Fact]:
