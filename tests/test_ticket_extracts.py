@@ -285,3 +285,69 @@ def test_an_array_that_is_not_started_reads_nothing(tmp_path):
     shown = " ".join(run(tmp_path, text, "explain", "--input").stdout.split())
     assert "md7 is inactive; md has not started it." in shown
     assert "in place of the missing one" not in shown
+
+
+FOLDED = """\
+NAME   FSTYPE FSVER LABEL   UUID
+FSAVAIL FSUSE% MOUNTPOINT
+sdr
+└─sdr1 ext4   1.0           0badc0de-1111-4222-8333-444455556666
+36.5G    27% /home
+sdt
+├─sdt1 btrfs        pool    0badc0de-7777-4222-8333-444455556666
+1.2T    66% /srv/pool
+└─sdt2 swap   1             0badc0de-8888-4222-8333-444455556666
+         [SWAP]
+"""
+
+
+def test_a_table_of_lsblk_whose_rows_a_mail_wrapped_too():
+    topology, _ = read(FOLDED)
+    assert topology["sdr1"].mounts == ("/home",)
+    assert topology["sdt1"].mounts == ("/srv/pool",)
+    assert [use.kind for use in topology["sdt2"].uses] == ["swap"]
+    assert {device.name for device in topology} == {"sdr", "sdr1", "sdt", "sdt1", "sdt2"}
+
+
+def test_the_rest_of_a_row_does_not_end_a_branch():
+    """The heading takes three lines, as does a row."""
+    topology, _ = read(
+        "NAME        FSTYPE              SIZE MOUNTPOINT\n"
+        "UUID                                 MIN-IO SCHED\nMODEL\n"
+        "sdr                             1.8T\n                                        512 bfq\nDISK_R\n"
+        "└─sdr1      bcache              1.8T\n0badc0de-1111-4222-8333-444455556666     512 bfq\n"
+        "  └─bcache3 ext4                1.8T /srv\n0badc0de-2222-4222-8333-444455556666     512\n"
+    )
+    assert {("bcache3", "sdr1"), ("sdr1", "sdr")} <= edges(topology)
+
+
+def test_branches_without_the_blanks_before_them():
+    """A second last branch at one place is that of what is on the first one."""
+    topology, _ = read(
+        f"{LISTED}sdr         65:16   0  279G  0 disk\n└─sdr1      65:17   0   60G  0 part\n"
+        "└─vgr-lvr   253:0    0   50G  0 lvm  /srv\nsdt         65:48   0  279G  0 disk\n"
+        "└─sdt1      65:49   0   60G  0 part\n"
+    )
+    assert edges(topology) == {("dm-0", "sdr1"), ("sdr1", "sdr"), ("sdt1", "sdt")}
+
+
+def test_the_cache_of_bcache_is_smaller_than_its_data():
+    """lsblk shows both, and only their sizes tell which is which."""
+    topology, _ = read(
+        f"{LISTED}sdr         65:16   0   40G  0 disk\n└─bcache3  252:48   0  1.8T  0 disk\n"
+        "sdt         65:48   0  1.8T  0 disk\n└─bcache3  252:48   0  1.8T  0 disk\n"
+    )
+    roles = {edge.below: edge.role for edge in topology.below("bcache3")}
+    assert roles == {"sdr": Role.CACHE, "sdt": Role.ORIGIN}
+
+
+def test_a_remark_behind_a_name(tmp_path):
+    """An author says what a device is."""
+    text = (
+        "Device             tps    MB_read/s    MB_wrtn/s    MB_read    MB_wrtn\n"
+        "sdr (new)        94.00         0.00        57.00          0        105\n"
+        "sdt             324.00        27.00        13.00         27        113\n"
+    )
+    shown = run(tmp_path, text, "iostat", "--input").stdout
+    assert "58368.00" in shown
+    assert "94.00" in shown

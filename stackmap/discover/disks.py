@@ -153,11 +153,12 @@ def _bcache(scan: Scan, block: Block) -> Discovered:
     )
     backing = sysfs.kernel_name(sysfs.attribute(scan.host, f"{path}/backing_dev_name"))
     below = sysfs.slaves(scan.host, block)
-    if len(below) == 1:
-        backing = "" if _is_smaller(scan, below[0], block) else below[0]
+    holding = [name for name in below if not _is_smaller(scan, name, block)]
+    if len(holding) == 1:
+        backing = holding[0]
     else:
-        backing = backing or _unshared(scan, block, below)
-    other = Role.CACHE if backing or len(below) == 1 else Role.DATA
+        backing = (backing or _unshared(scan, block, below)) if holding else ""
+    other = Role.CACHE if backing or not holding else Role.DATA
     edges = tuple(
         Edge(block.name, name, Role.ORIGIN if name == backing else other) for name in below
     )
@@ -165,7 +166,7 @@ def _bcache(scan: Scan, block: Block) -> Discovered:
 
 
 def _is_smaller(scan: Scan, name: str, cached: Block) -> bool:
-    """Whether the device *name* cannot hold what is *cached*, beyond rounding: the output of lsblk for a cache alone."""
+    """Whether the device *name* cannot hold what is *cached*, beyond rounding: it is a cache."""
     size = sysfs.size(scan.host, scan.blocks[name]) if name in scan.blocks else None
     whole = sysfs.size(scan.host, cached)
     return None not in (size, whole) and (size or 0) < ROUNDING * (whole or 0)

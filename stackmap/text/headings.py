@@ -167,7 +167,9 @@ def without_quotes(words: list[str]) -> list[str]:
 
 
 def without_remark(words: list[str]) -> list[str]:
-    """Return the words before what an author put behind the figures of a row: "<<< here"."""
+    """Return the words without what an author put behind the figures of a row, "<<< here", or behind its name, "(new)"."""
+    if len(words) > 2 and words[1][0] + words[1][-1] == "()" and is_number(words[2]):
+        words = [words[0], *words[2:]]
     for place in range(1, len(words)):
         if words[place][0] in REMARK_MARKS and is_number(words[place - 1]):
             return words[:place]

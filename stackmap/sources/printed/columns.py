@@ -67,7 +67,7 @@ def clean(line: str) -> str:
         line = QUOTES.sub("", line)
     if line.lstrip()[:1] == "?" and (lost := _LOST_TREE.match(line)):
         art = lost[0].replace("???", "?") if len(lost[1]) > 2 else lost[0]
-        line = f"{art[:-2].replace('?', '│')}└─{line[lost.end() :]}"
+        line = f"{art[:-2].replace('?', '│')}├─{line[lost.end() :]}"
     if "â”" in line or "â\x94" in line or "\ufffd" in line:
         for wrong, drawn in MOJIBAKE.items():
             line = line.replace(wrong, drawn)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from stackmap.sources import device_lists
+from stackmap.sources.printed.capture_files import disk_of
 from stackmap.sources.printed.columns import MAX_WORDS, PlacedWord, fits, size_of, tree_of, words_of
 from stackmap.sources.printed.columns import cells as cells_of
 from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
@@ -65,8 +66,10 @@ MADE = {"lvm": "LVM-", "crypt": "CRYPT-", "mpath": "mpath-"}
 MADE_ON = {"LVM2_member": "LVM-", "crypto_LUKS": "CRYPT-"}
 BOOLEANS = {"true": "1", "false": "0"}
 BRANCHES = "│├└|`"
+LAST_BRANCH = ("└", "`")
 FILL = "─"  # in place of what is drawn before a name
 _DISK = re.compile(r"[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
+LEVEL = 2  # characters
 MAX_STEP = 3  # a paste may have a blank more than the two characters of a level
 # lsblk -M: an arrow at the first, a further and the last member of a group, and the line to a device on it.
 GROUP_MARKS, FIRST_MEMBER, LAST_MEMBER = frozenset(" ┌├└┬┈▶┆,|`'->"), "┌,", "└'"
@@ -90,39 +93,81 @@ def is_heading(line: str) -> bool:
 def read(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of a table with or without its heading."""
     heading = words_of(lines[0]) if is_heading(lines[0]) else []
+    fold = _fold(lines) if heading else 0
     if heading:
-        heading, lines = _whole_heading(heading, lines)
+        heading, lines = _whole_heading(heading, lines, fold)
     first = lines[0]
     begin = next((h.start for h in heading if h.text == "NAME"), len(first) - len(first.lstrip()))
-    rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines, begin))
+    rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines, begin, fold))
     drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
     inverse = _is_inverse(rows)
     groups = Groups()
-    # The width, the device and the content of each row above this one.
-    way: list[tuple[int, str, str]] = []
+    way: list[Placed] = []  # the rows above this one
     for row in rows:
         if not row.cells:  # what follows below a row that cannot be read is below an unknown device
-            way.clear()
+            if not fold:  # the rest of a row
+                way.clear()
             continue
         ref = _ref(row.cells)
         yield from row_facts(row.cells)
         yield from groups.take(row.before, ref)
-        while way and (way[-1][0] >= row.width or (not inverse and _is_disk(row.cells))):
+        depth = _depth(row, ref, way)
+        while way and (way[-1].depth >= depth or (not inverse and _is_disk(row.cells))):
             way.pop()
-        if way and row.width - way[-1][0] <= MAX_STEP and drawn:
-            above, below = (way[-1][1], ref) if inverse else (ref, way[-1][1])
+        if way and depth - way[-1].depth <= MAX_STEP and drawn:
+            above, below = (way[-1].ref, ref) if inverse else (ref, way[-1].ref)
             yield Fact(above, "on", below)
-            made = "" if inverse or "TYPE" in row.cells else MADE_ON.get(way[-1][2], "")
+            made = "" if inverse or "TYPE" in row.cells else MADE_ON.get(way[-1].content, "")
             if made:
                 yield Fact(ref, "dm/uuid", made)
-        way.append((row.width, ref, row.cells.get("FSTYPE", "")))
+        way.append(Placed(depth, row, ref, row.cells.get("FSTYPE", "")))
+
+
+class Placed(NamedTuple):
+    """A row in the tree: its depth in characters, its device, and what that contains."""
+
+    depth: int
+    row: Line
+    ref: str
+    content: str
+
+
+def _depth(row: Line, ref: str, way: list[Placed]) -> int:
+    """
+    Return the depth of *row* below those of *way*.
+
+    Where a paste lost the blanks before a branch, a device seems to follow the last one at its place: it is on it.
+    """
+    before = way[-1] if len(way) > 1 else None
+    lost = row.hangs and row.width == LEVEL and not disk_of(ref)
+    if lost and before and before.row.last and before.row.width == LEVEL and before.ref != ref:
+        return before.depth + LEVEL
+    return row.width
+
+
+def _fold(lines: list[str]) -> int:
+    """Return the width of the table, from its heading on, of which a mail wrapped the rows too; 0 if it did not."""
+    first, rest, *rows = [*lines, "", ""][: max(2, len(lines))]
+    if (
+        not rest.strip()
+        or not COLUMNS.issuperset(f"{first} {rest}".split())
+        or "NAME" in rest.split()
+    ):
+        return 0
+    drawn = [line for line in rows if line.lstrip()[:1] in BRANCHES]
+    others = [line.split()[0] for line in rows if line.strip() and line not in drawn]
+    if not drawn or all(map(is_kernel_name, others)):
+        return 0
+    return max(map(len, (first.rstrip(), *drawn)))
 
 
 def _whole_heading(
-    heading: list[PlacedWord], lines: list[str]
+    heading: list[PlacedWord], lines: list[str], fold: int
 ) -> tuple[list[PlacedWord], list[str]]:
     """Return the words of a heading and its table; a mail may have wrapped it and not the rows, a terminal within a word."""
     rest = lines[1].strip() if len(lines) > 1 else ""
+    if fold:
+        return words_of(_unfolded(lines[0], lines[1], fold)), lines[1:]
     if rest and "NAME" not in rest.split():
         for whole in (f"{lines[0].rstrip()} {rest}", f"{lines[0].rstrip()}{rest}"):
             if COLUMNS.issuperset(whole.split()):
@@ -155,19 +200,40 @@ class Groups:
 
 
 class Line(NamedTuple):
-    """A row: how much is drawn before its name in the tree, its cells, whether a branch is, and what is drawn before the tree."""
+    """
+    A row: how much is drawn before its name in the tree, its cells, what is drawn before the tree.
+
+    ``hangs``: whether a branch is drawn; ``last``: whether it is that of the last device at its place.
+    """
 
     width: int
     cells: dict[str, str]
     hangs: bool = False
     before: str = ""
+    last: bool = False
 
 
 NO_ROW = Line(0, {})
 
 
-def _rows(heading: list[PlacedWord], lines: list[str], begin: int) -> Iterator[Line]:
-    """Yield the rows; mount points on lines of their own belong to the row before."""
+def _unfolded(line: str, rest: str, fold: int) -> str:
+    """Return a line that a mail wrapped at the width *fold*, with its *rest* in the place of that of the others."""
+    return f"{line.rstrip().ljust(fold)} {rest}"
+
+
+def _folded(heading: list[PlacedWord], line: str, rest: str, begin: int, fold: int) -> Line | None:
+    """Return the row in a line that was wrapped at *fold* and its *rest*, which may have lost the blanks before it; None if they are none."""
+    if _row(heading, rest, begin) is not None:
+        return None
+    column = next((h for h in heading if h.start > fold), heading[-1])
+    lost = " " * (len(column.text) - len(rest.split(maxsplit=1)[0]))
+    return _row(heading, _unfolded(line, rest, fold), begin) or _row(
+        heading, _unfolded(line, f"{lost}{rest}", fold), begin
+    )
+
+
+def _rows(heading: list[PlacedWord], lines: list[str], begin: int, fold: int = 0) -> Iterator[Line]:
+    """Yield the rows; mount points on lines of their own belong to the row before. *fold*: where rows are wrapped."""
     column = next((h.text for h in heading if h.text.startswith("MOUNTPOINT")), "")
     waiting: Line | None = None
     missed = 0  # lines in a row that are no rows
@@ -178,7 +244,11 @@ def _rows(heading: list[PlacedWord], lines: list[str], begin: int) -> Iterator[L
             continue
         before = whole[:begin] if grouped and GROUP_MARKS.issuperset(whole[:begin]) else ""
         line = " " * len(before) + whole[len(before) :]
-        row = _row(heading, line, begin)
+        row = None
+        if fold and place + 1 < len(lines):
+            row = _folded(heading, line, lines[place + 1], begin, fold)
+            done = place + 2 if row else done
+        row = row or _row(heading, line, begin)
         if row is None and (remark := _REMARK.search(line)):
             row = _row(heading, line[: remark.start()], begin)
         if row is None and waiting and column and (point := _POINT.fullmatch(line.strip())):
@@ -222,19 +292,21 @@ def _row(heading: list[PlacedWord], line: str, begin: int) -> Line | None:
         row = row if row and fits(row, FORMS) else None
     else:
         row = cells_of(heading, line, FORMS)
-    if row is None or not _is_whole(heading, row):
+    hangs = drawn is not None and bool(drawn[0].strip())
+    if row is None or not _is_whole(heading, row, hangs=hangs):
         return None
     if "NAME" in row:
         row["NAME"] = row["NAME"].lstrip(FILL)
-    return Line(width, row, hangs=drawn is not None and bool(drawn[0].strip()))
+    last = drawn is not None and drawn[0].strip()[-2:-1] in LAST_BRANCH
+    return Line(width, row, hangs=hangs, last=last)
 
 
-def _is_whole(heading: list[PlacedWord], row: Mapping[str, str]) -> bool:
-    """Whether a row has the columns that are never empty."""
+def _is_whole(heading: list[PlacedWord], row: Mapping[str, str], *, hangs: bool) -> bool:
+    """Whether a row has the columns that are never empty; *hangs*: a branch is drawn before its name."""
     known = {"NAME", "KNAME", "MAJ:MIN", "SIZE", "TYPE", "RO"} & {h.text for h in heading}
     name = row.get("NAME", row.get("KNAME", ""))
     proven = len(known) > 2 or is_kernel_name(name.removeprefix("/dev/"))
-    return known <= row.keys() and (proven or name.startswith(FILL))
+    return known <= row.keys() and (proven or (hangs and name.startswith(FILL)))
 
 
 def _is_inverse(rows: list[Line]) -> bool:
