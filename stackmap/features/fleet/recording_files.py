@@ -12,7 +12,7 @@ import resource
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from glob import escape, glob
 from typing import Any, NamedTuple
@@ -43,6 +43,11 @@ class File(NamedTuple):
         """The day of its intervals, as 2026-11-27."""
         return self._part("day")
 
+    @property
+    def recording(self) -> str:
+        """What identifies it among the files of a table, whatever host it lies under."""
+        return self.path.partition("/day=")[2]
+
     def _part(self, name: str) -> str:
         found = re.search(f"/{name}=([^/]*)/", self.path)
         return found[1] if found else ""
@@ -50,6 +55,19 @@ class File(NamedTuple):
 
 Scan = Callable[[Any, Sequence[str]], Any]  # a context with the SQL of a source
 Lister = Callable[[str], list[File]]
+
+
+def incomplete(files: Mapping[str, Iterable[File]]) -> list[str]:
+    """Return each recording that lacks the file of a table, with the tables; *files*: by table."""
+    tables: dict[tuple[str, ...], set[str]] = {}
+    for table, of_table in files.items():
+        for each in of_table:
+            tables.setdefault((f"host={each.host}", f"day={each.recording}"), set()).add(table)
+    return [
+        f"{safe('/'.join(recording))}: no file in {', '.join(sorted(files.keys() - found))}"
+        for recording, found in sorted(tables.items())
+        if found != files.keys()
+    ]
 
 
 def source_of(place: str) -> tuple[Scan, Lister]:

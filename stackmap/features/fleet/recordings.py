@@ -17,6 +17,7 @@ from fnmatch import fnmatchcase
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from stackmap.document.interval import instant
 from stackmap.document.wording import plural
 from stackmap.errors import InputError
 from stackmap.features.fleet import health
@@ -24,6 +25,7 @@ from stackmap.features.fleet.health import Trouble
 from stackmap.features.fleet.recording_files import (
     NEEDED,
     File,
+    incomplete,
     interrupted_beyond,
     source_of,
 )
@@ -34,6 +36,7 @@ from stackmap.features.fleet.volumes import (
     Key,
     SlowestMember,
     Volume,
+    sums_by_level,
     worst_first,
 )
 from stackmap.model.exported import HUNG, SLOW
@@ -52,6 +55,7 @@ FREE_ROWS = 200_000
 ROWS_PER_BYTE = {"intervals": 5.0}
 OTHER_ROWS_PER_BYTE = 0.25
 TOO_MUCH = "refused: needs too much memory or time for its size; give a shorter --window"
+NOTHING = "{place}: no volumes{of} with figures in the window; the newest recording ends at {newest}: choose --at or --window"
 NAMED = 5  # files that are left out, by name
 DAY = 86400
 FULL = 0.95  # used share, as the rules' poolFull.critical
@@ -229,6 +233,7 @@ class _Reader:
 
     def read(self) -> Fleet:
         files = {table: self._files(table) for table in STAGES}
+        self._incomplete = incomplete(files)
         size = sum(each.size for of_table in files.values() for each in of_table)
         memory = min(LEAST_MEMORY + MEMORY_PER_BYTE * size, MOST_MEMORY)
         for setting in ("memory_limit", "max_temp_directory_size"):
@@ -250,6 +255,8 @@ class _Reader:
         newest = self._rows(NEWEST)[0][0]
         if newest is None:
             raise InputError(f"{asked.place}: the recordings have no devices")
+        of = f" of level {asked.level}" if asked.level else ""
+        nothing = NOTHING.format(place=asked.place, of=of, newest=instant(newest))
         end = newest if asked.end is None else asked.end
         window = {"begin": EARLIEST if asked.seconds is None else end - asked.seconds, "end": end}
         for table in ("stacks", "weights", "findings"):
@@ -258,18 +265,20 @@ class _Reader:
         inside = [
             f for f in files["intervals"] if window["begin"] <= 0 or days[0] <= f.day <= days[1]
         ]
+        if files["intervals"] and not inside:
+            raise InputError(nothing)
         self._stage("intervals", inside, window)
         self._connection.execute(PARTS)
         self._connection.execute(VOLUMES)
         volumes = [each for each in self._volumes(window) if asked.level in ("", each.level)]
         span = self._rows("SELECT count(DISTINCT (host, machine)), sum(seconds) FROM (SELECT host, machine, period, max(seconds) AS seconds FROM intervals JOIN devices USING (period, device) GROUP BY ALL)")[0]  # fmt: skip
         if not span[0] or (not volumes and not asked.by):
-            raise InputError(f"{asked.place}: no volumes with figures in the window")
-        levels = _levels(volumes)
-        groups = () if not asked.by else levels if asked.by == "level" else tuple(self._models(span[1] / span[0]))  # fmt: skip
+            raise InputError(nothing)
+        levels = sums_by_level(volumes)
+        troubles = health.worst_first(self._troubles(window))
+        groups = () if not asked.by else levels if asked.by == "level" else tuple(self._models(span[1] / span[0], troubles))  # fmt: skip
         shown = worst_first(volumes, asked.sort)[: asked.limit or None]
         length = "all recordings" if asked.seconds is None else f"{asked.seconds:g}s"
-        troubles = health.worst_first(self._troubles(window))
         return Fleet(
             length, end, span[0], () if asked.by else tuple(shown), levels, tuple(self._partial(troubles)),
             tuple(self._notes()), tuple(troubles), asked.by, groups,
@@ -277,11 +286,19 @@ class _Reader:
 
     def _files(self, table: str) -> list[File]:
         """Return the files of *table*; ``InputError`` if there are none."""
+        kept: list[File] = []
         found = [each for each in self._list(table) if fnmatchcase(each.host, self._asked.host or "*")]  # fmt: skip
         if not found:
             raise InputError(f"{self._asked.place}: no recordings ({table}/host=*/day=*/*.parquet); stackmap export --parquet -o DIR/ writes them")  # fmt: skip
-        self._left_out += [f"{safe(each.path)}: no regular file" for each in found if each.written is None]  # fmt: skip
-        return [each for each in found if each.written is not None]
+        hosts: dict[str, str] = {}  # by recording and day: the first that has it
+        for each in found:
+            if each.written is None:
+                self._left_out.append(f"{safe(each.path)}: no regular file")
+            elif hosts.setdefault(each.recording, each.host) != each.host:
+                self._left_out.append(f"{safe(each.path)}: a copy of a recording of {safe(hosts[each.recording])}")  # fmt: skip
+            else:
+                kept.append(each)
+        return kept
 
     def _rows(self, query: str, values: dict[str, float] | None = None) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, values or {}).fetchall()  # type: ignore[no-any-return]
@@ -295,7 +312,7 @@ class _Reader:
         before = len(self._left_out)
         made = self._load(table, query, files, (bounded and window) or {}, made=False)
         if not made:
-            reason = self._left_out[before] if self._left_out[before:] else "no file of the window"
+            reason = self._left_out[before] if self._left_out[before:] else "no regular file"
             raise InputError(f"{self._asked.place}: {table} cannot be read: {reason}")
 
     def _load(
@@ -361,9 +378,10 @@ class _Reader:
                 **dict(zip(fields, figures, strict=True)),
             )  # fmt: skip
 
-    def _models(self, seconds: float) -> Iterator[Group]:
+    def _models(self, seconds: float, troubles: Iterable[Trouble]) -> Iterator[Group]:
+        of_models = [each.model for each in troubles]
         for model, hosts, disks, requests, waited in self._rows(MODELS, {"seconds": seconds}):
-            yield Group(model, hosts=hosts, disks=disks, requests=requests, io_seconds=waited)
+            yield Group(model, hosts, disks=disks, requests=requests, io_seconds=waited, troubles=of_models.count(model))  # fmt: skip
 
     def _troubles(self, window: dict[str, float]) -> Iterator[Trouble]:
         """Yield what was wrong when the recordings of each host ended."""
@@ -389,8 +407,11 @@ class _Reader:
         yield from filter(None, (health.doubtful(troubles),))
         if self._left_out:
             files = plural(len(self._left_out), "file")
-            yield f"{files} left out, which cannot be read"
+            yield f"{files} left out"
             yield from self._left_out[:NAMED]
+        if self._incomplete:
+            yield f"{plural(len(self._incomplete), 'recording')} without all files, of which figures are missing"
+            yield from self._incomplete[:NAMED]
         same = self._rows(
             "SELECT host FROM devices GROUP BY host HAVING count(DISTINCT machine) > 1"
         )
@@ -407,28 +428,3 @@ def _most_rows(table: str, files: Iterable[File]) -> float:
     """Return how many rows *files* of *table* may have."""
     size = sum(each.size for each in files)
     return FREE_ROWS + ROWS_PER_BYTE.get(table, OTHER_ROWS_PER_BYTE) * size
-
-
-def _levels(volumes: Iterable[Volume]) -> tuple[Group, ...]:
-    """Return the sums by level; bytes and requests of volumes alone, waste also of what they share."""
-    by_level: dict[str, list[Volume]] = {}
-    for volume in volumes:
-        by_level.setdefault(volume.level, []).append(volume)
-    return tuple(_level(level, by_level[level]) for level in sorted(by_level))
-
-
-def _level(level: str, volumes: Sequence[Volume]) -> Group:
-    own = [each for each in volumes if not each.shared]
-    saved = [each.raid10_saves for each in volumes if (each.raid10_saves or 0) > 0]
-    return Group(
-        level, hosts=len({each.key.host for each in volumes}), volumes=len(own), shared=len(volumes) - len(own),
-        write_bytes=_sum(each.write_bytes for each in own), requests=_sum(each.iops for each in own),
-        io_seconds=_sum(each.io_seconds for each in own), wasted_bytes=_sum(each.wasted_bytes for each in volumes),
-        wasted_requests=_sum(each.wasted_requests for each in volumes),
-        raid10_saves=_sum(saved), gaining=len(saved),
-    )  # fmt: skip
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -217,6 +217,31 @@ class Group(NamedTuple):
         return _await(self.io_seconds, self.requests)
 
 
+def sums_by_level(volumes: Iterable[Volume]) -> tuple[Group, ...]:
+    """Return the sums by level; bytes and requests of volumes alone, waste also of what they share."""
+    by_level: dict[str, list[Volume]] = {}
+    for volume in volumes:
+        by_level.setdefault(volume.level, []).append(volume)
+    return tuple(_level(level, by_level[level]) for level in sorted(by_level))
+
+
+def _level(level: str, volumes: Sequence[Volume]) -> Group:
+    own = [each for each in volumes if not each.shared]
+    saved = [each.raid10_saves for each in volumes if (each.raid10_saves or 0) > 0]
+    return Group(
+        level, hosts=len({each.key.host for each in volumes}), volumes=len(own), shared=len(volumes) - len(own),
+        write_bytes=_sum_of_known(each.write_bytes for each in own), requests=_sum_of_known(each.iops for each in own),
+        io_seconds=_sum_of_known(each.io_seconds for each in own), wasted_bytes=_sum_of_known(each.wasted_bytes for each in volumes),
+        wasted_requests=_sum_of_known(each.wasted_requests for each in volumes),
+        raid10_saves=_sum_of_known(saved), gaining=len(saved),
+    )  # fmt: skip
+
+
+def _sum_of_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
 class Fleet(NamedTuple):
     """
     The answer for a fleet over ``window`` (as given) that ends at ``time``.
@@ -254,9 +279,7 @@ class Fleet(NamedTuple):
 
     def sum_of(self, field: str) -> float | None:
         """Return the sum of a field over the levels where it is known; None if no level has it."""
-        values = (getattr(level, field) for level in self.levels)
-        known = [value for value in values if value is not None]
-        return sum(known) if known else None
+        return _sum_of_known(getattr(level, field) for level in self.levels)
 
 
 def fleet_json(fleet: Fleet, time: str) -> dict[str, object]:

@@ -98,6 +98,49 @@ def test_a_window_has_its_intervals_only(recorded):
     assert names == {each["top"] for each in told("iostat", "--per-layer")["stacks"]}
 
 
+def test_a_recording_that_lies_under_two_hosts_is_one(recorded, place):
+    """As after a directory was copied to the new name of a host; its figures are not doubled."""
+    for table in place.iterdir():
+        if (table / "host=lab").is_dir():
+            shutil.copytree(table / "host=lab", table / "host=new")
+    answer = json.loads(fleet(place, "-J").stdout)
+
+    assert answer["volumes"] == json.loads(fleet(recorded, "-J").stdout)["volumes"]
+    assert answer["hosts"] == 1
+    assert "a copy of a recording of lab" in answer["partial"][1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--at", "2020-01-01"), "no volumes with"),
+        (("--at", "2027-01-01T00:00:00Z", "--window", "1h"), "no volumes with"),
+        (("--level", "raid6"), "no volumes of level raid6 with"),
+    ],
+)
+def test_a_window_without_recordings_says_where_they_end(words, said, recorded):
+    result = fleet(recorded, *words)
+
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == (
+        f"{recorded}: {said} figures in the window; the newest recording ends at 2026-11-22 07:02:22 UTC: "
+        "choose --at or --window"
+    )
+
+
+@pytest.mark.parametrize("table", recordings.STAGES)
+def test_a_recording_without_the_file_of_a_table_is_named(table, place):
+    """As after a copy that was cut short: the others are shown, and the result is partial."""
+    (missing,) = (place / table / DAY).iterdir()
+    missing.unlink()
+    result = fleet(place, "-J")
+    one, *_, named = json.loads(result.stdout)["partial"]
+
+    assert result.exit_code == 64
+    assert one == "1 recording without all files, of which figures are missing"
+    assert named == f"{DAY}/{missing.name}: no file in {table}"
+
+
 def test_what_is_sick_at_the_end_is_told(recorded):
     """The window ends with the recording of that day."""
     answer = json.loads(fleet(recorded, "-J", "--at", "2026-11-21T10:40:00Z").stdout)
@@ -121,6 +164,8 @@ def test_models_have_the_requests_of_their_disks(recorded):
     ]
 
     (group,) = answer["groups"]
+    assert group["troubles"] == [each["model"] for each in answer["health"]].count("QEMU HARDDISK")
+    assert group["troubles"] > 0
     assert group["disks"] == len(disks)
     assert group["iops"] == pytest.approx(sum(e["reads"] + e["writes"] for e in disks), rel=1e-3)
 
