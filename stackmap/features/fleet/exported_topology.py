@@ -11,6 +11,9 @@ from stackmap.model.topology import Edge, Machine, Topology
 
 Labels = Mapping[str, str]
 
+# Prometheus' names for labels of stackmap that the target has, too.
+REPLACEABLE = frozenset({"exported_device", "exported_name", "exported_kind", "exported_level"})
+REPLACED = "labels of the target of {host} replace those of stackmap ({labels}), so names are wrong: rename them in scrape_configs"
 UNREAD = "{count} devices or edges of {host} have labels that this version does not know"
 
 
@@ -26,14 +29,24 @@ def topology(
 
     *lengths*: the bytes of each edge (above, below, role) where a device lies on several.
     """
+    devices = tuple(devices)
     found = [_device(each) for each in devices]
     used = [_edge(each, lengths) for each in edges]
     strange = found.count(None) + used.count(None)
     sound, doubts = sound_edges(filter(None, used))
     unread = [UNREAD.format(count=strange, host=host)] if strange else []
     return Topology(
-        filter(None, found), sound, machine=Machine(host, kernel), unknown=unread + doubts
+        filter(None, found),
+        sound,
+        machine=Machine(host, kernel),
+        unknown=_replaced(host, devices) + unread + doubts,
     )
+
+
+def _replaced(host: str, devices: Iterable[Labels]) -> list[str]:
+    """Return the sentence on labels of the target that have replaced those of devices; [] without any."""
+    labels = {name for each in devices for name in each if name in REPLACEABLE}
+    return [REPLACED.format(host=host, labels=", ".join(sorted(labels)))] if labels else []
 
 
 def _device(labels: Labels) -> Device | None:

@@ -6,7 +6,7 @@ The rules record what is wrong, once for the alerts and for this; the doubts are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.document.interval import end_time, instant
@@ -98,7 +98,7 @@ def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> li
     """Return the troubles in the answers to NOW and SINCE, the worst first."""
     keys = (cluster, "job", "instance", *IDENTITY)
     begun = {tuple(each.labels.get(key, "") for key in keys): each.value for each in since}
-    found = []
+    found: dict[tuple[str, ...], Trouble] = {}  # once for all replicas of a target
     for each in now:
         get = each.labels.get
         what = get("what", "")
@@ -106,8 +106,21 @@ def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> li
         key = tuple(get(key, "") for key in keys)
         of_disk = (get("model", ""), get("serial", ""), get("reason", ""))
         names = (get(cluster, ""), get("device", ""), get("name", ""), get("space", ""))
-        found.append(Trouble(what, get("instance", ""), *names, *of_disk, value, begun.get(key)))
-    return worst_first(dict.fromkeys(found))  # replicas of a target say the same
+        trouble = Trouble(what, get("instance", ""), *names, *of_disk, value, begun.get(key))
+        found.setdefault((*key, *of_disk), trouble)
+    return worst_first(found.values())
+
+
+def counted(looked: Iterable[Sample], of_host: Sequence[str], by: str) -> dict[str, float]:
+    """Return how many troubles the hosts of each value of the label *by* have; replicas of a target count once."""
+    hosts: dict[tuple[str, ...], float] = {}
+    for each in looked:
+        key = tuple(each.labels.get(label, "") for label in (by, *of_host))
+        hosts[key] = max(each.value, hosts.get(key, 0.0))
+    sums: dict[str, float] = {}
+    for (value, *_), count in hosts.items():
+        sums[value] = sums.get(value, 0.0) + count
+    return sums
 
 
 def worst_first(found: Iterable[Trouble]) -> list[Trouble]:
@@ -135,7 +148,7 @@ def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:
         (scope.without_counters, "where node_exporter leaves out devices of the stacks"),
         (group(arrays), "with arrays of unknown state, so nothing is known of missing members: does stackmap-textfile.service run as root there?"),
         (f"{known} unless {before}", NEW),
-        (f"{before} unless {known} unless {silent}", "that had volumes when the window began and have none at its end"),
+        (f"{before} unless {known} unless {silent}", "that had volumes when the window began and none at its end"),
         (group(moved), REBOOTED),
     )  # fmt: skip
 

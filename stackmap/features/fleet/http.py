@@ -44,6 +44,13 @@ OF_VECTOR, OF_MATRIX = 16 << 20, 160 << 20
 SERIES_BYTES = 400  # that a series takes which is read as text; later, its labels
 # What servers write before the labels, before the value and after it. No label contains it: its quotes are escaped.
 LABELS, VALUE, END = '{"metric":', ',"value":[', '"]}'
+LATER = "; the server or its proxy is down or busy: ask again later"
+# By the status of an answer without JSON.
+HINTS = {
+    200: "; is this the address of the API, or of a login page?",
+    404: "; is this the address of the API? Mimir's ends in /prometheus",
+    **dict.fromkeys((429, 502, 503, 504), LATER),
+}
 ADVICE = "use --host or --limit, or a shorter --window"
 PIECE = 1 << 18
 # Nothing compressed is asked for. What a server compresses all the same is unpacked to so many bytes.
@@ -274,11 +281,7 @@ class Prometheus:
             refuse_large(self.url, 2 * len(text) + json_size(text), most)
             answer = json.loads(text)
         except (ValueError, RecursionError) as error:
-            hint = (
-                "; is this the address of the API? Mimir's ends in /prometheus"
-                if status == 404
-                else ""
-            )
+            hint = HINTS.get(status, "")
             raise ParseError(f"{self.url}: HTTP {status} without JSON{hint}") from error
         if not isinstance(answer, dict) or answer.get("status") != "success":
             given = answer if isinstance(answer, dict) else {}

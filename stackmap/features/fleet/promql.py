@@ -240,8 +240,9 @@ class Expressions(NamedTuple):
         return COUNT % joined(self.levels, more)
 
     def _gaining(self) -> str:
-        """Return the expression of RAID10's savings, where positive, with the kind and level."""
-        return f"({self._with_means(RAID10_SAVES)} > 0) * on ({self.id}) group_left ({KIND_LEVEL}) {self.info}"
+        """Return the expression of RAID10's savings, where positive, with the kind and level: one, if several tell it."""
+        of_volume = f"topk by ({self.id}) (1, {self.info})"
+        return f"({self._with_means(RAID10_SAVES)} > 0) * on ({self.id}) group_left ({KIND_LEVEL}) {of_volume}"
 
     @property
     def without_counters(self) -> str:

@@ -90,6 +90,7 @@ class FleetReader:
         self._all = question.scope._replace(hourly=question.scope.seconds > LONG)
         self._partial: list[str] = []
         self._notes: list[str] = []
+        self._looked: list[Sample] = []  # how many troubles each host has, where the rules looked
 
     def read(self) -> Fleet:
         """Return the fleet; ``InputError`` if there is no such volume, or nothing was recorded."""
@@ -188,10 +189,7 @@ class FleetReader:
         if by == MODEL:
             models = [each.model for each in troubles]
             return tuple(each._replace(troubles=models.count(each.value)) for each in groups)
-        each = ", ".join(dict.fromkeys((*self._all.of_host.split(", "), by)))
-        looked = f"max by ({each}) ({health.LOOKED % self._all.hosts})"
-        counted = self._query(f"sum by ({by}) ({looked})")
-        found = {each.labels.get(by, ""): each.value for each in counted}
+        found = health.counted(self._looked, (self._all.cluster, "job", "instance"), by)
         return tuple(each._replace(troubles=found.get(each.value)) for each in groups)
 
     def _sums(self, labels: str, fields: Collection[str]) -> tuple[Group, ...]:
@@ -359,6 +357,7 @@ class FleetReader:
             return
         if not looked:
             self._partial.append(health.NOT_LOOKED)
+        self._looked = looked
         self._server.budget.charge(TROUBLE_BYTES * len(now))
         yield from health.troubles(now, since, self._all.cluster)
 

@@ -75,8 +75,8 @@ LARGE = {"status": "error", "errorType": "execution", "error": "too many samples
     [
         (503, LATE, "HTTP 503: query timed out"),
         (422, LARGE, "HTTP 422: too many samples"),
-        (502, "<html>", "HTTP 502 without JSON"),
-        (200, "", "HTTP 200 without JSON"),
+        (502, "<html>", "HTTP 502 without JSON; the server or its proxy is down or busy"),
+        (200, "", "HTTP 200 without JSON; is this the address of the API, or of a login page?"),
     ],
 )
 @pytest.mark.parametrize("what", ["max by .*disk_requests", "group by .*node_boot_time.* unless"])

@@ -185,6 +185,17 @@ def test_several_series_of_a_host_are_said():
     assert result.exit_code == 64
 
 
+def test_labels_of_the_target_that_replace_names_are_said():
+    """Prometheus then names every device as the target: no device is called web."""
+    device = {**DEVICE, "name": "web", "exported_name": "vg/lv", "exported_job": "federated"}
+    whole = history(REBOOT[:3], [1000] * 3)
+    result, _ = opened_from(lambda q: (200, vector(device)) if exported.INFO in q else whole(q), 3)
+
+    assert (
+        "labels of the target of h1 replace those of stackmap (exported_name), so" in result.stderr
+    )
+
+
 def test_a_device_below_itself_is_named():
     """A walk down such a stack has no end, and no stack of it is shown."""
     whole = history(REBOOT[:3], [1000] * 3)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from stackmap.features.fleet.health import troubles
 from stackmap.features.fleet.http import Sample
 from stackmap.features.fleet.promql import KIND_LEVEL, Expressions
 from stackmap.features.fleet.reader import FleetReader, _weigh
@@ -45,6 +46,15 @@ def test_volumes_without_a_level_are_summed_by_their_kind():
     }
     found = reader(answers)._sums(KIND_LEVEL, ["hosts", "volumes"])
     assert found == (Group("raid5", hosts=5.0), Group("volume", hosts=1.0, volumes=7.0))
+
+
+def test_replicas_have_a_trouble_once_and_two_jobs_each_their_own():
+    broken = {"what": "degraded", "instance": "h1", "device": "md0", "name": "md0"}
+    targets = [("n", "a", 5.0), ("n", "b", 6.0), ("m", "a", 5.0)]
+    now = [Sample({**broken, "job": job, "replica": each}, 1.0) for job, each, _ in targets]
+    since = [Sample({**broken, "job": job, "replica": each}, at) for job, each, at in targets]
+
+    assert [each.host for each in troubles(now, since, "cluster")] == ["h1", "h1"]
 
 
 def test_other_sums_are_by_the_value_of_the_label():

@@ -90,8 +90,8 @@ def test_troubles_are_of_hosts_and_disks_and_not_of_levels(label, troubles):
 
     def answer(query):
         if "troubles:count" in query:
-            both = "max by (cluster, job, instance, rack)" in query
-            return 200, vector(({"rack": "r1"}, 1 if both else 2))
+            of = {"job": "n", "instance": "h1", "rack": "r1"}
+            return 200, vector(({**of, "replica": "a"}, 1), ({**of, "replica": "b"}, 1))
         if f"by ({label})" in query:
             return 200, vector(({label: "r1"}, 1))
         return small_fleet(query)
@@ -103,6 +103,23 @@ def test_troubles_are_of_hosts_and_disks_and_not_of_levels(label, troubles):
     assert ("troubles" in headings) is (troubles is not None)
     if troubles:
         assert row.split()[-1] == troubles
+
+
+def test_sums_go_on_where_health_is_not_known():
+    def answer(query):
+        if "stackmap_trouble" in query:
+            return 422, {"status": "error", "errorType": "execution", "error": "out of memory"}
+        if "by (rack)" in query:
+            return 200, vector(({"rack": "r1"}, 1))
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        result = ask(url, "--by", "rack", "-J")
+    report = json.loads(result.stdout)
+
+    assert result.exit_code == 64
+    assert [each["troubles"] for each in report["groups"]] == [None]
+    assert report["partial"][0].startswith("health is not known")
 
 
 @pytest.mark.parametrize(
