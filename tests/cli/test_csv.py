@@ -18,7 +18,7 @@ from stackmap.document.wording import rate
 from stackmap.render import terminal
 from stackmap.render.csv import CsvWriter
 from stackmap.render.markdown import render_blocks
-from tests.features.fleet.stub import ask, serving, small_fleet
+from tests.features.fleet.stub import ask, serving, small_fleet, vector
 from tests.paths import ROOT
 
 SAMPLES = ROOT / "sample_topologies"
@@ -204,6 +204,26 @@ def test_csv_of_a_fleet():
         assert [record["host"], record["volume"]] == [host, volume]
         assert agree(cost, record["cost"], 1)
         assert agree(wasted, record["wasted_bytes_per_s"], 1 / 2**20)
+
+
+@pytest.mark.parametrize("label", ["rack", "level", "model"])
+def test_csv_of_the_sums_of_a_fleet(label):
+    """The columns of the table, with names that say their units; it was empty once."""
+
+    def answer(query):
+        if f"by ({label})" in query:
+            return 200, vector(({label: "r1"}, 3e6 if "bytes" in query else 40))
+        return small_fleet(query)
+
+    with serving(answer) as (server, _):
+        (line,) = ask(server, "-n", "--by", label).stdout.splitlines()[2:3]
+        (record,) = records(ask(server, "--by", label, "--csv").stdout_bytes.decode())
+
+    values = line.split()
+    assert [*record][:2] == [label, "hosts"]
+    assert len(values) == len(record)
+    for shown, (key, value) in [*zip(values, record.items(), strict=True)][1:]:
+        assert agree(shown.replace(",", ""), value, 1 / 2**20 if "bytes" in key else 1)
 
 
 def test_each_command_with_a_table_has_the_option():

@@ -28,6 +28,7 @@ from stackmap.cli.progress import waiting
 from stackmap.cli.session import SOME_MISSING, tell_unknown
 from stackmap.commands import additions
 from stackmap.document.interval import end_time
+from stackmap.document.wording import duration
 from stackmap.errors import NameNotFound
 from stackmap.features.fleet.document import (
     COLUMNS,
@@ -58,6 +59,8 @@ PAGE_LIMIT = 500  # in a page
 SHORTEST = 300  # seconds: the range of the recorded rates
 LABEL = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 ALIASES = {"host": "instance"}
+OLD = 900  # seconds: the rules' topologyStaleSeconds
+AGED = "its topology is {age} old: does stackmap-textfile.timer run there?"
 REPEATED = "several series have its job and instance (replicas, or clusters with the same names); figures may be mixed"
 
 
@@ -350,8 +353,9 @@ def _open_hosts(
         try:
             found = PrometheusHost(search.server, *search.find(host), window)
             _open_one(found, show)
-            if found.repeated:
-                tell(f"{found.name}: {REPEATED}")
+            old = AGED.format(age=duration(found.age)) if found.age > OLD else ""
+            for doubt in filter(None, (found.repeated and REPEATED, old)):
+                tell(f"{found.name}: {doubt}")
                 session.status = SOME_MISSING
         except NameNotFound as error:
             failures.append(error)

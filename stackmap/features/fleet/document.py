@@ -96,6 +96,7 @@ COLUMNS = (
     _text("job", lambda v: v.key.job, default=False),
     Column("wear", doc.Column("disk life\nyears (all)", "worn_disk", ("years_low", "years_high", "all_years_low", "all_years_high")), _wear, ("wear",), default=False),
 )  # fmt: skip
+SHOWN = {column.key: column.shown for column in COLUMNS}
 SHARED = "array or pool", "arrays or pools"
 MOST_TROUBLES = 20  # lines
 # A page is for a reader without the command line; its columns fit into 1,300 pixels.
@@ -214,9 +215,9 @@ def _groups(fleet: Fleet) -> doc.Table:
     of_disks, has_troubles = fleet.by == MODEL, fleet.by not in (KIND, LEVEL)
     rows = tuple(
         (
-            each.value or UNKNOWN,
-            doc.Value(each.hosts, _count),
-            doc.Value(each.disks if of_disks else each.volumes, _count),
+            doc.Label(each.value or UNKNOWN, (each.value,)),
+            doc.Value(round(each.hosts), _count),
+            doc.Value(round((each.disks if of_disks else each.volumes) or 0), _count),
             doc.Value(each.requests, _requests),
             doc.Value(each.await_ms, _ratio),
             *(() if of_disks else (
@@ -228,10 +229,16 @@ def _groups(fleet: Fleet) -> doc.Table:
         )
         for each in sorted(fleet.groups, key=lambda each: -(each.wasted_bytes or each.await_ms or 0))
     )  # fmt: skip
-    volumes = ("volumes", "IOPS", "await\nms", "written\nMiB/s", "wasted\nMiB/s", "wasted\nIOPS")
-    disks = ("disks", "IOPS", "await\nms")
-    headings = (fleet.by, "hosts", *(disks if of_disks else volumes), *["troubles"] * has_troubles)
-    return doc.Table("groups", doc.plain_columns(headings), (doc.Rows(rows),))
+    counted = "disks" if of_disks else "volumes"
+    columns = (
+        doc.Column(fleet.by, fleet.by, is_text=True),
+        doc.Column("hosts", "hosts"),
+        doc.Column(counted, counted),
+        *(SHOWN[key] for key in ("iops", "await")),
+        *(() if of_disks else (SHOWN[key] for key in ("written", "wasted", "wasted-iops"))),
+        *((doc.Column("troubles", "troubles"),) if has_troubles else ()),
+    )
+    return doc.Table("groups", columns, (doc.Rows(rows),))
 
 
 def _levels(levels: Sequence[Group]) -> doc.Table:

@@ -111,15 +111,15 @@ def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> li
     return worst_first(found.values())
 
 
-def counted(looked: Iterable[Sample], of_host: Sequence[str], by: str) -> dict[str, float]:
+def counted(looked: Iterable[Sample], of_host: Sequence[str], by: str) -> dict[str, int]:
     """Return how many troubles the hosts of each value of the label *by* have; replicas of a target count once."""
-    hosts: dict[tuple[str, ...], float] = {}
+    hosts: dict[tuple[str, ...], int] = {}
     for each in looked:
         key = tuple(each.labels.get(label, "") for label in (by, *of_host))
-        hosts[key] = max(each.value, hosts.get(key, 0.0))
-    sums: dict[str, float] = {}
+        hosts[key] = max(round(each.value), hosts.get(key, 0))
+    sums: dict[str, int] = {}
     for (value, *_), count in hosts.items():
-        sums[value] = sums.get(value, 0.0) + count
+        sums[value] = sums.get(value, 0) + count
     return sums
 
 
@@ -143,7 +143,7 @@ def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:
     arrays = f"stackmap_stack_members{{{hosts}}} unless stackmap_stack_degraded{{{hosts}}}"
     return (
         (f"{group(boot)} unless {group(read)} unless {group(NOW % hosts)}", "without topology: does stackmap-textfile.timer run there?"),
-        (f"count by ({scope.of_host}) ({read}) > 1", "that several series have (replicas, or clusters with the same names): the highest figures are shown"),
+        (f"count by ({scope.of_host}) ({exported.BUILD}{{{hosts}}}) > 1", "that several series have (replicas, two textfiles, or clusters with the same names): the highest figures are shown"),
         (group(_collisions(hosts)), "whose target labels replace stackmap's labels (exported_*): rename them in scrape_configs"),
         (scope.without_counters, "where node_exporter leaves out devices of the stacks"),
         (group(arrays), "with arrays of unknown state, so nothing is known of missing members: does stackmap-textfile.service run as root there?"),

@@ -36,7 +36,8 @@ SHORTEST = 60.0  # seconds; most scrapes are more frequent
 WEEK = 7 * 86400.0  # seconds: how far from a time without data others are looked for
 SAME_BOOT = 60.0  # seconds by which the time of a boot may move with the clock
 COUNTED = "|".join((*(each.name for each in exported.COUNTERS), exported.IN_FLIGHT))
-AT_THE_END = exported.INFO, exported.EDGE, exported.EDGE_BYTES, exported.BUILD, exported.LIFE_USED, exported.LIFE_WRITTEN  # fmt: skip
+NODE_TIME = "node_time_seconds"
+AT_THE_END = exported.TIMESTAMP, NODE_TIME, exported.INFO, exported.EDGE, exported.EDGE_BYTES, exported.BUILD, exported.LIFE_USED, exported.LIFE_WRITTEN  # fmt: skip
 # Fields of a line after the name: the counters in the kernel's order.
 FIELDS = (
     "reads", "read_merges", "read_bytes", "read_ms", "writes", "write_merges", "write_bytes",
@@ -65,7 +66,8 @@ class PrometheusHost(Source):
 
     ``rebooted``: in the window; its intervals begin after that, as kernel names may have changed.
     ``repeated``: several series have its labels, so figures of several hosts may be mixed. ``lives``: the rest of
-    the life of each disk that tells it, once the topology is read.
+    the life of each disk that tells it, once the topology is read. ``age``: of the topology at the end, in seconds, by
+    the host's own clock where its exporter tells the time.
     """
 
     changes = False
@@ -81,6 +83,7 @@ class PrometheusHost(Source):
         self._window = window
         self.rebooted = self.repeated = False
         self.lives: dict[str, Life] = {}
+        self.age = 0.0
 
     def _read_topology(self) -> Topology:
         names = "|".join(AT_THE_END)
@@ -99,6 +102,11 @@ class PrometheusHost(Source):
         }
         self.repeated = len(by_name.get(exported.BUILD, ())) > 1
         self.lives = _lives(by_name)
+        read, now = (
+            max((series.value for series in by_name.get(name, ())), default=self._window.end)
+            for name in (exported.TIMESTAMP, NODE_TIME)
+        )
+        self.age = now - read
         build = next((series.labels for series in by_name.get(exported.BUILD, ())), {})
         devices, edges = (
             [s.labels for s in by_name.get(n, ())] for n in (exported.INFO, exported.EDGE)

@@ -22,6 +22,7 @@ def host(name, *, start=0, end=80, clock=0, age=30, more=""):
         f"node_boot_time_seconds{{{labels}}}": f"7x{end}",
         f"node_time_seconds{{{labels}}}": f"{clock}+60x{end}",
         f"stackmap_topology_timestamp_seconds{{{labels}}}": f"{clock - age}+60x{end}",
+        f'stackmap_build_info{{{labels},version="1"}}': f"1x{end}",
         f"instance_level:stackmap_volumes:count{{{labels},{LEVEL}}}": f"{blank}2x{end - start}",
     }
 
@@ -68,7 +69,15 @@ def named(tmp_path, series, what):
 
 
 DOUBTS = {
-    "several series": ({**host("b", more=',replica="1"'), **host("b", more=',replica="2"')}, {"b"}),
+    "several series": (
+        {
+            **host("b", more=',replica="1"'),
+            **host("b", more=',replica="2"'),
+            **host("c"),
+            'stackmap_build_info{job="n",instance="c",version="0"}': "1x80",  # of a second textfile
+        },
+        {"b", "c"},
+    ),
     "without topology": ({'node_boot_time_seconds{job="n",instance="bare"}': "7x80"}, {"bare"}),
     "unknown state": ({'stackmap_stack_members{job="n",instance="u",top="md0"}': "4x80"}, {"u"}),
     "rebooted": (

@@ -185,6 +185,38 @@ def test_several_series_of_a_host_are_said():
     assert result.exit_code == 64
 
 
+@pytest.mark.parametrize(
+    ("clock", "read", "said"),
+    [
+        (None, 180 - 600, ""),
+        (None, 180 - 3600, "h1: its topology is 60 min old"),
+        (4000 + 180, 4000 + 180 - 600, ""),
+        (4000 + 180, 180, "h1: its topology is 67 min old"),
+    ],
+)
+def test_an_old_topology_is_said(clock, read, said):
+    """By the host's own clock if its exporter tells the time, so that a wrong clock does not count."""
+    whole = history(REBOOT[:3], [1000] * 3)
+    times = [
+        {"metric": {**LABELS, "__name__": name}, "value": [1, str(value)]}
+        for name, value in ((exported.TIMESTAMP, read), ("node_time_seconds", clock))
+        if value is not None
+    ]
+
+    def answer(query):
+        status, body = whole(query)
+        if exported.INFO in query:
+            body["data"]["result"] += times
+        return status, body
+
+    with serving(answer) as (url, _):
+        result = ask(url, "h1", "--at", f"@{STEP * 3}", "--window", "10min", "-J")
+
+    assert result.exit_code == (64 if said else 0)
+    assert said in result.stderr
+    assert bool(said) is ("its topology" in result.stderr)
+
+
 def test_labels_of_the_target_that_replace_names_are_said():
     """Prometheus then names every device as the target: no device is called web."""
     device = {**DEVICE, "name": "web", "exported_name": "vg/lv", "exported_job": "federated"}
