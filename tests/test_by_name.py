@@ -4,6 +4,7 @@ import pytest
 
 from stackmap.discover.find import is_hidden, topology_from_names
 from stackmap.model.device import Kind, Role
+from stackmap.model.far_side import far_side
 from stackmap.model.topology import Machine
 
 LAB = Machine("lab", "6.1.0")
@@ -80,7 +81,17 @@ def test_kinds(name, kind):
     device = topology_from_names([name], LAB)[name]
 
     assert device.kind is kind
-    assert bool(device.label) == (kind is Kind.VOLUME)
+    assert bool(device.label) == (kind is Kind.VOLUME or name == "dev8-0")
+
+
+def test_the_name_of_a_disk_by_its_number():
+    """The numbers of SCSI disks and arrays are fixed; others are given when a driver is loaded."""
+    names = ["dev8-96", "dev65-165", "dev9-127", "dev7-0", "dev253-0", "dev259-1"]
+    topology = topology_from_names(names, LAB)
+
+    labels = ["sdg", "sdaa5", "md127", "", "", ""]
+    assert [topology[name].label for name in names] == labels
+    assert far_side(topology["dev7-0"]).what == "a loop device"
 
 
 def test_a_raid_volume_is_one_by_what_is_below():

@@ -351,3 +351,17 @@ def test_a_remark_behind_a_name(tmp_path):
     shown = run(tmp_path, text, "iostat", "--input").stdout
     assert "58368.00" in shown
     assert "94.00" in shown
+
+
+@pytest.mark.parametrize(
+    ("member", "first"),
+    [(17.0, "Look above the disks"), (900.0, "Fewer requests at a time wait less")],
+)
+def test_what_no_disk_of_a_text_waits_for_is_above_them(tmp_path, member, first):
+    """Without a topology; of the array 1.3 s, of no disk a third of it."""
+    rows = row(TIMES[0], "md7", 100, 1300.0) + row(TIMES[0], "sdf", 60, member)
+    shown = " ".join(run(tmp_path, HEAD + rows, "explain", "--input").stdout.split())
+    finding = shown.partition("WARNING: md7 is slow: await 1300 ms (SM423")[2]
+    assert f"Do: {first}" in finding
+    fast = "No disk in these figures is as slow: the slowest, sdf, has an await of 17.0 ms."
+    assert (fast in finding) == (member < 100)

@@ -177,7 +177,7 @@ def test_an_overload_in_a_quarter_of_few_intervals_is_no_all_clear(tmp_path):
     told = json.loads(run(tmp_path, SAR, "explain", "-J", "--input").stdout)
     (found,) = (each for each in told["findings"] if each["severity"] == "warning")
     assert (found["id"], found["device"]) == ("SM406", "dev8-16")
-    assert "dev8-16 is overloaded in some intervals: 16.2 requests" in found["sentence"]
+    assert "sdb is overloaded in some intervals: 16.2 requests" in found["sentence"]
 
 
 POOL = """\

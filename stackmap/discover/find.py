@@ -21,6 +21,7 @@ from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import POOL
 from stackmap.model.topology import NO_TOPOLOGY, Edge, Machine, Topology
 from stackmap.sources import dm
+from stackmap.sources.device_lists import LOOP_MAJOR, MD_MAJOR, SCSI_MAJORS, name_of
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.lvm_names import PREFIX, parse, split_name, unmangle
 from stackmap.sources.sysfs import Block
@@ -172,9 +173,7 @@ NOT_LVS = rf"cas\d+-\d+(?:p\d+)?|mpath[a-z]+-part\d+|{UUID}|{CRYPT}|{BY_ID}"
 LV_CHARACTERS = r"[\w+.\-]+"  # those that LVM allows
 
 # Linux admin-guide/devices.txt; device-mapper's number is the highest free one when it is loaded.
-SCSI_MAJORS = frozenset({8, *range(65, 72), *range(128, 136)})
 SCSI_MINORS = 16  # per disk
-MD_MAJOR = 9
 DM_MAJORS = frozenset({252, 253, 254})
 
 
@@ -236,13 +235,20 @@ def _owner(volume: MappedDevice, by_lv_name: Mapping[tuple[str, str, str], str])
 
 
 def _numbered(name: str, major: int, minor: int) -> Device:
-    """Return the device that sar names by number; its major number tells the kind."""
+    """Return the device that sar names by number; its major number tells the kind, and of a SCSI disk the name."""
     if major in SCSI_MAJORS and minor % SCSI_MINORS:
         kind = Kind.PARTITION
     else:
         kind = {MD_MAJOR: Kind.ARRAY}.get(major, Kind.DM if major in DM_MAJORS else Kind.DISK)
     number = f"{major}:{minor}"
-    return Device(name, kind, number, merges=kind in (Kind.DISK, Kind.PARTITION))
+    return Device(
+        name,
+        kind,
+        number,
+        label=name_of(number),
+        merges=kind in (Kind.DISK, Kind.PARTITION),
+        far_side="loop" if major == LOOP_MAJOR else "",
+    )
 
 
 def _other(name: str) -> Device:

@@ -227,8 +227,7 @@ def _behind(
     sentence="{device} is slow: await is {await} with {queue} requests in flight ({rate} of {size}). One such "
     "request needs at most {usual}.[ {where}.]",
     caveat=QUEUE_CAVEAT,
-    advice="Fewer requests at a time wait less: lower the queue depth. Run `stackmap trace {device}` for the "
-    "latency of each layer.",
+    advice="{remedy} Run `stackmap trace {device}` for the latency of each layer.",
     source="J. Little (1961): await = requests in flight ÷ rate",
     thresholds={
         "slower": (4.0, "times", "{} the expected time"),
@@ -258,21 +257,34 @@ def long_wait(context: Context, limits: Limits) -> Found:
             "size": (size, "bytes"),
             "usual": (usual, "ms"),
         }
-        words = {"where": _where(context, below, disks, wait), **queued(load)}
+        where, above = _where(context, below, disks, wait)
+        words = {"where": where, "remedy": ABOVE if above else FEWER, **queued(load)}
         severity = Severity.INFO if _is_bulk(context, name) else None
         yield observe(name, figures, words, weight=wait, severity=severity)
 
 
-def _where(context: Context, below: list[str], disks: set[str], wait: float) -> str:
-    """Return where requests spend *wait* ms, in words; "" if no disk below has a known await."""
-    waits = {n: ms for n in below if n in disks and (ms := longest_await(context.load(n)))}
+FEWER = "Fewer requests at a time wait less: lower the queue depth."
+ABOVE = "Look above the disks: at the file system, md and device-mapper."
+
+
+def _where(context: Context, below: list[str], disks: set[str], wait: float) -> tuple[str, bool]:
+    """Return where requests spend *wait* ms, in words, and whether above the disks; "" if no disk has a known await."""
+    placed = any(name in disks for name in below)
+    # Without a topology, no disk of the text may be below; none is if all are fast.
+    waits = {
+        name: ms
+        for name in (below if placed else disks)
+        if name in disks and (ms := longest_await(context.load(name)))
+    }
     if not waits:
-        return ""
+        return "", False
     name = max(waits, key=lambda each: waits[each])
     title, queue = context.topology[name].title, context.load(name).aqu
     if waits[name] < wait / 3:
-        return (
-            f"They wait above the disks: the slowest, {title}, has an await of {waits[name]:.1f} ms"
-        )
+        slowest = f"the slowest, {title}, has an await of {waits[name]:.1f} ms"
+        known = "They wait above the disks" if placed else "No disk in these figures is as slow"
+        return f"{known}: {slowest}", True
+    if not placed:
+        return "", False
     depth = "" if queue is None else f" (queue depth {queue:.1f}, await {waits[name]:.1f} ms)"
-    return f"They wait at {title}, behind its own requests{depth}"
+    return f"They wait at {title}, behind its own requests{depth}", False

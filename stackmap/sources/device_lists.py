@@ -58,7 +58,7 @@ def _partition_rows(text: str) -> list[list[str]]:
 
 
 SCSI_MAJORS = (8, *range(65, 72), *range(128, 136))
-MD_MAJOR = 9
+MD_MAJOR, LOOP_MAJOR = 9, 7
 MAX_PARTITION = 15  # of a disk; a later one has a number of its own
 _LETTERS = 26
 _SCSI_NAME = r"sd([a-z]{1,4})([1-9]\d?)?"
