@@ -62,7 +62,7 @@ class Window(NamedTuple):
 
 class PrometheusHost(Source):
     """
-    The host *instance*, whose series have *labels*, over *window*, with the topology at its end.
+    The host *instance*, whose series *selector* matches, over *window*, with the topology at its end.
 
     ``rebooted``: in the window; its intervals begin after that, as kernel names may have changed.
     ``repeated``: several series have its labels, so figures of several hosts may be mixed. ``lives``: the rest of
@@ -73,13 +73,10 @@ class PrometheusHost(Source):
     changes = False
     rereadable = True
 
-    def __init__(
-        self, server: Prometheus, instance: str, labels: Mapping[str, str], window: Window
-    ) -> None:
+    def __init__(self, server: Prometheus, instance: str, selector: str, window: Window) -> None:
         super().__init__(instance, None)
         self._server = server
-        # A label without a value selects what lacks it.
-        self._selector = ",".join(f"{label}={quoted(value)}" for label, value in labels.items())
+        self._selector = selector
         self._window = window
         self.rebooted = self.repeated = False
         self.lives: dict[str, Life] = {}
@@ -217,10 +214,10 @@ class HostSearch(NamedTuple):
     cluster: str
     time: float
 
-    def find(self, host: str) -> tuple[str, dict[str, str]]:
-        """Return the instance that *host* means, with or without its port, and the labels that identify it."""
-        matchers = [("instance", f"{escape(host)}(:[0-9]+)?"), *self.matches]
-        selector = ",".join(f"{label}=~{quoted(pattern)}" for label, pattern in matchers)
+    def find(self, host: str) -> tuple[str, str]:
+        """Return the instance that *host* means, with or without its port, and the matchers of its series."""
+        given = [f"{label}=~{quoted(pattern)}" for label, pattern in self.matches]
+        selector = ",".join([f"instance=~{quoted(f'{escape(host)}(:[0-9]+)?')}", *given])
         labels = (self.cluster, "job", "instance")
         asked = f"group by ({', '.join(labels)}) ({exported.TIMESTAMP}{{{selector}}})"
         answer = self.server.query(asked, self.time)
@@ -237,7 +234,9 @@ class HostSearch(NamedTuple):
             raise UsageError(
                 f"{host!r} means {both}; choose one with --job or --match, or with its port"
             )
-        return exact[0][2], dict(zip(labels, exact[0], strict=True))
+        # A label without a value selects what lacks it.
+        own = [f"{label}={quoted(value)}" for label, value in zip(labels, exact[0], strict=True)]
+        return exact[0][2], ",".join([*own, *given])
 
 
 def other_times(server: Prometheus, series: str, missing: float) -> str:

@@ -228,6 +228,17 @@ def test_labels_of_the_target_that_replace_names_are_said():
     )
 
 
+def test_a_match_selects_the_series_of_the_host_too():
+    """One of two replicas: the figures of the other are not mixed in, nor is that said."""
+    whole = history(REBOOT[:3], [1000] * 3)
+    with serving(whole) as (url, asked):
+        words = "--at", f"@{STEP * 3}", "--window", "10min", "--match", "replica=a"
+        assert ask(url, "h1", *words).exit_code == 0
+
+    assert all('replica=~"a"' in query for query, _ in asked)
+    assert len(asked) > 4
+
+
 def test_a_device_below_itself_is_named():
     """A walk down such a stack has no end, and no stack of it is shown."""
     whole = history(REBOOT[:3], [1000] * 3)
