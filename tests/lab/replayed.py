@@ -88,12 +88,12 @@ class Run:
         sent = self.trace.requests(self.device.number)
         return (len(sent) - 1) / (sent[-1].time - sent[0].time)
 
-    def projected(self, layout: str, *, traced: bool) -> Projection:
-        """Return what is projected of *layout*, from counters alone or with the trace."""
+    def projected(self, layout: str, *, traced: bool, timed: bool = True) -> Projection:
+        """Return what is projected of *layout*, from counters alone or with the trace; with times if *timed*."""
         topology, intervals = self._measured
         trace = self.trace if traced else None
         projector = Projector(topology, intervals, self.device.name, trace)
-        return projector.project(layout_of(layout), Wanted() if traced else None)
+        return projector.project(layout_of(layout), Wanted() if timed else None)
 
     def latencies(self, operation: str) -> Figures | None:
         """Milliseconds that its requests took, by statistic; None if there were too few."""
@@ -177,9 +177,9 @@ class Time:
         return self.band is not None and abs(self.band.likely / self.true - 1) <= share
 
 
-def times(recorded: Run, ran: Run, layout: str) -> list[Time]:
-    """Return the latencies that *recorded* projects with its trace of *layout*, which *ran* has."""
-    found = recorded.projected(layout, traced=True).time
+def times(recorded: Run, ran: Run, layout: str, *, traced: bool = True) -> list[Time]:
+    """Return the latencies that *recorded* projects of *layout*, which *ran* has; *traced*: with its trace."""
+    found = recorded.projected(layout, traced=traced).time
     name = f"{recorded.workload.name} → {ran.workload.name.partition('-')[0]}"
     return [
         Time(
@@ -205,7 +205,7 @@ def headroom(recorded: Run, ran: Run, layout: str) -> Count:
 
 def counts(recorded: Run, ran: Run, layout: str, *, traced: bool) -> list[Count]:
     """Return the requests and the bytes at the disks that *recorded* projects of *layout*, which *ran* has."""
-    found = recorded.projected(layout, traced=traced)
+    found = recorded.projected(layout, traced=traced, timed=traced)
     load = found.read.bytes + found.write.bytes
     sent = sum(each.size for each in recorded.trace.requests(recorded.device.number))
     scale = sent / recorded.requests / load  # seconds per request

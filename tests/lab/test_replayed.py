@@ -36,7 +36,17 @@ NEAR, WIDTH, HEADROOM = 0.10, 0.30, 0.15
 @pytest.fixture(scope="module", params=["6.12", "newest"])
 def runs(lab, request):
     """Return the runs by volume and load."""
-    folder = lab("replayed", kernel=request.param, disks=0, virtual="yes", mem=4096, timeout=3900)
+    return runs_of(lab, request.param)
+
+
+@pytest.fixture(scope="module", params=["6.1", "6.12", "newest"])
+def counted(lab, request):
+    """Return runs of other loads, on two layouts of each manager."""
+    return runs_of(lab, request.param, "counted")
+
+
+def runs_of(lab, kernel, case=""):
+    folder = lab("replayed", case, kernel=kernel, disks=0, virtual="yes", mem=4096, timeout=3900)
     found = judged.measured(folder).values()
     return {tuple(each.name.split("-")): replayed.Run(each) for each in found if not each.status}
 
@@ -82,6 +92,27 @@ def test_latencies_are_near_and_in_their_band(runs, loads, groups, refused):
         assert len(far) <= (1 - least) * len(judged_ones), far
         bands = [(each.band.low <= each.true <= each.band.high) for each in judged_ones]
         assert sum(bands) >= 0.88 * len(bands)
+
+
+def test_latencies_from_counters_alone(counted):
+    """Means within 35 % in most cases, and in the range in nearly all; a refusal is a miss."""
+    loads = sorted({load for _, load in counted})
+    assert len(loads) >= 20
+    means = [
+        each
+        for pair in PAIRS
+        for now, then in permutations(pair)
+        for load in loads
+        for each in replayed.times(
+            counted[now, load], counted[then, load], LAYOUTS[then], traced=False
+        )
+        if each.statistic == "mean"
+    ]
+    far = [each.what for each in means if not each.is_within(0.35)]
+    assert len(far) <= 0.2 * len(means), far
+    known = [(each, each.band) for each in means if each.band is not None]
+    inside = [each for each, band in known if band.low <= each.true <= band.high]
+    assert len(inside) >= 0.9 * len(means), [e.what for e in means if e not in inside]
 
 
 def test_headroom_is_what_a_full_queue_did(runs):

@@ -1,6 +1,7 @@
 # Loads on RAID5, RAID10, RAID6 and a larger chunk, each recorded with its requests one by one: what `whatif`
 # counts of one layout from a trace of another, for test_replayed.py. Of LVM, on disks that take one request at a
-# time, and of md, on disks that take eight. In virtual time: the disks are the guest's own.
+# time, and of md, on disks that take eight. In virtual time: the disks are the guest's own. CASE is "counted" for
+# other loads, on RAID5 and RAID10.
 . /lab/guest.sh
 set -e
 rm -f measured.txt
@@ -154,12 +155,41 @@ loads() {
     record h64w --rw=randwrite --bs=64k --iodepth=64
     record prw --rate_process=poisson --iodepth=64 --rw=randrw --bs=8k --rate_iops=90,20
 }
-for volume in ${VOLUMES:-r5 r10 r6 r5w md5 md10 md11}; do
+# As above, of other sizes, rates and depths, for what is projected from counters alone.
+counted() {
+    local poisson=(--rate_process=poisson --iodepth=64)
+    record p8w "${poisson[@]}" --rw=randwrite --bs=8k --rate_iops=30
+    record p4mix "${poisson[@]}" --rw=randrw --bs=4k --rate_iops=100,25
+    record p32w "${poisson[@]}" --rw=randwrite --bs=32k --rate_iops=18
+    record pread "${poisson[@]}" --rw=randread --bs=4k --rate_iops=150
+    record psizes "${poisson[@]}" --rw=randrw --bsrange=4k-64k --rate_iops=40,12
+    record c1big --rw=randwrite --bs=64k --iodepth=1
+    record c2w --rw=randwrite --bs=16k --iodepth=2
+    record c4mix --rw=randrw --rwmixread=70 --bs=8k --iodepth=4
+    record c16w --rw=randwrite --bs=4k --iodepth=16
+    record c24mix --rw=randrw --rwmixread=85 --bs=4k --iodepth=24
+    record s16 --rw=write --bs=16k --iodepth=2 --rate_iops=60
+    record s128 --rw=write --bs=128k --iodepth=1 --rate_iops=12
+    record b32 --rw=randwrite --bs=4k --iodepth=32 --thinktime=1s --thinktime_blocks=32
+    record think2 --rw=randwrite --bs=8k --iodepth=2 --thinktime=20ms --thinktime_blocks=2
+    record wal --rw=write --bs=8k --iodepth=1 --fsync=1 --rate_iops=20
+    record fs8 --rw=randwrite --bs=16k --iodepth=4 --fsync=8 --rate_iops=30
+    record bufk --direct=0 --ioengine=psync --rw=randwrite --bs=16k --rate_iops=30 --fsync=16
+    record zipf --rw=randwrite --bs=4k --iodepth=4 --rate_iops=60 --random_distribution=zipf:1.1
+    record reader --rw=read --bs=64k --iodepth=1 --rate_iops=30 \
+        --name=random --rw=randwrite --bs=4k --iodepth=32 --rate_iops=20 --rate_process=poisson \
+        --offset=64m --size=24m
+    record dbp --rw=randrw --bs=8k --rate_iops=60,15 --iodepth=16 --rate_process=poisson \
+        --name=log --rw=write --bs=16k --iodepth=1 --rate_iops=8 --fsync=1 --offset=64m --size=8m
+}
+volumes='r5 r10 r6 r5w md5 md10 md11'
+[ "$CASE" != counted ] || volumes='r5 r10 md5 md10'
+for volume in ${VOLUMES:-$volumes}; do
     case $volume in
         md*) device=/dev/$volume prefix= ;;
         *) device=/dev/lab/$volume prefix=lab/ ;;
     esac
     watch_only "$(basename "$(readlink -f $device)")"
-    loads
+    "${CASE:-loads}"
 done
 echo "$SECONDS s: done"
