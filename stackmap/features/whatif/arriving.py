@@ -1,30 +1,25 @@
 """
-When a volume's requests arrive: as a trace saw them one by one, else as its counters allow.
+When a volume's requests arrive: as a trace saw them one by one, and what loads those may be.
 
 A request that comes within ``FOLLOWS`` of another one's end was waiting for it: a faster volume makes it come
 sooner (a *closed* loop). Where most requests do, all of that thread's are in a loop. Where few do, each comes at its
-time (*open*). Counters show neither. They show rates, how many requests are in flight, and how long any is: a
-volume that is idle in between has no loop of a constant depth. What they leave open is more than one ``Load``.
+time (*open*). Counters show neither, see ``shaping.py``.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import chain, repeat
+from collections.abc import Iterable, Sequence
 from math import inf
 from operator import attrgetter
-from random import Random
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from stackmap.features.whatif.disks import FLUSH, READ, WRITE
+from stackmap.features.whatif.disks import WRITE
 from stackmap.features.whatif.marking import SAFE_MODE
-from stackmap.features.whatif.simulation import PACE, SEED, Arrival
+from stackmap.features.whatif.simulation import PACE, Arrival
 from stackmap.features.whatif.threads import AT_ONCE
 from stackmap.model.raid import PAGE
-from stackmap.model.units import SECTOR
 
 if TYPE_CHECKING:
     from stackmap.features.trace.arrivals import TracedRequest
@@ -34,7 +29,6 @@ FOLLOWS = 0.5e-3  # seconds
 FEW_FOLLOW, MOST_FOLLOW = 0.3, 0.7  # shares of requests, of those beyond chance
 THINK = 2e-5  # seconds of a program between an end and its next request, where not measured
 MOST = 6000  # requests of one run: enough for a 95th percentile
-FROM_COUNTERS = 3000
 ALWAYS_BUSY = 0.97
 COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
 SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
@@ -48,23 +42,7 @@ FIXED, PER_GAP = 3, 4.5
 PAUSE, FEW_PAUSES, ALIKE = 0.1, 5, 0.2  # seconds without a request; pauses; share of the middle one
 IDLE = 0.1  # of the usual rate of a request's interval: intervals with less are pauses
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-MANY = (*DEPTHS, 192, 256, 384, 512, 768, 1024)  # requests at once
-ONE = 1  # the thread that sends all of a burst
-FEW_CACHED = 32  # requests at once: programs usually keep fewer, the page cache more
 
-
-class Burst(NamedTuple):
-    """
-    ``size`` requests that arrive at once, at random instants or ``even`` ones. ``cached``: as the page cache writes,
-    under one plug and in the order of their places.
-    """
-
-    size: int
-    even: bool = False
-    cached: bool = False
-
-
-BURSTS = tuple(map(Burst, (1, 2, 4, 8, 16)))
 
 Kind = Literal["open", "closed"]
 Parts = tuple[
@@ -321,93 +299,6 @@ def pauses_after_ends(requests: Sequence[TracedRequest]) -> bool:
         return False
     low, middle, high = (pauses[len(pauses) * tenths // 10] for tenths in (1, 5, 9))
     return high - low <= ALIKE * middle
-
-
-def bursts_of(queue: float | None) -> Sequence[Burst]:
-    """Return the bursts by which the mean *queue* may come, None: unknown; the likely one first."""
-    if queue is None:
-        return BURSTS
-    sizes = [1, *(size for size in MANY if size > 1 and queue / 2 <= size <= 2 * queue)]
-    found = [Burst(size, even) for size in sizes for even in (False, True)]
-    return found + [Burst(size, cached=True) for size in sizes if size >= FEW_CACHED]
-
-
-def shaped(
-    measured: Measured, parts: Parts, share: float, span: int, burst: Burst | None = None
-) -> Load:
-    """
-    Return requests as *measured*: a *share* of the writes is sequential, the others are over *span* bytes.
-
-    A *burst* arrives at each instant of *parts*; None: no instants, for a loop.
-    """
-    # Not the seed of the simulation: what arrives must not depend on how long it takes.
-    draw = Random(SEED + 1)  # noqa: S311 - no secret
-    rates = {
-        READ: measured.read.requests,
-        WRITE: measured.write.requests,
-        FLUSH: measured.known_flushes,
-    }
-    sizes = {READ: _whole(measured.read.size), WRITE: _whole(measured.write.size)}
-    possible = {name: rate for name, rate in rates.items() if rate > 0}
-    operations = (
-        draw.choices([*possible], [*possible.values()], k=FROM_COUNTERS) if possible else []
-    )
-    made: list[Arrival] = []
-    following = {READ: 0, WRITE: 0}
-    for operation in operations:
-        offset, size = 0, sizes.get(operation, 0)
-        if size:
-            if operation == WRITE and draw.random() < share:
-                offset = following[operation]
-            else:
-                step = max(PAGE, 1 << (size - 1).bit_length() if size & (size - 1) else size)
-                offset = draw.randrange(max(1, span // step)) * step
-            following[operation] = (offset + size) % max(size, span - size)
-        made.append(Arrival(0.0, operation, offset, size))
-    load = Load("open", made, sequential=share, plugged=burst is not None and burst.cached)
-    if burst is None:
-        return load
-    times = _instants(parts, burst, draw)
-    together = [made[at : at + burst.size] for at in range(0, len(made), burst.size)]
-    return load._replace(
-        arrivals=[each for some in together for each in _at(next(times), some, burst)]
-    )
-
-
-def _at(time: float, requests: list[Arrival], burst: Burst) -> Iterator[Arrival]:
-    """Yield *requests* as they arrive together at *time*."""
-    if not burst.cached:
-        thread = ONE if burst.size > 1 else 0
-        gaps = enumerate(requests)  # the disks may begin with the first one
-        return (each._replace(delay=time + n * USUAL_GAP, thread=thread) for n, each in gaps)
-    writes = sorted((r for r in requests if r.operation == WRITE), key=attrgetter("offset"))
-    others = (each._replace(delay=time) for each in requests if each.operation != WRITE)
-    plugged = (
-        each._replace(delay=time, more=each is not writes[-1], cached=True, thread=ONE)
-        for each in writes
-    )
-    return chain(plugged, others)
-
-
-def _whole(size: float) -> int:
-    """Return *size* in whole sectors, at least one."""
-    return max(SECTOR, round(size / SECTOR) * SECTOR)
-
-
-def _instants(parts: Parts, burst: Burst, draw: Random) -> Iterator[float]:
-    """Yield the instants of bursts at the rates of *parts*; in a share of each if they are long."""
-    share = min(1.0, FROM_COUNTERS / max(1.0, sum(seconds * rate for seconds, rate in parts)))
-    gap = repeat(1.0) if burst.even else iter(partial(draw.expovariate, 1.0), None)  # in mean gaps
-    time, left = 0.0, next(gap)
-    while True:
-        for seconds, rate in parts:
-            end, often = time + seconds * share, rate / burst.size
-            while left <= (end - time) * often:
-                time += left / often
-                yield time
-                left = next(gap)
-            left -= (end - time) * often
-            time = end
 
 
 def grown(load: Load, factor: float) -> Load:

@@ -18,13 +18,11 @@ from stackmap.features.whatif.arriving import (
     DEPTHS,
     Load,
     active,
-    bursts_of,
     busiest,
     most_in_flight,
     pace_of,
     represents,
     saturating,
-    shaped,
     traced_loads,
 )
 from stackmap.features.whatif.bitmap import default_bitmap
@@ -32,9 +30,10 @@ from stackmap.features.whatif.disks import FLUSH, READ, WRITE, Service
 from stackmap.features.whatif.outcome import Outcome
 from stackmap.features.whatif.projection import Checked
 from stackmap.features.whatif.serving import services
+from stackmap.features.whatif.shaping import bursts_of, shaped
 from stackmap.features.whatif.simulation import Simulation, Stack
 from stackmap.features.whatif.volume_context import SINGLE_DEVICE, VolumeContext
-from stackmap.model.raid import Layout
+from stackmap.model.raid import PAGE, Layout
 from stackmap.model.reason import Reason
 
 if TYPE_CHECKING:
@@ -51,6 +50,7 @@ SHORT = 0.35  # off in a run of so many: it is not made longer
 ROUGH = 0.5  # off in what is in flight or merges: the last resort
 EQUAL = 0.03  # depths whose fit is that much worse than the best one are as likely
 DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no difference
+REWRITTEN = 64 * PAGE  # bytes that are all in md's stripe cache, which has 256 pages of each member
 INTERVALS, FEW = 4, 3  # that show a program's own queue, and its requests
 EVEN = 0.25  # of the most in flight: how much a program's own queue may differ
 LEAST_BUSY = 0.01  # of the time: a text prints less too coarsely
@@ -174,15 +174,33 @@ class Fitting:
         parts = active(self._parts)
         size, span = self.context.size or UNKNOWN_SIZE, self._pattern.likely.span
         span = max(1 << 20, min(size, int(span)) if span else size)
+        span = REWRITTEN if self._pattern.is_rewritten else span
+        together = max(self._merging, self._pattern.likely.following)
         for share in self._shares():
             if always:
                 yield from self._loops(way, shaped(self._load, parts, share, span), seen)
             for burst in bursts_of(self._queue):
-                yield shaped(self._load, parts, share, span, burst)
+                following = max(share, together) if burst.size > 1 else share
+                yield shaped(self._load, parts, following, span, burst)
+
+    @property
+    def _merging(self) -> float:
+        """The share of writes that merge at the disks into the write before, of those that arrive together."""
+        load = self._load
+        sent, done = load.members_write, load.disks_write
+        flushes = load.known_flushes * self.present.members
+        if sent is None or done is None or done.requests <= flushes or sent.requests <= flushes:
+            return 0.0
+        merged = (sent.requests - flushes) / (done.requests - flushes)
+        if self.present.parity:  # its members are sent pages, which merge within a request, too
+            merged *= PAGE / max(PAGE, min(load.write.size, self.present.chunk or PAGE))
+        return max(0.0, 1 - 1 / merged)
 
     def _shares(self) -> list[float]:
         """Return the sequential shares of writes that the counters allow, the likely one first."""
         likely, *_ = shares = [each.sequential for each in self._pattern.hypotheses]
+        if self._pattern.is_rewritten:
+            return [0.0]
         if not self._load.write.requests:
             return [likely]
         ends = min(shares), max(shares)

@@ -50,6 +50,7 @@ LARGE = 128 << 10  # bytes: of mixed sizes, the larger ones where nothing splits
 # A stream sets at most so many times the bits that were set for sure (recorded loads: 10).
 SURE = 12
 MIN_REGIONS = 32  # of fewer, a stream and random writes set about as many bits
+TINY = 1e-9  # of a rate
 SMALLEST, LARGEST = SECTOR, 1 << 20  # bytes per request, of reads and of writes
 # Shares of writes among a load of which even bytes are not separate; the first is the likely one.
 WRITTEN = (0.5, 0.0, 1.0)
@@ -114,7 +115,7 @@ class Pattern(NamedTuple):
     least: those in flight together, and those before one commit, may have arrived together.
     ``large``: the share of writes that are large, None if all have one size. ``rows``: the cost of a
     page written on the present parity layout, None on others. ``journal``: a file system's, None if
-    nothing shows one. ``evidence``: noun phrases.
+    nothing shows one. ``evidence``: noun phrases. ``is_rewritten``: pages are written again while md has them.
     """
 
     run: float
@@ -124,6 +125,7 @@ class Pattern(NamedTuple):
     journal: Journal | None
     hypotheses: tuple[Hypothesis, ...]
     evidence: tuple[Reason, ...]
+    is_rewritten: bool = False
 
     @property
     def likely(self) -> Hypothesis:
@@ -159,7 +161,9 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     runs = written.bytes / run if several else None
     evidence = Evidence(written, runs, by_rows, journal, large, sets)
     hypotheses, told = evidence.hypotheses(context)
-    return Pattern(run, burst_rate, large, rows, journal, hypotheses, (*run_evidence, *told))
+    told = (*run_evidence, *told)
+    again = rows is not None and layout is not None and _is_rewritten(layout, rows, run)
+    return Pattern(run, burst_rate, large, rows, journal, hypotheses, told, again)
 
 
 def large_share(size: float, largest: float) -> float | None:
@@ -206,9 +210,12 @@ def _run(
         return size, []
     done = measured.disks_write
     if done is not None and done.size > 1.05 * min(size, layout.chunk):
-        return max(size, done.size * layout.data), [
-            Reason("merged-writes", "writes that merged at the disks")
-        ]
+        run = done.size * layout.data
+        if done.size < layout.chunk:
+            # A run of such pieces is on one disk, or crosses from one to the next as often as chance has it.
+            crossed = (1 - min(size, done.size) / layout.chunk) / (1 - done.size / layout.chunk)
+            run = min(run, done.size * crossed)
+        return max(size, run), [Reason("merged-writes", "writes that merged at the disks")]
     return size, []
 
 
@@ -232,6 +239,12 @@ def _share_by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
     if cold - cached < MIN_SPARED:
         return None
     return min(1.0, max(0.0, (cold - rows.reads) / (cold - cached)))
+
+
+def _is_rewritten(layout: Layout, rows: Cost, run: float) -> bool:
+    """Whether parity reads far less than below a stream, whose rows are new."""
+    stream = sequential(layout.data, layout.parity, run / (layout.chunk or run)).reads
+    return stream > MIN_SPARED and rows.reads < stream / 2
 
 
 class Journal(NamedTuple):
@@ -339,8 +352,11 @@ class Evidence(NamedTuple):
                 return [0.0, 1.0], []
             everywhere = random_sets(self.write.requests, sets.bitmap.regions or MAX_REGIONS)
             # None at all are set in a few regions that are never clean, and few in all if there are many writes.
-            only = sets.counted and everywhere > sets.high
-            return [1.0] if only else [1.0, 0.0], [_by_bitmap("about as often as")]
+            if sets.counted and everywhere > sets.high:
+                return [1.0], [_by_bitmap("about as often as")]
+            if sets.counted and _log_off(everywhere, sets.likely) < _log_off(stream, sets.likely):
+                return [0.0, 1.0], []
+            return [1.0, 0.0], [_by_bitmap("about as often as")]
         if sets.likely < stream:
             return [0.0, 1.0], [_by_bitmap("less often than")]
         # Each random write sets a bit at most; the other bytes may be a stream.
@@ -387,6 +403,11 @@ class Evidence(NamedTuple):
         if context.present is not None and not context.present.parity:
             # The daemon may sleep, so few set bits show nothing.
             yield Hypothesis(share, random, whole, following)
+
+
+def _log_off(rate: float, true: float) -> float:
+    """Return the log of the factor between a *rate* and the *true* one; neither is 0 where bits were set."""
+    return abs(log2(max(rate, TINY) / true))
 
 
 def _by_bitmap(how_often: str) -> Reason:

@@ -207,8 +207,9 @@ def _without_flushes(load: Load, flushes: float) -> Load:
         return load
     spent = empty * flush.await_ms
     own = write._replace(ios=write.ios - empty, wait=max(0.0, write.wait - spent))
-    busy = None if load.busy is None else max(0.1 * load.busy, load.busy - spent * MILLI)
-    return load._replace(write=own, busy=busy)
+    # A flush waits behind others, too: of the busy time it has the share that it has of all time in flight.
+    rest = max(0.1, 1 - spent / max(spent, load.total.wait or 0.0))
+    return load._replace(write=own, busy=None if load.busy is None else load.busy * rest)
 
 
 def _per_request(load: Load) -> float | None:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20
 SAME = 1e-9  # seconds that make no difference
+STUCK = 3600.0  # seconds in which no request ends, beside pauses of the program
 FILLING = 1 / 3  # of the requests, in which a loop fills the queues
 
 
@@ -123,12 +124,11 @@ class Simulation:
         self._copies = Copying(self, stack.plugged)
         self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
         self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
-        self._open = 0
         self._following: dict[int, deque[Arrival]] = {}
         self._ended: Counter[int] = Counter()  # requests by thread
         self._in_flight = InFlight()
         self._last = self._filled = 0.0
-        self._done = 0
+        self._open = self._done = 0
         self._members_sent: Counter[str] = Counter()
         self._began: Counter[str] = Counter()
         self._moved: Counter[str] = Counter()
@@ -165,17 +165,18 @@ class Simulation:
             for rate, operation in zip(disk.service.others, (READ, WRITE), strict=True):
                 if rate and not disk.service.crowd:
                     self._other(disk, operation, rate)
+        stuck = STUCK + max((each.delay for each in arrivals), default=0.0)
         while self._open and self._events:
             self.now, _, call, arguments = heappop(self._events)
+            if self.now > self._last + stuck:  # the bitmap's daemon goes on for ever
+                raise RuntimeError(f"{self._open} simulated requests do not end")
             call(*arguments)
         span = max(self._last, 1e-9)
         busy = [disk.served / span / disk.service.servers for disk in self._disks]
-        below = self._below().since(self._before)
         counted = self._done - self._filling if self._filled else self._done
         settled = counted / max(self._last - self._filled, 1e-9)
-        return Outcome(
-            self._latencies, self._seen, busy, span, below, settled, self._in_flight.mean
-        )
+        below, queue = self._below().since(self._before), self._in_flight.mean
+        return Outcome(self._latencies, self._seen, busy, span, below, settled, queue)
 
     def _below(self) -> Below:
         """Return what was sent below so far."""

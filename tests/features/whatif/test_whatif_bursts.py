@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from stackmap.features.whatif.arriving import Burst, bursts_of
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.serving import constant
+from stackmap.features.whatif.shaping import Burst, Sizes, bursts_of
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
 from stackmap.features.whatif.timing import Wanted
 from stackmap.model.device import Role
@@ -55,14 +55,17 @@ def test_what_is_in_flight_of_a_burst(count):
     assert queue == pytest.approx((count + 1) / 2)
 
 
-def linear(rate, await_ms, busy, kernel="6.12.0", gauges=(None,)):
+def linear(rate, await_ms, busy, kernel="6.12.0", gauges=(None,), merged=0.0):
     """
     A volume on one disk, with *rate* writes of 4 KiB per second, as counters of twenty intervals have it.
 
-    *gauges*: the requests in flight at both ends of an interval, added up, again and again.
+    *gauges*: the requests in flight at both ends of an interval, added up, again and again. *merged*: the share of
+    its writes that merge into the one before.
     """
     writes = Flow(rate, 0.0, rate * PAGE, rate * await_ms)
     load = Load(NOTHING, writes, NOTHING, NOTHING, aqu=rate * await_ms / 1000, busy=busy)
+    done = rate * (1 - merged)
+    at_disk = load._replace(write=Flow(done, rate - done, rate * PAGE, done * await_ms))
     stack = Topology(
         [passing("web", size=SIZE), disk("sda", size=SIZE)],
         [Edge("web", "sda", Role.DATA, length=SIZE)],
@@ -70,7 +73,7 @@ def linear(rate, await_ms, busy, kernel="6.12.0", gauges=(None,)):
     )
     intervals = (
         Interval(
-            dict.fromkeys(("web", "sda"), load._replace(in_flight_at_ends=gauge)),
+            {"web": load._replace(in_flight_at_ends=gauge), "sda": at_disk},
             time=float(n),
             seconds=1.0,
         )
@@ -92,6 +95,20 @@ def test_requests_that_come_at_once_are_known_by_what_is_in_flight(count):
     found = time.projected["write"]["mean"]
     assert found.likely == pytest.approx((count + 1) / 2, rel=0.3)
     assert found.low <= (count + 1) / 2 <= found.high
+
+
+def test_writes_that_merge_are_runs():
+    """
+    Once per second 64 pages, in runs of four: the disk takes 5 ms for each run, so a page 42.5 ms on average.
+
+    Pages on their own would take that long if 16 came at once; then 8.5 would be in flight, and not 34.
+    """
+    time = on_disks_of_a_millisecond(linear(64, 42.5, 0.08, merged=0.75))
+
+    assert not time.reason
+    found = time.projected["write"]["mean"]
+    assert found.likely == pytest.approx(8.5, rel=0.3)
+    assert found.low <= 8.5 <= found.high
 
 
 def test_requests_that_never_meet_come_one_after_the_other():
@@ -128,3 +145,20 @@ def test_a_kernel_that_counts_busy_time_short_tells_less():
 
     assert imprecise.low <= 3.0 <= imprecise.high
     assert precise.likely == pytest.approx(3.0, rel=0.3)
+
+
+@pytest.mark.parametrize("mean", [10.8, 5.0, 34.0, 4.2])
+def test_a_mean_between_whole_pages_is_of_two_sizes(mean):
+    """Requests of 10.8 KiB would write a page in part, which costs RAID5 a read: no program sends them."""
+    draw, sizes = Random(5), Sizes.of(mean * 1024)
+
+    drawn = [sizes.drawn(draw) for _ in range(20000)]
+
+    assert all(size % PAGE == 0 for size in drawn)
+    assert sum(drawn) / len(drawn) == pytest.approx(mean * 1024, rel=1 / 30)
+
+
+@pytest.mark.parametrize("size", [512, 2048, PAGE, 3 * PAGE, 96 << 10, 1 << 20])
+def test_a_mean_that_a_request_may_have_is_of_one_size(size):
+    assert Sizes.of(size).drawn(Random(5)) == size
+    assert not Sizes.of(size).larger

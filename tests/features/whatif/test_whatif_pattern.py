@@ -55,6 +55,7 @@ SEEN = {
     "random 8 KiB and reads": (22.3, 182500, 0.001, 0.066, 0.387, 0.882, False),
     "random 64 KiB": (16.5, 1078850, 0.0, 0.194, 0.658, 1.24, False),
     "4 KiB with fsync, one at a time": (147.4, 603805, 0.0, 0.0, 0.321, 0.321, False),
+    "random 16 KiB and reads": (25.4, 416620, 0.065, 0.101, 0.480, 1.0, False),
     "log and random 16 KiB": (29.9, 367623, 0.006, 0.014, 0.176, 0.629, False),
     "stream of 4 KiB": (150.2, 615127, 0.037, 0.037, 0.284, 0.759, True),
     "stream of 64 KiB": (41.0, 2684980, 0.734, 0.735, 1.329, 2.085, True),
@@ -72,6 +73,40 @@ def test_few_bits_are_of_a_stream_only_if_a_stream_sets_as_many(load):
     first, *_ = evidence.hypotheses(volume)[0]
 
     assert first.sequential == is_stream
+
+
+@pytest.mark.parametrize(("done", "run"), [(16, 20), (48, 128), (80, 160)])
+def test_writes_that_merge_within_a_chunk_are_on_one_disk(done, run):
+    """
+    Runs of pages on RAID10 of two chunks of 64 KiB, in KiB: a run at a random place is cut at the end of a chunk.
+
+    A run of 20 KiB is so in a quarter of all cases, and is 1.25 pieces of 16 KiB.
+    """
+    write = Stream(100.0, 100.0 * PAGE)
+    counted = Measured(
+        read=Stream(0.0, 0.0),
+        write=write,
+        disks_write=Stream(2 * write.bytes / (done << 10), 2 * write.bytes),
+        seconds=12.0,
+    )
+    volume = volume_context(topology(raid_volume("r", "raid10", 0)), "r")
+
+    assert pattern_of(counted, volume).run == pytest.approx(run << 10, rel=0.25)
+
+
+@pytest.mark.parametrize(("reads", "again"), [(0.03, True), (0.67, False), (1.9, False)])
+def test_pages_that_md_has_are_written_again(reads, again):
+    """Parity reads per page written, as on 6.1 and 6.12: of 2 MiB again and again, of a stream, and at random."""
+    counted = Measured(
+        read=Stream(0.0, 0.0),
+        write=Stream(60.0, 60.0 * PAGE),
+        members_read=Stream(60.0 * reads, 60.0 * reads * PAGE),
+        members_write=Stream(120.0, 120.0 * PAGE),
+        seconds=12.0,
+    )
+    volume = volume_context(topology(raid_volume("r", "raid5", 1)), "r")
+
+    assert pattern_of(counted, volume).is_rewritten == again
 
 
 def test_bytes_without_a_completed_write_have_a_pattern():

@@ -189,6 +189,25 @@ def test_empty_flushes_do_not_hide_what_a_disk_takes():
     assert _without_flushes(Load(ZERO, write, flush=flush, busy=0.86), 0.0).write == write
 
 
+def test_a_flush_that_waits_leaves_the_writes_their_time():
+    """Ten times per second a flush waits for a write of 5 ms, and takes 1: the disk is not idle but for 1 ms in ten."""
+    flush, write = Flow(10.0, 0.0, 0.0, 60.0), Flow(20.0, 0.0, 40960.0, 110.0)
+
+    alone = _without_flushes(Load(ZERO, write, flush=flush, busy=0.06), 10.0)
+
+    assert 0.025 < alone.busy < 0.05
+
+
+@pytest.mark.parametrize("covers", [None, 2 << 20])
+def test_a_request_that_never_ends_is_an_error(covers):
+    """It waits for a sixth end of five requests, while other volumes and the bitmap's daemon go on for ever."""
+    disk = Service(UNIFORM, UNIFORM, others=(1.0, 0.0))
+    sent = [*loop(1, 5), Arrival(0.0, "write", 0, PAGE, after=6)]
+
+    with pytest.raises(RuntimeError, match="1 simulated requests do not end"):
+        Simulation(stack("raid10", service=disk, covers=covers)).run(sent)
+
+
 def test_throttling_holds_the_program_back():
     """A disk whose queue has one place takes two writes of md: with eight kept, fewer are seen at the volume."""
     throttled = Service(UNIFORM, UNIFORM, depth=1)
