@@ -99,23 +99,10 @@ COLUMNS = (
 SHOWN = {column.key: column.shown for column in COLUMNS}
 SHARED = "array or pool", "arrays or pools"
 MOST_TROUBLES = 20  # lines
-# A page is for a reader without the command line; its columns fit into 1,300 pixels.
-PAGE_COLUMNS = (
-    "host",
-    "volume",
-    "level",
-    "state",
-    "iops",
-    "await",
-    "cost",
-    "ideal",
-    "wasted",
-    "wasted-iops",
-    "slowest",
-    "raid10",
-)
 ON_A_PHONE = ("host", "volume", "cost", "wasted", "slowest")
 DEFAULT = tuple(column.key for column in COLUMNS if column.default)
+# A page is for a reader without the command line; its columns fit into 1,300 pixels.
+PAGE_COLUMNS = (*DEFAULT[:3], "state", *DEFAULT[3:])
 
 
 def needed_parts(columns: Sequence[str], sort: str) -> set[str]:
