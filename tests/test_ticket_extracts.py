@@ -365,3 +365,57 @@ def test_what_no_disk_of_a_text_waits_for_is_above_them(tmp_path, member, first)
     assert f"Do: {first}" in finding
     fast = "No disk in these figures is as slow: the slowest, sdf, has an await of 17.0 ms."
     assert (fast in finding) == (member < 100)
+
+
+FDISK = """\
+Disk /dev/sdr: 465.76 GiB, 500107862016 bytes, 976773168 sectors
+Disk model: DISK 850
+Units: sectors of 1 * 512 = 512 bytes
+Sector size (logical/physical): 512 bytes / 4096 bytes
+I/O size (minimum/optimal): 4096 bytes / 131072 bytes
+Disklabel type: dos
+
+Device     Boot   Start       End   Sectors   Size Id Type
+/dev/sdr1  *         63   2097214   2097152     1G fd Linux raid autodetect
+/dev/sdr2       2099200   4196351   2097152     1G  5 Extended
+/dev/sdr5       2101248   4196351   2095104  1023M 83 Linux
+"""
+CYLINDERS = """\
+Disk /dev/sdt: 500.1 GB, 500107862016 bytes
+255 heads, 63 sectors/track, 60801 cylinders
+Units = cylinders of 16065 * 512 = 8225280 bytes
+
+   Device Boot      Start         End      Blocks   Id  System
+/dev/sdt1               1       60801   488384001   fd  Linux raid autodetect
+"""
+
+
+def test_fdisk_tells_where_partitions_begin(tmp_path):
+    topology, _ = read(FDISK)
+    assert {name: topology[name].size for name in ("sdr", "sdr1", "sdr5")} == {
+        "sdr": 500107862016, "sdr1": 1 << 30, "sdr5": 2095104 * 512
+    }  # fmt: skip
+    assert topology["sdr"].model == "DISK 850"
+    shown = " ".join(run(tmp_path, FDISK, "check", "--input").stdout.split())
+    assert "partition start on sdr: 31.5 KiB, not a multiple of 4 KiB" in shown
+    assert "sdr2" not in shown
+
+
+def test_fdisk_in_cylinders_tells_the_size_of_the_disk():
+    topology, _ = read(
+        CYLINDERS + "\n# lsblk -l\nNAME MAJ:MIN RM SIZE RO TYPE\nsdt1 65:49 0 465.8G 0 part\n"
+    )
+    assert topology["sdt"].size == 500107862016
+    assert topology["sdt1"].size == pytest.approx(465.8 * (1 << 30), rel=0.001)
+
+
+def test_a_branch_that_lost_its_blanks_below_deeper_ones():
+    """It is on the last of them; where one is not the last at its place, on which is unknown."""
+    rows = (
+        f"{LISTED}sdr         65:16   0  279G  0 disk\n└─sdr1      65:17   0   60G  0 part\n"
+        "  {}─md7       9:7    0   50G  0 raid1\n└─bcache3  252:48   0   50G  0 disk\n"
+    )
+    topology, _ = read(rows.format("└"))
+    assert ("bcache3", "md7") in edges(topology)
+    topology, _ = read(rows.format("├"))
+    assert not topology.below("bcache3")

@@ -78,6 +78,7 @@ FORMATS = (
     Format("/proc/drbd", drbd_status.PROC.pattern, drbd_status.read_proc, rows=True),
     Format("drbdadm status", drbd_status.STATUS_ROW.pattern, drbd_status.read_status, rows=True),
     Format("nvme list", users.NVME.pattern, users.read_nvme),
+    Format("fdisk -l", users.FDISK.pattern, users.read_fdisk),
     Format("/proc/partitions", users.PARTITIONS.pattern, users.read_partitions),
     Format("/proc/diskstats", users.DISKSTATS.pattern, users.read_diskstats, rows=True),
     Format("node_exporter", users.METRIC.pattern, users.read_metrics, rows=True),
@@ -102,7 +103,7 @@ _BEGINNINGS = re.compile(
 )
 # What ends any part: another table, a banner of sysstat.
 _END = re.compile(
-    r"\s*(?:avg-cpu|Device\b(?! (?:UUID|Role) :)|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
+    r"\s*(?:avg-cpu|Device\b(?! (?:UUID|Role) :|\s+(?:Boot\s+)?Start\b)|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
 )
 _JSON = re.compile(r'\s*\{\s*(?:".*)?')  # code and logs have other braces
 

@@ -138,11 +138,14 @@ def _depth(row: Line, ref: str, way: list[Placed]) -> int:
 
     Where a paste lost the blanks before a branch, a device seems to follow the last one at its place: it is on it.
     """
-    before = way[-1] if len(way) > 1 else None
-    lost = row.hangs and row.width == LEVEL and not disk_of(ref)
-    if lost and before and before.row.last and before.row.width == LEVEL and before.ref != ref:
-        return before.depth + LEVEL
-    return row.width
+    place = next((n for n, each in enumerate(way) if n and each.row.width == LEVEL), 0)
+    if not (place and way[place].row.last and row.hangs and row.width == LEVEL):
+        return row.width
+    if disk_of(ref) or any(each.ref == ref for each in way):
+        return row.width
+    # Only what is on the last branch of each level; else, on which one it is is lost.
+    certain = all(each.row.last for each in way[place:])
+    return way[-1].depth + (LEVEL if certain else MAX_STEP + 1)
 
 
 def _fold(lines: list[str]) -> int:

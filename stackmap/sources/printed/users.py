@@ -281,3 +281,40 @@ def _attribute(name: str, attribute: str, value: str) -> Iterator[Fact]:
             yield Fact(name, attribute, value)
         elif value.isdecimal():
             yield Fact(name, "size", str(int(value[:18]) * SECTOR))
+
+
+FDISK = re.compile(r"\s*Disk (/dev/\S+): [^,]+, (\d{1,19}) bytes\b.*")
+_UNIT = re.compile(r"\s*Units(?::| =) sectors of 1 \* (\d{1,6}) = \1 bytes\s*")
+_PAIR_OF_SIZES = re.compile(
+    r"\s*(Sector|I/O) size \(\w+/\w+\): (\d{1,10}) bytes / (\d{1,10}) bytes\s*"
+)
+_FDISK_MODEL = re.compile(r"\s*Disk model: (\S.*?)\s*")
+# Not an extended partition, which only has room for others: 5, f and 85.
+_FDISK_ROW = re.compile(
+    r"\s*(/dev/\S+)\s+(?:\*\s+)?(\d{1,15})\s+(\d{1,15})\s+\d{1,15}\+?\s(?!.*\s(?:5|f|85)\s+\D).*"
+)
+_QUEUE = {
+    "Sector": ("queue/logical_block_size", "queue/physical_block_size"),
+    "I/O": ("queue/minimum_io_size", "queue/optimal_io_size"),
+}
+
+
+def read_fdisk(lines: list[str]) -> Iterator[Fact]:
+    """Yield the size and the limits of a disk from ``fdisk -l``, and where its partitions are; not those in cylinders."""
+    match = FDISK.fullmatch(lines[0])
+    disk = of_path(match[1]) if match else ""
+    unit = 0
+    for line in lines:
+        if whole := FDISK.fullmatch(line):
+            yield Fact(disk, "size", whole[2])
+        elif model := _FDISK_MODEL.fullmatch(line):
+            yield Fact(disk, "device/model", model[1])
+        elif units := _UNIT.fullmatch(line):
+            unit = int(units[1])
+        elif sizes := _PAIR_OF_SIZES.fullmatch(line):
+            for key, value in zip(_QUEUE[sizes[1]], sizes.group(2, 3), strict=True):
+                yield Fact(disk, key, value)
+        elif unit and (row := _FDISK_ROW.fullmatch(line)):
+            part, start, end = of_path(row[1]), int(row[2]), int(row[3])
+            yield Fact(part, "size", str((end - start + 1) * unit))
+            yield Fact(part, "start", str(start * unit // SECTOR))
