@@ -419,3 +419,13 @@ def test_a_branch_that_lost_its_blanks_below_deeper_ones():
     assert ("bcache3", "md7") in edges(topology)
     topology, _ = read(rows.format("├"))
     assert not topology.below("bcache3")
+
+
+def test_the_command_for_a_bitmap_names_the_array(tmp_path):
+    """It is the whole advice of the first line, to be copied."""
+    text = DETAIL.replace("clean, checking", "clean").replace("8388608 (8.00", "838860800 (800.00")
+    text = text.replace("Check Status : 41% complete", "Consistency Policy : resync")
+    shown = " ".join(run(tmp_path, text, "explain", "--input").stdout.split())
+    assert shown.startswith(
+        "Do first: md7 has no bitmap. Add a bitmap: `mdadm --grow --bitmap=internal /dev/md7`. "
+    )

@@ -87,8 +87,8 @@ def same_disk_twice(context: Context, _: Limits) -> Found:
     sentence="consistency policy: {policy}",
     expected="bitmap, journal or ppl",
     reason="after a crash md resyncs the whole array, which can take hours",
-    advice="add a bitmap: `mdadm --grow --bitmap=internal`; mdadm 4.5 and later makes arrays without one. "
-    "Only a new array can have the lockless bitmap: `mdadm --create --bitmap=lockless` (Linux 6.18)",
+    advice="[add a bitmap: `mdadm --grow --bitmap=internal /dev/{array}`][{unnamed}]. By default, mdadm 4.5 and "
+    "later makes arrays without one. Only a new array can have the lockless bitmap: `mdadm --create --bitmap=lockless` (Linux 6.18)",
     source="md(4); stackmap-kernel(7), Bitmap",
     thresholds={"size": (100 * 1024**3, "bytes", "info below {}")},
 )
@@ -104,7 +104,8 @@ def no_bitmap(context: Context, limits: Limits) -> Found:
         if policy != "resync":
             severity = Severity.GOOD
         kind = f" ({raid.facts['bitmap']})" if "bitmap" in raid.facts else ""
-        yield observe(raid.name, words={"policy": policy + kind}, severity=severity)
+        words = {"policy": policy + kind} | (state.tool_names(raid) or {"unnamed": "add a bitmap"})
+        yield observe(raid.name, words=words, severity=severity)
 
 
 @check(
