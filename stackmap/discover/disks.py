@@ -12,8 +12,8 @@ from stackmap.model.units import SECTOR
 from stackmap.sources import disk_identity, drbd, sysfs
 from stackmap.sources.sysfs import Block
 
-# Disks with bio-based drivers, which never merge.
 ROUNDING = 0.9  # sizes in a text are rounded
+# Disks with bio-based drivers, which never merge.
 _BIO_BASED = frozenset({"ram", "pmem", "drbd", "zram", "bcache", "dcssblk", "nullb"})
 
 
