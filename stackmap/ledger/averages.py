@@ -11,6 +11,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import (
     IDLE,
     NONE,
+    UNKNOWN_LOAD,
     ZERO,
     Flow,
     Load,
@@ -24,7 +25,7 @@ from stackmap.model.load import (
 )
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
-SEPARATE = "reports with other columns are not averaged together: a device has the figures of those with most devices and columns"
+SEPARATE = "reports with other columns are not averaged together: a device has the figures of those with most columns"
 # Loads not yet added up: some 1 MB; more of them leave the caches of a CPU. Rows of a text: each sum makes all loads anew.
 MAX_HELD, MAX_ROWS = 1000, 20_000
 
@@ -40,6 +41,7 @@ class _Sum:
         self._held: dict[int, Part] = {}  # the loads since then, by identity
         self._size = 0  # of these, in loads
         self._sizes: set[int] = set()  # how many devices an interval had
+        self._unknown: dict[str, float] = {}  # the weight before a device of a text was measured
         self.weight = 0.0
         self.count = 0
 
@@ -50,6 +52,9 @@ class _Sum:
         loads, before = self._held.get(id(loads), (loads, 0.0))
         self._held[id(loads)] = loads, before + weight
         self._sizes.add(len(loads))
+        if is_text and not isinstance(loads, PrintedLoads):
+            for name in (name for name, load in loads.items() if load is UNKNOWN_LOAD):
+                self._unknown[name] = self._unknown.get(name, 0.0) + weight
         self._size += 0 if before else 1 + len(loads)
         most = MAX_ROWS if isinstance(loads, PrintedLoads) else MAX_HELD
         if self._size > most:
@@ -69,6 +74,7 @@ class _Sum:
         if (
             parts
             and len(tables) == len(parts)
+            and not self._unknown
             and all(map(tables[0].is_like, tables))
             and (self._total is None or [*self._total] == [*tables[0]])
         ):
@@ -82,10 +88,21 @@ class _Sum:
         if not is_text:
             shared = set(names).intersection(*(loads for loads, _ in parts))
             names = dict.fromkeys(name for name in names if name in shared)
-        return {
+        sums = {
             name: _weighted([loads.get(name, IDLE) for loads, _ in parts], weights)
             for name in names
         }
+        for name in self._unknown:
+            known = [part for part in parts if part[0].get(name) is not UNKNOWN_LOAD]
+            sums[name] = UNKNOWN_LOAD
+            if known:
+                of_name = [loads.get(name, IDLE) for loads, _ in known]
+                sums[name] = _weighted(of_name, [weight for _, weight in known])
+        return sums
+
+    def mean(self, name: str, load: Load) -> Load:
+        """Return the average of the device, whose sum is *load*."""
+        return _times(load, 1 / ((self.weight - self._unknown.get(name, 0.0)) or self.weight))
 
 
 class Average:
@@ -95,9 +112,10 @@ class Average:
     A text's own averages are used only if it has no rates (the last one, for
     sar prints its minimum and maximum before it), and totals and averages since
     boot only if there is nothing else. Tables of a text with other columns are of another command: those
-    with most devices and columns count, and others for devices that these lack. A device that an interval of counters lacks is
+    with most columns count (of these, with most devices), and others for devices that these lack, however
+    many reports each has: only ``iostat -x`` tells the await. A device that an interval of counters lacks is
     unknown in the average. A device that a report of a text lacks counts as
-    idle there, because iostat -z omits idle devices, and a note says so.
+    idle there, because iostat -z omits idle devices, and a note says so; one that was not measured yet does not.
     """
 
     def __init__(self) -> None:
@@ -157,16 +175,18 @@ class Average:
             return None
         is_text = self._last.seconds is None
         sums = [(each.loads(is_text=is_text), known, each) for known, each in self._sums.items()]
-        sums.sort(key=lambda of: (len(of[0]), sum(of[1])), reverse=True)
+        sums.sort(key=lambda of: (sum(of[1]), len(of[0])), reverse=True)
         loads: dict[str, Load] = {}
         used = 0
         for summed, _, each in sums:
             new = {name: load for name, load in summed.items() if name not in loads}
-            loads |= {name: _times(load, 1 / each.weight) for name, load in new.items()}
-            used += each.count if new or len(sums) == 1 else 0
+            # Those that only add idle devices to a table do not make the average.
+            if new and (not loads or not all(load.idle for load in new.values())):
+                used += each.count
+            loads |= {name: each.mean(name, load) for name, load in new.items()}
         filtered = is_text and any(each.is_filtered(summed) for summed, _, each in sums)
         notes = [ABSENT] * filtered + [SEPARATE] * (len(sums) > 1)
-        count = self.count if used == self.count else f"{used} of {self.count}"
+        count = self.count if used in {0, self.count} else f"{used} of {self.count}"
         return Interval(
             loads,
             time=self._last.time,

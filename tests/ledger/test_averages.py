@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stackmap.ledger import averages
 from stackmap.ledger.averages import Average, average
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import UNKNOWN_LOAD, Flow, Load
 from stackmap.text.table_layout import TableLayout, layout_of_names
 
 
@@ -189,6 +189,53 @@ def test_reports_of_another_command_are_not_averaged_with_a_table_of_more_device
     assert found.loads["md0"].read.ios == 10
     assert found.loads["sdc"].read.ios == 6
     assert found.notes == (averages.SEPARATE,)
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+def test_what_was_not_measured_yet_was_not_idle(most, monkeypatch):
+    """Of a device whose figures begin later only these count, however few reports are held."""
+    monkeypatch.setattr(averages, "MAX_HELD", most)
+    monkeypatch.setattr(averages, "MAX_ROWS", most)
+    both = [
+        table("r/s w/s r_await", f"sdc {n}.00 1.00 3.00", f"sdd {n + 9}.00 1.00 2.00")
+        for n in (4, 6, 8)
+    ]
+    begin = Interval({"sdc": both[1].loads["sdc"], "sdd": UNKNOWN_LOAD})
+
+    for order in ([begin, *both], [*both, begin], [both[0], begin, begin, *both[1:]]):
+        found = averaged(*order)
+        assert (found.loads["sdc"].read.ios, found.loads["sdd"].read.ios) == (6, 15)
+        assert found.notes == ()
+
+    assert averaged(begin, begin).loads["sdd"] == UNKNOWN_LOAD
+
+
+def test_a_short_table_of_more_devices_does_not_displace_a_run():
+    """After five reports of `iostat -x` of a disk, one of `iostat -d` lists an idle one, too: five are the average."""
+    run = [
+        table("r/s w/s rkB/s wkB/s r_await w_await", f"sdc {n}.00 2.00 8.00 8.00 70.00 60.00")
+        for n in (3, 4, 5, 6, 7)
+    ]
+    last = table("tps kB_read/s kB_wrtn/s", "loop4 0.00 0.00 0.00", "sdc 1.00 4.00 4.00")
+
+    found = averaged(*run, last)
+
+    assert found.loads["sdc"].read.ios == 5
+    assert found.loads["sdc"].read.await_ms == pytest.approx(70)
+    assert found.loads["loop4"].idle
+    assert found.stamp == "average of 5 of 6 intervals"
+    assert found.notes == (averages.SEPARATE,)
+
+
+def test_reports_that_add_a_busy_device_are_of_the_average():
+    """Its figures are theirs."""
+    found = averaged(
+        table("r/s w/s r_await", "sdc 10.00 2.00 8.00"),
+        table("tps kB_read/s", "sdc 1.00 4.00", "sdd 6.00 9.00"),
+    )
+
+    assert found.loads["sdd"].total.ios == 6
+    assert found.stamp == "average of 2 intervals"
 
 
 def test_a_report_without_devices_is_an_idle_one_of_its_run():
