@@ -137,7 +137,7 @@ class Interval:
 
     ``time``: its end in seconds since the epoch, ``seconds``: its length; None where a text has
     none. ``stamp``: the text's own time, verbatim, where its meaning is uncertain; ``clock``: the
-    same in seconds, as if it were UTC.
+    same in seconds, as if it were UTC. ``date``: that of the text's run, verbatim, "" if it has none.
     ``since_boot``: averages since boot, not a current rate. ``summary``: the text's own average,
     minimum or maximum, named by ``stamp`` in the text's language. ``notes``: caveats of the
     source (approximate, repaired). ``events``: devices that came, went or have no figures, and
@@ -160,6 +160,7 @@ class Interval:
     corrections: tuple[str, ...] = ()
     readings: tuple[StatusReading, ...] = ()
     clock: float | None = field(default=None, compare=False)
+    date: str = field(default="", compare=False)
 
     def load(self, device: str) -> Load:
         """Return the load of *device*; one without figures if it has none here."""

@@ -230,16 +230,14 @@ class PrintedLoads(Mapping[str, Load]):
         return self.convert == other.convert and self.names == other.names
 
 
-def joined_loads(first: Mapping[str, Load], second: Mapping[str, Load]) -> Mapping[str, Load]:
-    """Return the loads of both, which are of different devices; as one table if they have the same columns."""
-    if (
-        isinstance(first, PrintedLoads)
-        and isinstance(second, PrintedLoads)
-        and first.convert == second.convert
-    ):
-        figures = (*first.printed, *second.printed)
-        return PrintedLoads((*first.names, *second.names), figures, first.convert)
-    return {**first, **second}
+def joined_loads(parts: Sequence[Mapping[str, Load]]) -> Mapping[str, Load]:
+    """Return the loads of all *parts*, which are of different devices; as one table if they have the same columns."""
+    tables = [loads for loads in parts if isinstance(loads, PrintedLoads)]
+    if len(tables) == len(parts) and all(each.convert == tables[0].convert for each in tables):
+        names = tuple(chain.from_iterable(each.names for each in tables))
+        printed = tuple(chain.from_iterable(each.printed for each in tables))
+        return PrintedLoads(names, printed, tables[0].convert)
+    return {name: load for loads in parts for name, load in loads.items()}
 
 
 def sum_tables(

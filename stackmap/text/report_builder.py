@@ -52,6 +52,7 @@ class TextReport:
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
     clock: float | None = None
+    date: str = ""
 
     def add(self, name: str, row: Row, layout: TableLayout, *, doubtful: bool = False) -> None:
         """Add a device's row of a table with *layout*."""
@@ -133,6 +134,7 @@ class TextReport:
             events=tuple(self.events),
             machine=self.machine,
             clock=self.clock,
+            date=self.date,
         )
 
 
@@ -156,6 +158,7 @@ class ReportBuilder:
         self._events: list[str] = []
         self._machine = UNKNOWN_MACHINE
         self._clock = PrintedClock()
+        self._date = ""
 
     def heading(self, heading: Heading) -> None:
         """Take a heading: iostat's begins a report, sar's may repeat within one."""
@@ -217,6 +220,7 @@ class ReportBuilder:
         """Take the first line of a run: iostat's first report is since boot."""
         self.end()
         self._clock.date(date)
+        self._date = date
         self._machine = machine
         self.since_boot, self._stamp = not self.skips_first, ""
         self.skips_first = False
@@ -248,7 +252,7 @@ class ReportBuilder:
 
     def _begin(self, heading: Heading, stamp: str | None = None) -> TextReport:
         self.close()
-        report = TextReport(events=self._events, machine=self._machine)
+        report = TextReport(events=self._events, machine=self._machine, date=self._date)
         self._set_time(report, self._stamp if stamp is None else stamp)
         report.since_boot = self.since_boot and not heading.sar
         report.note(heading.layout.notes)
