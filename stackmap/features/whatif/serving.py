@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.measured import Measured
 
 TIMES = 200  # of a distribution
-QUIET = 0.3  # share of time busy: below, hardly any request waits for another
+ALONE = 1.4  # times as long as a disk is busy per request: requests that take no longer hardly wait for each other
 DEEP = 32  # requests that a device without a known queue serves at once, at most
 LEAST = 20  # requests of a direction that show what one takes
 FEW = 0.05  # of a disk's requests: fewer of other volumes do not matter
@@ -228,8 +228,9 @@ def _counted(
     means = [mean, mean]
     flows = load.read, load.write
     fewest = min(flow.ios or 0.0 for flow in flows) * (seconds or 1.0)
-    # What each takes is hidden by waiting, if requests wait for each other.
-    if fewest >= LEAST and (not serial or (load.busy or 1.0) < QUIET):
+    # What each takes is hidden by waiting, if requests wait for each other, as all of a burst do on an idle disk.
+    alone = each is not None and wait * MILLI <= ALONE * each
+    if fewest >= LEAST and (not serial or alone):
         means = [mean * (flow.await_ms or wait) / wait for flow in flows]
     read, write = (evenly(each) for each in means)
     return read, write

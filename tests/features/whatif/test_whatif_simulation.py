@@ -16,7 +16,7 @@ from stackmap.features.whatif.arriving import _looped, most_in_flight, saturatin
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.fitting import OFF, Fitting
 from stackmap.features.whatif.geometry import Geometry, cold_reads
-from stackmap.features.whatif.serving import _without_flushes, constant, evenly
+from stackmap.features.whatif.serving import _counted, _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
 from stackmap.model.load import ZERO, Flow, Load
 from stackmap.model.raid import PAGE, layout
@@ -187,6 +187,22 @@ def test_empty_flushes_do_not_hide_what_a_disk_takes():
 
     assert alone.write.await_ms == pytest.approx(5.0)
     assert _without_flushes(Load(ZERO, write, flush=flush, busy=0.86), 0.0).write == write
+
+
+@pytest.mark.parametrize(
+    ("reads_wait", "writes_wait", "read", "write"), [(82.5, 20.0, 5.0, 5.0), (4.0, 6.0, 4.0, 6.0)]
+)
+def test_what_waits_in_a_burst_does_not_show_what_one_request_takes(
+    reads_wait, writes_wait, read, write
+):
+    """Milliseconds on a disk that is idle for most of the time: RAID5 sends the reads of a burst at once, not its writes."""
+    rate = 5.0  # of each
+    busy = rate * (read + write) / 1000
+    flows = (Flow(rate, 0.0, rate * PAGE, rate * wait) for wait in (reads_wait, writes_wait))
+
+    times = _counted(Load(*flows, busy=busy), 60.0, serial=True)
+
+    assert [mean(each) * 1000 for each in times] == pytest.approx([read, write])
 
 
 def test_a_flush_that_waits_leaves_the_writes_their_time():
