@@ -366,3 +366,55 @@ def test_a_vdo_pool_in_lvs(width, tmp_path):
     assert (warning["id"], warning["device"]) == ("SM315", "arch-space-vpool")
     assert "91.6 % full" in warning["is"]
     assert "`lvextend --size +SIZE -- arch/space`" in warning["advice"]
+
+
+SUB_LVS = """\
+  LV              VG  Attr       LSize   Pool   Origin       Data% Meta% Move Log Cpy%Sync Convert
+  cold            vg0 Cwi-aoC---  70.00g [fast] [cold_corig]  3.10 12.00              0.00
+  [cold_corig]    vg0 owi-aoC---  70.00g
+  data            vg0 rwi-aor---  90.00g                                            100.00
+  [data_rimage_0] vg0 iwi-aor---  45.00g
+  [data_rimage_1] vg0 iwi-aor---  45.00g
+  [data_rimage_2] vg0 iwi-aor---  45.00g
+  [data_rmeta_0]  vg0 ewi-aor---   4.00m
+  [fast]          vg0 Cwi---C---   4.00g                      3.10 12.00              0.00
+  [fast_cdata]    vg0 Cwi-ao----   4.00g
+  name            vg0 -wi-a-----   1.00g
+  name_rimage_7   vg0 -wi-a-----   1.00g
+  off             vg0 rwi---r---   9.00g
+  [off_rimage_0]  vg0 Iwi---r---   9.00g
+  tank            vg0 twi-aotz-- 120.00g                     40.10  9.20
+  [tank_tdata]    vg0 Twi-ao---- 120.00g
+  [tank_tmeta]    vg0 ewi-ao---- 120.00m
+"""
+
+
+def test_lvs_without_devices_tells_what_is_below_by_the_names_that_lvm_reserves():
+    """Not below an LV that is not active, nor by a name that a user gave: LVM shows its own in brackets."""
+    topology, _ = read(SUB_LVS)
+    title = {name: topology[name].title for name in topology.devices}
+
+    assert {(title[above], title[below]) for above, below in edges(topology)} == {
+        ("vg0/cold", "vg0/cold_corig"),
+        ("vg0/data", "vg0/data_rimage_0"),
+        ("vg0/data", "vg0/data_rimage_1"),
+        ("vg0/data", "vg0/data_rimage_2"),
+        ("vg0/data", "vg0/data_rmeta_0"),
+        ("vg0/tank-tpool", "vg0/tank_tdata"),
+        ("vg0/tank-tpool", "vg0/tank_tmeta"),
+    }
+
+
+def test_devices_that_lvs_prints_are_not_guessed():
+    """With the column, an LV has the devices in it and no other."""
+    heading, *rows = SUB_LVS.splitlines()
+    table = [f"{heading} Devices"]
+    for row in rows:
+        below = "data_rimage_0(0)" if row.split()[0] == "data" else ""
+        table.append(f"{row.ljust(len(heading))} {below}".rstrip())
+    topology, _ = read("\n".join(table))
+    title = {name: topology[name].title for name in topology.devices}
+
+    assert {(title[above], title[below]) for above, below in edges(topology)} == {
+        ("vg0/data", "vg0/data_rimage_0")
+    }

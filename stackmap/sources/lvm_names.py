@@ -21,6 +21,8 @@ _RESERVED = frozenset(
     "rimage rmeta mimage mlog mimagetmp tdata tmeta cdata cmeta corig wcorig cvol iorig imeta vdata vorigin pmspare".split()  # noqa: SIM905 - a table of words
 )
 _MOVED = "pvmove"
+# The device above is that of a cached LV, of all pools, or of what is moved.
+_ELSEWHERE = frozenset({"cdata", "cmeta", "cvol", "pmspare", _MOVED})
 
 # Role of a sub-LV for the device above it, by the ending of its name or uuid; all others hold data.
 ROLES = {
@@ -94,6 +96,19 @@ def _reserved_ending(lv: str) -> tuple[str, str]:
         index = ending
         volume, _, ending = volume.rpartition("_")
     return (ending, index) if volume and ending in _RESERVED else ("", "")
+
+
+def owner_of(sub_lv: str) -> str:
+    """
+    Return the LV whose device lies on that of *sub_lv*, by its name; "" if the name does not tell.
+
+    >>> owner_of("root_rimage_12"), owner_of("pool_tdata"), owner_of("root"), owner_of("fast_cdata")
+    ('root', 'pool', '', '')
+    """
+    ending, index = _reserved_ending(sub_lv)
+    if not ending or ending in _ELSEWHERE:
+        return ""
+    return sub_lv.removesuffix(f"_{index}" if index else "").removesuffix(f"_{ending}")
 
 
 def split_name(name: str) -> list[str]:

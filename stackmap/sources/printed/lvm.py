@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stackmap.model.lv_health import HEALTH
+from stackmap.sources.lvm_names import owner_of
 from stackmap.sources.lvm_report import escaped
 from stackmap.sources.printed.columns import cells, objects, size_of, tree_of, words_of
 from stackmap.sources.printed.facts import NUMBER, Fact, of_path, volume
@@ -128,6 +129,7 @@ def _cell(value: object) -> str:
 
 def report(rows: Iterable[Any]) -> Iterator[Fact]:
     """Yield what *rows* tell, by the headings of LVM."""
+    volumes: dict[tuple[str, str], Mapping[str, str]] = {}
     for row in rows:
         if pv := row.get("PV", ""):
             # pvs -a has the devices that are no PVs, too.
@@ -137,14 +139,36 @@ def report(rows: Iterable[Any]) -> Iterator[Fact]:
             continue
         name, group = row.get("LV", ""), row.get("VG", "")
         if name and group and "/" not in name:
+            volumes[group, name] = row
             yield from _volume(volume(group, name), group, row)
+    yield from _sub_lvs(volumes)
+
+
+def _sub_lvs(volumes: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[Fact]:
+    """Yield the hidden LVs, in brackets, that the devices of other *volumes* lie on, where no column has these."""
+    if any("Devices" in row for row in volumes.values()):
+        return
+    for (group, name), row in volumes.items():
+        owner = owner_of(name[1:-1]) if name[0] + name[-1] == "[]" else ""
+        whole = volumes.get((group, owner)) or volumes.get((group, f"[{owner}]"))
+        if whole is not None and _is_active(row) and _is_active(whole):
+            above = volume(group, owner) + DEVICE_OF_POOL.get(_kind_of(whole), "")
+            yield Fact(above, "on", volume(group, name))
+
+
+def _is_active(row: Mapping[str, str]) -> bool:
+    return row.get("Attr", "")[STATE : STATE + 1] == "a"
+
+
+def _kind_of(row: Mapping[str, str]) -> str:
+    """Return the segment type of an LV, "" if the row does not tell."""
+    attributes, kind = row.get("Attr", ""), row.get("Type", "")
+    is_other_virtual = attributes.startswith("v") and not row.get("Pool")  # VDO has a pool
+    return kind if kind or is_other_virtual else SEGTYPES.get(attributes[:1], "")
 
 
 def _volume(ref: str, group: str, row: Mapping[str, str]) -> Iterator[Fact]:
-    attributes, kind = row.get("Attr", ""), row.get("Type", "")
-    is_other_virtual = attributes.startswith("v") and not row.get("Pool")  # VDO has a pool
-    if not kind and not is_other_virtual:
-        kind = SEGTYPES.get(attributes[:1], "")
+    attributes, kind = row.get("Attr", ""), _kind_of(row)
     is_vdo_pool = kind == "vdo-pool"  # its own LV is never active; the device below its volumes is
     if len(attributes) > STATE and attributes[STATE] != "a" and not is_vdo_pool:
         return  # not active: no device

@@ -271,9 +271,10 @@ class Machine:
             ours, theirs = names_of(first), names_of(second)
             twice = [kind for kind in ours if kind in theirs and kind != "other"]
             if twice:
-                self.notes[
-                    f"{source}: {fact.ref} is {fact.value}, which another text calls {theirs[twice[0]]} and not {ours[twice[0]]}"
-                ] = None
+                one, other = ours[twice[0]], theirs[twice[0]]
+                told = (fact.ref, other, one) if other == fact.value else (fact.value, one, other)
+                place = "" if source == told[0] else f"{source}: "
+                self.notes["{}{} is {}; in another text it is {}".format(place, *told)] = None
                 continue
             self._same[second] = first
             kinds[first] = theirs | ours
