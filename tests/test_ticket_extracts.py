@@ -174,7 +174,7 @@ def test_lsblk_of_one_of_the_disks_below_a_volume():
     )
     assert edges(topology) == {("dm-5", "sdq")}
     assert topology["dm-5"].target == ""
-    assert any("larger than the one known" in each for each in topology.unknown)
+    assert any("by the sizes of those" in each for each in topology.unknown)
 
 
 BTRFS = """\
@@ -367,6 +367,17 @@ def test_what_no_disk_of_a_text_waits_for_is_above_them(tmp_path, member, first)
     assert (fast in finding) == (member < 100)
 
 
+def test_disks_below_a_volume_that_are_not_in_the_text_may_be_slow(tmp_path):
+    """Another disk of the text is fast, which tells nothing."""
+    tree = "NAME MAJ:MIN RM SIZE RO TYPE\nsdf 8:80 0 9G 0 disk\n└─sdf1 8:81 0 9G 0 part\nmd7 9:7 0 99G 0 raid5\n"
+    rows = row(TIMES[0], "md7", 100, 1300.0) + row(TIMES[0], "sdf", 60, 17.0)
+    shown = " ".join(run(tmp_path, f"{tree}\n{HEAD}{rows}", "explain", "--input").stdout.split())
+    finding = shown.partition("WARNING: md7 is slow: await 1300 ms (SM423")[2]
+    assert finding
+    assert "No disk in these figures" not in finding
+    assert "Look above the disks" not in finding
+
+
 FDISK = """\
 Disk /dev/sdr: 465.76 GiB, 500107862016 bytes, 976773168 sectors
 Disk model: DISK 850
@@ -399,6 +410,15 @@ def test_fdisk_tells_where_partitions_begin(tmp_path):
     shown = " ".join(run(tmp_path, FDISK, "check", "--input").stdout.split())
     assert "partition start on sdr: 31.5 KiB, not a multiple of 4 KiB" in shown
     assert "sdr2" not in shown
+
+
+def test_fdisk_with_single_blanks_and_with_an_impossible_row():
+    """The extended partition has the others in it; a partition does not end before it begins."""
+    text = "\n".join(" ".join(line.split()) for line in FDISK.splitlines())
+    topology, _ = read(f"{text}\n/dev/sdr6 4200000 4100000 99 1M 83 Linux\n")
+    assert {device.name for device in topology} <= {"sdr", "sdr1", "sdr5", "sdr6"}
+    assert topology["sdr5"].size == 2095104 * 512
+    assert "sdr6" not in topology or topology["sdr6"].size is None
 
 
 def test_fdisk_in_cylinders_tells_the_size_of_the_disk():

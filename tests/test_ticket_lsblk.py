@@ -323,3 +323,26 @@ def test_a_long_line_of_dashes_takes_no_longer_than_its_bytes():
     reader, begun = Reader(), monotonic()
     reader.take("-" * (1 << 17))
     assert monotonic() - begun < 5
+
+
+def test_what_follows_a_row_that_cannot_be_read_is_on_no_known_device():
+    """Also in a table that a mail wrapped, where the rest of a row is a line of its own."""
+    topology, _ = read(
+        "NAME   FSTYPE FSVER LABEL   UUID\nFSAVAIL FSUSE% MOUNTPOINT\n"
+        "sdr\n└─sdr1 ext4   1.0           0badc0de-1111-4222-8333-444455556666\n36.5G    27% /home\n"
+        "[sdt: a line that the mail gateway removed]\n"
+        "└─md0  ext4   1.0           0badc0de-7777-4222-8333-444455556666\n1.2T    66% /srv/pool\n"
+    )
+    assert ("sdr1", "sdr") in edges(topology)
+    assert not topology.below("md0")
+
+
+@pytest.mark.parametrize(("size", "is_there"), [("40G", True), ("1T", False)])
+def test_a_branch_without_its_blanks_is_on_a_device_that_has_room_for_it(size, is_there):
+    """Rows of the disk between them may have been left out."""
+    topology, _ = read(
+        "NAME        MAJ:MIN RM   SIZE RO TYPE  MOUNTPOINT\n"
+        "sdr          65:16   0   100G  0 disk\n└─sdr1       65:17   0    99G  0 part\n"
+        f"  └─vga-x   253:0    0    50G  0 lvm   /srv\n└─vgb-y     253:1    0 {size:>6}  0 lvm   /data\n"
+    )
+    assert [edge.below for edge in topology.below("dm-1")] == ["dm-0"] * is_there

@@ -46,7 +46,7 @@ SLAVES = "table of {devices}: not understood in full; devices below are from sys
 SPREAD = "data layout of {devices}: needs root (dmsetup table)"
 
 NOTHING_BELOW = "devices below {devices}: not in the input"
-PART_BELOW = "other devices below {devices}, which is larger than the one known: not in the input"
+PART_BELOW = "some devices below {devices}: not in the input, by the sizes of those that are"
 
 _DEVICE = re.compile(r"[0-9]+:[0-9]+|/dev/\S+")  # in the words of a table
 

@@ -12,7 +12,7 @@ from stackmap.model.units import SECTOR
 from stackmap.sources import disk_identity, drbd, sysfs
 from stackmap.sources.sysfs import Block
 
-ROUNDING = 0.9  # sizes in a text are rounded
+ROUNDING = 0.1  # share by which the sizes of a text are rounded
 # Disks with bio-based drivers, which never merge.
 _BIO_BASED = frozenset({"ram", "pmem", "drbd", "zram", "bcache", "dcssblk", "nullb"})
 
@@ -169,7 +169,7 @@ def _is_smaller(scan: Scan, name: str, cached: Block) -> bool:
     """Whether the device *name* cannot hold what is *cached*, beyond rounding: it is a cache."""
     size = sysfs.size(scan.host, scan.blocks[name]) if name in scan.blocks else None
     whole = sysfs.size(scan.host, cached)
-    return None not in (size, whole) and (size or 0) < ROUNDING * (whole or 0)
+    return None not in (size, whole) and (size or 0) < (1 - ROUNDING) * (whole or 0)
 
 
 def _unshared(scan: Scan, block: Block, below: list[str]) -> str:

@@ -9,6 +9,7 @@ from stackmap.ledger.blame import blame
 from stackmap.model.device import Device, Role
 from stackmap.model.dm_targets import is_passthrough
 from stackmap.model.load import Load, ratio, sum_flows
+from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import BULK, QUEUE_CAVEAT, UNKNOWN, expected_ms, queued
 from stackmap.rules.hung import contradicts, impossible
@@ -270,10 +271,11 @@ ABOVE = "Look above the disks: at the file system, md and device-mapper."
 def _where(context: Context, below: list[str], disks: set[str], wait: float) -> tuple[str, bool]:
     """Return where requests spend *wait* ms, in words, and whether above the disks; "" if no disk has a known await."""
     placed = any(name in disks for name in below)
-    # Without a topology, no disk of the text may be below; none is if all are fast.
+    # Without a topology, any disk of the text may be below; with one, the disks below are not in the text.
+    unplaced = disks if NO_TOPOLOGY in context.topology.unknown else ()
     waits = {
         name: ms
-        for name in (below if placed else disks)
+        for name in (below if placed else unplaced)
         if name in disks and (ms := longest_await(context.load(name)))
     }
     if not waits:

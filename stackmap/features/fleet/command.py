@@ -61,7 +61,7 @@ LABEL = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 ALIASES = {"host": "instance"}
 OLD = 900  # seconds: the rules' topologyStaleSeconds
 AGED = "its topology is {age} old: does stackmap-textfile.timer run there?"
-REPEATED = "several series have its job and instance (replicas, two textfiles, or clusters with the same names); figures may be mixed: choose one with --match"
+REPEATED = "several series have its job and instance, so figures may be mixed: choose one of replicas or of clusters with --match, remove the older of two textfiles"
 
 
 def _check_window(_: click.Context, __: click.Parameter, text: str | None) -> str | None:

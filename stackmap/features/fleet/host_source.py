@@ -243,13 +243,13 @@ def other_times(server: Prometheus, series: str, missing: float) -> str:
     """Return when *series* have data, as they have none at *missing*, and how to ask for it; "" if that is not known."""
     at = f"timestamp(group({series}))[{WEEK:.0f}s:5m]"
     nearest = (
-        ("newest before", f"max_over_time({at})", missing),
-        ("first after", f"min_over_time({at})", missing + WEEK),
+        ("the newest data before it", f"max_over_time({at})", missing),
+        ("the first data after it", f"min_over_time({at})", missing + WEEK),
     )
     try:
         for which, asked, time in nearest:
             for found in server.query(asked, time):
-                place = f"the {which} that is of {instant(found.value)}: ask with --at @{found.value:.0f}"
+                place = f"{which}: {instant(found.value)} (--at @{found.value:.0f})"
                 return f" at {instant(missing)}; {place}"
     except (SourceError, ParseError):
         pass

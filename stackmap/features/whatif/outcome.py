@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from stackmap.features.whatif.disks import Service
 
 # Causes of requests below, beside the operations of the volume: what parity reads, pages of the bitmap, and
 # superblocks, which say whether any write is under way.
 CAUSED, MARK, SUPERBLOCK = "caused", "bitmap", "superblock"
+STUCK = 3600.0  # seconds, beside all that may pass before an end
+STAGES = 8  # requests that one of the volume sends a disk, one after the other
 
 
 class Below(NamedTuple):
@@ -80,3 +86,9 @@ class InFlight:
     def mean(self) -> float:
         """The mean while there was any."""
         return self._waited / self._busy if self._busy else 1.0
+
+
+def longest_silence(delays: Sequence[float], services: Iterable[Service]) -> float:
+    """Return the seconds in which requests with these *delays* may pass without an end, if each waits for all others."""
+    slowest = max((max(*each.read, *each.write, 0.0) for each in services), default=0.0)
+    return STUCK + max(delays, default=0.0) + STAGES * slowest * len(delays)

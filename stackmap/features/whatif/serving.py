@@ -23,7 +23,7 @@ from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.device import Device
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.units import KIB
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _without_flushes(load: Load, flushes: float) -> Load:
     spent = empty * flush.await_ms
     own = write._replace(ios=write.ios - empty, wait=max(0.0, write.wait - spent))
     # A flush waits behind others, too: of the busy time it has the share that it has of all time in flight.
-    rest = max(0.1, 1 - spent / max(spent, load.total.wait or 0.0))
+    rest = max(0.1, 1 - (ratio(spent, max(spent, load.total.wait or 0.0)) or 0.0))
     return load._replace(write=own, busy=None if load.busy is None else load.busy * rest)
 
 

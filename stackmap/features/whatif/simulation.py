@@ -39,7 +39,7 @@ from stackmap.features.whatif.disks import (
 )
 from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.marking import Marking
-from stackmap.features.whatif.outcome import Below, InFlight, Outcome
+from stackmap.features.whatif.outcome import Below, InFlight, Outcome, longest_silence
 from stackmap.features.whatif.rewriting import Rewriting
 from stackmap.features.whatif.threads import Countdown, Thread, loops_of, nothing
 from stackmap.features.whatif.throttling import Hold, Then
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20
 SAME = 1e-9  # seconds that make no difference
-STUCK = 3600.0  # seconds in which no request ends, beside pauses of the program
 FILLING = 1 / 3  # of the requests, in which a loop fills the queues
 
 
@@ -165,7 +164,7 @@ class Simulation:
             for rate, operation in zip(disk.service.others, (READ, WRITE), strict=True):
                 if rate and not disk.service.crowd:
                     self._other(disk, operation, rate)
-        stuck = STUCK + max((each.delay for each in arrivals), default=0.0)
+        stuck = longest_silence([each.delay for each in arrivals], self._stack.services)
         while self._open and self._events:
             self.now, _, call, arguments = heappop(self._events)
             if self.now > self._last + stuck:  # the bitmap's daemon goes on for ever

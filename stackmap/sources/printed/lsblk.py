@@ -94,6 +94,9 @@ def read(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of a table with or without its heading."""
     heading = words_of(lines[0]) if is_heading(lines[0]) else []
     fold = _fold(lines) if heading else 0
+    # The third line of each row cannot be read.
+    third = lines[2].split() if fold and len(lines) > 2 else []
+    in_three = bool(third) and COLUMNS.issuperset(third)
     if heading:
         heading, lines = _whole_heading(heading, lines, fold)
     first = lines[0]
@@ -105,7 +108,7 @@ def read(lines: list[str]) -> Iterator[Fact]:
     way: list[Placed] = []  # the rows above this one
     for row in rows:
         if not row.cells:  # what follows below a row that cannot be read is below an unknown device
-            if not fold:  # the rest of a row
+            if not in_three:
                 way.clear()
             continue
         ref = _ref(row.cells)
@@ -143,8 +146,10 @@ def _depth(row: Line, ref: str, way: list[Placed]) -> int:
         return row.width
     if disk_of(ref) or any(each.ref == ref for each in way):
         return row.width
-    # Only what is on the last branch of each level; else, on which one it is is lost.
-    certain = all(each.row.last for each in way[place:])
+    # Only what is on the last branch of each level and has room there; else, on which one it is is lost.
+    sizes = [size_of(each.cells.get("SIZE", "")) for each in (row, way[-1].row)]
+    own, room = (float(size.removeprefix("~") or 0) for size in sizes)
+    certain = all(each.row.last for each in way[place:]) and not own > room > 0
     return way[-1].depth + (LEVEL if certain else MAX_STEP + 1)
 
 

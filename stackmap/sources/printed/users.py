@@ -291,7 +291,7 @@ _PAIR_OF_SIZES = re.compile(
 _FDISK_MODEL = re.compile(r"\s*Disk model: (\S.*?)\s*")
 # Not an extended partition, which only has room for others: 5, f and 85.
 _FDISK_ROW = re.compile(
-    r"\s*(/dev/\S+)\s+(?:\*\s+)?(\d{1,15})\s+(\d{1,15})\s+\d{1,15}\+?\s(?!.*\s(?:5|f|85)\s+\D).*"
+    r"\s*(/dev/\S+)\s+(?:\*\s+)?(\d{1,15})\s+(\d{1,15})\s+\d{1,15}\+?(?=\s)(?!.*\s(?:5|f|85)\s+\D).*"
 )
 _QUEUE = {
     "Sector": ("queue/logical_block_size", "queue/physical_block_size"),
@@ -316,5 +316,6 @@ def read_fdisk(lines: list[str]) -> Iterator[Fact]:
                 yield Fact(disk, key, value)
         elif unit and (row := _FDISK_ROW.fullmatch(line)):
             part, start, end = of_path(row[1]), int(row[2]), int(row[3])
-            yield Fact(part, "size", str((end - start + 1) * unit))
-            yield Fact(part, "start", str(start * unit // SECTOR))
+            if start <= end:
+                yield Fact(part, "size", str((end - start + 1) * unit))
+                yield Fact(part, "start", str(start * unit // SECTOR))

@@ -198,12 +198,12 @@ OTHER_TIMES = [
     (
         1e9,
         1.1e9,
-        "; the newest before that is of 2001-09-09 01:46:40 UTC: ask with --at @1000000000",
+        "; the newest data before it: 2001-09-09 01:46:40 UTC (--at @1000000000)",
     ),
     (
         None,
         1.1e9,
-        "; the first after that is of 2004-11-09 11:33:20 UTC: ask with --at @1100000000",
+        "; the first data after it: 2004-11-09 11:33:20 UTC (--at @1100000000)",
     ),
     (None, None, ""),
 ]

@@ -214,6 +214,25 @@ def test_a_flush_that_waits_leaves_the_writes_their_time():
     assert 0.025 < alone.busy < 0.05
 
 
+@pytest.mark.parametrize("wait", [0.0, 3.0])
+def test_flushes_that_take_no_time_leave_the_busy_time(wait):
+    """A text prints 0.00 ms for a fast cache."""
+    flush, write = Flow(5.0, 0.0, 0.0, 0.0), Flow(25.0, 0.0, 102400.0, 25 * wait)
+
+    alone = _without_flushes(Load(ZERO, write, flush=flush, busy=0.02), 5.0)
+
+    assert alone.busy == pytest.approx(0.02)
+
+
+def test_disks_may_take_an_hour():
+    """As after a path that was away."""
+    slow = Service((3600.0,), (3600.0,))
+
+    outcome = Simulation(stack("raid5", service=slow, covers=2 << 20)).run(poisson(1.0, 50))
+
+    assert len(outcome.seen["write"]) == 50
+
+
 @pytest.mark.parametrize("covers", [None, 2 << 20])
 def test_a_request_that_never_ends_is_an_error(covers):
     """It waits for a sixth end of five requests, while other volumes and the bitmap's daemon go on for ever."""
