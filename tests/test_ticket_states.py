@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from stackmap.discover.find import topology_from_names
+from stackmap.model.topology import UNKNOWN_MACHINE
 from tests.test_ticket_commands import run
 from tests.test_tickets import edges, read
 
@@ -418,3 +420,13 @@ def test_devices_that_lvs_prints_are_not_guessed():
     assert {(title[above], title[below]) for above, below in edges(topology)} == {
         ("vg0/data", "vg0/data_rimage_0")
     }
+
+
+def test_a_disk_by_number_and_by_name_has_its_name_once():
+    """sar -d and iostat of one host: `iostat sda` is one row."""
+    named, numbered = (
+        topology_from_names(n, UNKNOWN_MACHINE) for n in (["sda", "dev8-0"], ["dev8-0"])
+    )
+
+    assert [device.title for device in numbered] == ["sda"]
+    assert sorted(device.title for device in named) == ["dev8-0", "sda"]

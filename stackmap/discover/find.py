@@ -201,7 +201,9 @@ def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
             devices.append(Device(name, Kind.PARTITION, "", merges=True))
             edges.append(Edge(name, partition[1], dm.default_role("")))
         elif numbered:
-            devices.append(_numbered(name, int(numbered[1]), int(numbered[2])))
+            device = _numbered(name, int(numbered[1]), int(numbered[2]))
+            # Of a disk that the text has by number and by name, only one has the name.
+            devices.append(device._replace(label="") if device.label in names else device)
         else:
             devices.append(_other(name))
     return Topology(devices, edges, machine=machine, unknown=[NO_TOPOLOGY])
