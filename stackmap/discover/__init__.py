@@ -37,8 +37,8 @@ def discover(host: Host, *, geometry: bool = False, counters: bool = True) -> To
     read, so that the attributes that qualify them are not read either.
     """
     scan = scan_host(host, geometry=geometry, counters=counters)
-    found = [read_device(scan, block) for block in scan.blocks.values()]
-    return topology_parts(scan, found).topology()
+    discovered = [read_device(scan, block) for block in scan.blocks.values()]
+    return topology_parts(scan, discovered).topology()
 
 
 NO_DEVICES = "block devices: the input has none"
@@ -57,30 +57,32 @@ class TopologyParts(NamedTuple):
         return Topology(self.devices, self.edges, machine=self.machine, unknown=self.unknown)
 
 
-def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
-    """Return the parts of the topology of the devices *found*."""
-    member_states = {name: state for each in found for name, state in each.states.items()}
-    users = device_uses(scan, found)
-    counts = _error_counts(scan, found)
-    titles = {each.device.name: each.device.title for each in found}
-    loops = (each.device for each in found if each.device.kind is Kind.LOOP)
+def topology_parts(scan: Scan, discovered: Collection[Discovered]) -> TopologyParts:
+    """Return the parts of the topology of the devices *discovered*."""
+    member_states = {name: state for entry in discovered for name, state in entry.states.items()}
+    users = device_uses(scan, discovered)
+    counts = _error_counts(scan, discovered)
+    titles = {entry.device.name: entry.device.title for entry in discovered}
+    loops = (entry.device for entry in discovered if entry.device.kind is Kind.LOOP)
     files = {loop.name: loop.facts["file"] for loop in loops if "file" in loop.facts}
     stored = {loop: titles.get(on, on) for loop, on in file_systems(scan, files).items()}
-    failed = {each.device.name for each in found if each.device.state == LOST}
+    failed = {entry.device.name for entry in discovered if entry.device.state == LOST}
     working = titles.keys() - failed
     devices = [
         _joined(
-            _with_losses(each, working),
-            member_states.get(each.device.name, ""),
-            users.get(each.device.name, ()),
-            counts.get(each.device.name, NO_COUNTS),
-            stored.get(each.device.name, ""),
+            _with_losses(entry, working),
+            member_states.get(entry.device.name, ""),
+            users.get(entry.device.name, ()),
+            counts.get(entry.device.name, NO_COUNTS),
+            stored.get(entry.device.name, ""),
         )
-        for each in found
+        for entry in discovered
     ]
-    unknown = [*scan.unknown, *device_mapper.unknown(found), *_unknown_sizes(found)]
-    unknown += [] if found else [NO_DEVICES]
-    edges, doubts = sound_edges(_with_sources(scan, [e for each in found for e in each.edges]))
+    unknown = [*scan.unknown, *device_mapper.unknown(discovered), *_unknown_sizes(discovered)]
+    unknown += [] if discovered else [NO_DEVICES]
+    edges, doubts = sound_edges(
+        _with_sources(scan, [e for entry in discovered for e in entry.edges])
+    )
     unknown += doubts
     return TopologyParts(devices, edges, machine(scan.host), unknown)
 
@@ -116,29 +118,29 @@ def read_device(scan: Scan, block: Block) -> Discovered:
     return disks.read(scan, block)
 
 
-def _with_losses(found: Discovered, working: Collection[str]) -> Device:
+def _with_losses(entry: Discovered, working: Collection[str]) -> Device:
     """Return the device; of an array, its state with only those members that are *working*."""
-    device = found.device
-    if device.layout is None or not found.slots:
+    device = entry.device
+    if device.layout is None or not entry.slots:
         return device
-    slots = [name in working for name in found.slots]
+    slots = [name in working for name in entry.slots]
     return device._replace(state=state_with(device.state, device.layout, slots))
 
 
-def _unknown_sizes(found: Collection[Discovered]) -> Iterator[str]:
+def _unknown_sizes(discovered: Collection[Discovered]) -> Iterator[str]:
     """Yield a sentence on the devices whose size is unknown."""
-    titles = [each.device.title for each in found if each.device.size is None]
+    titles = [entry.device.title for entry in discovered if entry.device.size is None]
     if titles:
-        which = device_mapper.some_of(titles) if len(titles) < len(found) else "every device"
+        which = device_mapper.some_of(titles) if len(titles) < len(discovered) else "every device"
         yield f"size of {which}: not in the input"
 
 
-def _error_counts(scan: Scan, found: Collection[Discovered]) -> Mapping[str, Counts]:
+def _error_counts(scan: Scan, discovered: Collection[Discovered]) -> Mapping[str, Counts]:
     """Return the counts of errors that sysfs and the devices above have, by device."""
-    edges = [edge for each in found for edge in each.edges]
-    files = tuple(error_counts.files(scan.host, (each.device for each in found), edges))
+    edges = [edge for entry in discovered for edge in entry.edges]
+    files = tuple(error_counts.files(scan.host, (entry.device for entry in discovered), edges))
     counts = dict(error_counts.parse(files, attributes(scan.host, (file.path for file in files))))
-    for name, more in (pair for each in found for pair in each.counts.items()):
+    for name, more in (pair for entry in discovered for pair in entry.counts.items()):
         counts[name] = {**counts.get(name, NO_COUNTS), **more}
     return counts
 

@@ -170,13 +170,13 @@ def _told_layout(scan: Scan, block: Block, images: int) -> Layout | None:
 
 def inferred_edges(scan: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
     """Yield the edges that sysfs shows, with roles by name; sub-LVs in order of their index."""
-    found = []
+    placed = []
     for name in sysfs.slaves(scan.host, mapped.block):
         other = scan.mapped.get(name)
         place = (other.lv.position or 0) if other and other.lv else 0
         role = dm.role(other, target) if other else dm.default_role(target)
-        found.append((place, Edge(mapped.block.name, name, role)))
-    yield from (edge for _, edge in sorted(found, key=itemgetter(0)))
+        placed.append((place, Edge(mapped.block.name, name, role)))
+    yield from (edge for _, edge in sorted(placed, key=itemgetter(0)))
 
 
 def _infer_layout(scan: Scan, target: str, device: Device, names: list[str]) -> InferredLayout:
@@ -240,16 +240,16 @@ def read(scan: Scan, block: Block) -> Discovered:
     try:
         return _from_table(scan, mapped, segments)
     except DAMAGE:
-        found = infer(scan, mapped)
-        return found._replace(uncertainties=(*found.uncertainties, STRANGE))
+        inferred = infer(scan, mapped)
+        return inferred._replace(uncertainties=(*inferred.uncertainties, STRANGE))
 
 
-def unknown(found: Iterable[Discovered]) -> Iterator[str]:
+def unknown(discovered: Iterable[Discovered]) -> Iterator[str]:
     """Yield one sentence per uncertainty, with the devices that share it."""
     doubted: defaultdict[str, list[str]] = defaultdict(list)
-    for each in found:
-        for doubt in each.uncertainties:
-            doubted[doubt].append(each.device.title)
+    for entry in discovered:
+        for doubt in entry.uncertainties:
+            doubted[doubt].append(entry.device.title)
     for doubt, titles in doubted.items():
         yield doubt.format(devices=some_of(titles))
 
@@ -374,9 +374,9 @@ def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
     lines = scan.statuses.get(mapped.name, ())
     if lines and scan.statuses is scan.tables:  # not read: no target here has more in its status
         return ACTIVE
-    status = [status_of(line) for line in lines]
-    wrong = (each for each in status if each.state != "active")
-    return next(wrong, status[0] if status else DmStatus())
+    statuses = [status_of(line) for line in lines]
+    wrong = (status for status in statuses if status.state != "active")
+    return next(wrong, statuses[0] if statuses else DmStatus())
 
 
 def _facts(readers: Sequence[Parser], segments: Sequence[Segment]) -> dict[str, str]:

@@ -33,12 +33,16 @@ MAPPER = "mapper/"
 
 def find(topology: Topology, name: str) -> list[str]:
     """Return the kernel names of the devices that *name* means, [] if there is none."""
-    found: dict[int, list[str]] = {}
+    matches: dict[int, list[str]] = {}
     for device in topology if name else ():
         kind = next((kind for kind, fits in enumerate(_meanings(device, name)) if fits), None)
         if kind is not None:
-            found.setdefault(kind, []).append(device.name)
-    return [_carrier(topology, each) for each in found[min(found)]] if found else []
+            matches.setdefault(kind, []).append(device.name)
+    return (
+        [_carrier(topology, kernel_name) for kernel_name in matches[min(matches)]]
+        if matches
+        else []
+    )
 
 
 def _carrier(topology: Topology, name: str) -> str:
@@ -52,37 +56,37 @@ def _carrier(topology: Topology, name: str) -> str:
 
 def _matching(topology: Topology, name: str) -> list[str]:
     """Return the devices that *name* means; if none, those that it matches as a pattern."""
-    found = find(topology, name)
-    if found or not re.search(NAME_PATTERN, name):
-        return found
+    exact = find(topology, name)
+    if exact or not re.search(NAME_PATTERN, name):
+        return exact
     from fnmatch import fnmatchcase  # only a pattern pays for it
 
     pattern = name.removeprefix(DEV)
     matching = [
         device
         for device in topology
-        if any(fnmatchcase(each, pattern) for each in (*_names(device), *_paths(device)))
+        if any(fnmatchcase(spelling, pattern) for spelling in (*_names(device), *_paths(device)))
     ]
     # LVM's sub-LVs are called like their volume.
-    visible = [each.name for each in matching if each.kind is not Kind.MEMBER]
-    return visible or [each.name for each in matching]
+    visible = [device.name for device in matching if device.kind is not Kind.MEMBER]
+    return visible or [device.name for device in matching]
 
 
 def find_one_name(topology: Topology, name: str) -> list[str]:
     """Return the devices that the exact *name* means; ``NameNotFound`` if none, and for a pattern."""
-    found = find(topology, name)
-    if not found and re.search(NAME_PATTERN, name):
+    exact = find(topology, name)
+    if not exact and re.search(NAME_PATTERN, name):
         raise NameNotFound(f"'{name}' is a pattern; give the exact name of one volume")
-    return found or find_all(topology, [name])
+    return exact or find_all(topology, [name])
 
 
 def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return the devices that any of *names* means, each once; ``NameNotFound`` if none has any."""
     names = list(names)
-    found = find_existing(topology, names)
-    if names and not found:
+    devices = find_existing(topology, names)
+    if names and not devices:
         raise NameNotFound(not_found(topology, names))
-    return found
+    return devices
 
 
 def not_found(topology: Topology, names: Sequence[str]) -> str:
@@ -97,9 +101,9 @@ def _similar(topology: Topology, name: str) -> str:
     """Return the known name that is most like *name*, in any case; "" if none is."""
     from difflib import get_close_matches  # 2 ms that only an unknown name costs
 
-    known = {each.lower(): each for device in topology for each in _names(device)}
-    found = get_close_matches(name.lower(), known, 1)
-    return known[found[0]] if found else ""
+    known = {spelling.lower(): spelling for device in topology for spelling in _names(device)}
+    similar = get_close_matches(name.lower(), known, 1)
+    return known[similar[0]] if similar else ""
 
 
 def _names(device: Device) -> Iterator[str]:
@@ -111,7 +115,7 @@ def _names(device: Device) -> Iterator[str]:
 
 def find_existing(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return the devices that any of *names* means, each once; [] if there is none any more."""
-    return list(dict.fromkeys(found for name in names for found in _matching(topology, name)))
+    return list(dict.fromkeys(device for name in names for device in _matching(topology, name)))
 
 
 def unmatched(topology: Topology, names: Iterable[str]) -> list[str]:

@@ -71,7 +71,7 @@ class Series(NamedTuple):
         return sum(self.writes) + sum(self.reads)
 
 
-class Found(NamedTuple):
+class Explanation(NamedTuple):
     """That *above* has the *shape* on *members*."""
 
     above: str
@@ -110,7 +110,7 @@ def inferred(topology: Topology, intervals: Sequence[Interval]) -> Topology:
     )
 
 
-def _sentence(edges: Iterable[Edge], shapes: Mapping[str, Found]) -> str:
+def _sentence(edges: Iterable[Edge], shapes: Mapping[str, Explanation]) -> str:
     """Return what was inferred, in words."""
     below: dict[str, list[str]] = {}
     for edge in edges:
@@ -161,8 +161,8 @@ def _tells(series: Series) -> bool:
 def _agree(wanted: Sequence[float], sums: Sequence[float], slack: float, scale: float) -> bool:
     """Whether *sums* are the *wanted* rates, each of them and together, in *scale* times the tolerance."""
     slack, near = scale * (slack + ROUNDED), scale * NEAR
-    each = all(abs(a - b) <= near * a + slack for a, b in zip(wanted, sums, strict=True))
-    return each and abs(sum(wanted) - sum(sums)) <= near / 4 * sum(wanted) + 2 * slack
+    singly = all(abs(a - b) <= near * a + slack for a, b in zip(wanted, sums, strict=True))
+    return singly and abs(sum(wanted) - sum(sums)) <= near / 4 * sum(wanted) + 2 * slack
 
 
 def _follows(wanted: Sequence[float], sums: Sequence[float], scale: float) -> bool:
@@ -213,8 +213,8 @@ class Search:
         if not self._may_compare(own, names):
             return []
         most = [MOST * rate + 2 * own.slack + ROUNDED for rate in own.moved]
-        found = [name for name in names if all(map(le, self._series[name].moved, most))]
-        return sorted(found, key=lambda name: -self._series[name].total)
+        possible = [name for name in names if all(map(le, self._series[name].moved, most))]
+        return sorted(possible, key=lambda name: -self._series[name].total)
 
     def solutions(
         self, own: Series, shape: Shape, names: Sequence[str]
@@ -248,8 +248,8 @@ class Search:
         spare = [DOUBTFUL * (NEAR * rate + 2 * own.slack + ROUNDED) for rate in wanted]
         moved = [self._series[name].moved[:EXAMINED] for name in names]
         rest = [[0.0] * len(wanted)]
-        for each in reversed(moved):
-            rest.append([a + b for a, b in zip(rest[-1], each, strict=True)])
+        for rates in reversed(moved):
+            rest.append([a + b for a, b in zip(rest[-1], rates, strict=True)])
         rest.reverse()
         stack: list[tuple[int, tuple[int, ...], list[float]]] = [(0, (), wanted)]
         while stack:
@@ -273,14 +273,17 @@ class Search:
                 stack.append((place + 1, (*chosen, place), left))
 
 
-def _best(own: Series, found: Sequence[Found], series: Mapping[str, Series]) -> Found | None:
+def _best(
+    own: Series, explanations: Sequence[Explanation], series: Mapping[str, Series]
+) -> Explanation | None:
     """Return the explanation that fits, and far better than any with other members; None without one."""
-    if not found or any(not each.members for each in found):
+    if not explanations or any(not explanation.members for explanation in explanations):
         return None
     misses = {
-        each: _miss(each.shape, own, [series[name] for name in each.members]) for each in found
+        explanation: _miss(explanation.shape, own, [series[name] for name in explanation.members])
+        for explanation in explanations
     }
-    best, *others = sorted(found, key=lambda each: misses[each])
+    best, *others = sorted(explanations, key=lambda explanation: misses[explanation])
     if not _fits(best.shape, own, [series[name] for name in best.members], 1.0):
         return None
     doubtful = DOUBTFUL * max(misses[best], LEAST_MISS)
@@ -296,7 +299,7 @@ def _miss(shape: Shape, own: Series, members: Sequence[Series]) -> float:
     wanted, moved = _wanted(shape, own), _moved(members)
     pairs = (zip(a, b, strict=True) for a, b in zip(wanted, moved, strict=True))
     left = sum((a - b) ** 2 for both in pairs for a, b in both)
-    return sqrt(left / (sum(a * a for each in wanted for a in each) or 1.0))
+    return sqrt(left / (sum(a * a for rates in wanted for a in rates) or 1.0))
 
 
 def _is_even(members: Sequence[Series]) -> bool:
@@ -311,10 +314,10 @@ def _explained(
     bases: Sequence[str],
     series: Mapping[str, Series],
     search: Search,
-) -> tuple[dict[str, list[Found]], dict[tuple[str, ...], list[Found]]]:
+) -> tuple[dict[str, list[Explanation]], dict[tuple[str, ...], list[Explanation]]]:
     """Return the devices by the one base that explains them, and the ambiguous ones by all bases that do."""
-    alone: dict[str, list[Found]] = {}
-    groups: dict[tuple[str, ...], list[Found]] = {}
+    alone: dict[str, list[Explanation]] = {}
+    groups: dict[tuple[str, ...], list[Explanation]] = {}
     for name in uppers:
         own, kind = series[name], _kind(topology, name)
         if not _tells(own):
@@ -322,12 +325,12 @@ def _explained(
         written = sum(own.writes) >= WRITTEN * own.total
         shapes = (SHAPES if written else READ)[kind]
         near = search.near(own, bases)
-        found = [
-            Found(name, shape, tuple(sorted(members, key=natural_key)))
+        explanations = [
+            Explanation(name, shape, tuple(sorted(members, key=natural_key)))
             for shape in ((ALONE, *shapes) if kind is Kind.DM else shapes)
             for members in search.solutions(own, shape, near)
         ]
-        only = _best(own, found, series)
+        only = _best(own, explanations, series)
         if only is None:
             continue
         if only.shape is ALONE:
@@ -344,25 +347,28 @@ def _explained(
         del groups[members]
     for chain in groups.values():  # an array is below a mapped device of the same figures
         chain.sort(
-            key=lambda each: (topology[each.above].kind is not Kind.ARRAY, natural_key(each.above))
+            key=lambda explanation: (
+                topology[explanation.above].kind is not Kind.ARRAY,
+                natural_key(explanation.above),
+            )
         )
     return alone, groups
 
 
 def _stacked(
-    alone: Mapping[str, list[Found]],
-    groups: Mapping[tuple[str, ...], list[Found]],
+    alone: Mapping[str, list[Explanation]],
+    groups: Mapping[tuple[str, ...], list[Explanation]],
 ) -> Iterator[Edge]:
     """Yield the edges: on each base the devices with its figures, in the order of their numbers, then the volume."""
     top = {}
     for base, chain in alone.items():
         below = base
-        for found in chain:
-            yield Edge(found.above, below, Role.DATA, source=FIGURES)
-            below = found.above
+        for explanation in chain:
+            yield Edge(explanation.above, below, Role.DATA, source=FIGURES)
+            below = explanation.above
         top[base] = below
     for members, chain in groups.items():
-        lowest, *others = (found.above for found in chain)
+        lowest, *others = (explanation.above for explanation in chain)
         for member in members:
             yield Edge(lowest, top.get(member, member), Role.DATA, source=FIGURES)
         below = lowest
@@ -376,17 +382,19 @@ def _shared(
     uppers: Sequence[str],
     bases: Sequence[str],
     series: Mapping[str, Series],
-    alone: Mapping[str, list[Found]],
-    groups: Mapping[tuple[str, ...], list[Found]],
+    alone: Mapping[str, list[Explanation]],
+    groups: Mapping[tuple[str, ...], list[Explanation]],
     search: Search,
 ) -> Iterator[Edge]:
     """Yield the edges of volumes that share one base or array, whose figures are their sum."""
-    known = {each.above for chain in (*alone.values(), *groups.values()) for each in chain}
+    known = {
+        explanation.above for chain in (*alone.values(), *groups.values()) for explanation in chain
+    }
     taken = {*alone, *(member for members in groups for member in members)}
     tops = [chain[-1].above for chain in groups.values()]
     tops += [chain[-1].above for base, chain in alone.items() if not any(base in x for x in groups)]
     free = [name for name in uppers if name not in known and _kind(topology, name) is Kind.DM]
-    found: dict[str, tuple[str, ...]] = {}
+    volumes: dict[str, tuple[str, ...]] = {}
     for base in [*tops, *(name for name in bases if name not in taken)]:
         own = series[base]
         if _tells(own):
@@ -395,19 +403,19 @@ def _shared(
             later = [n for n in free if not ordered or natural_key(n) > natural_key(base)]
             sets = [*search.solutions(own, SUM, search.near(own, later))]
             if len(sets) == 1 and sets[0] and _fits(SUM, own, [series[n] for n in sets[0]], 1.0):
-                found[base] = sets[0]
-    for base, names in found.items():
-        if not any(set(names) & set(other) for place, other in found.items() if place != base):
+                volumes[base] = sets[0]
+    for base, names in volumes.items():
+        if not any(set(names) & set(other) for place, other in volumes.items() if place != base):
             yield from (Edge(name, base, Role.DATA, source=FIGURES) for name in names)
 
 
-def _shaped(device: Device, found: Found | None) -> Device:
-    """Return *device*, whose layer below was inferred, with the layout that was *found* for it."""
+def _shaped(device: Device, explanation: Explanation | None) -> Device:
+    """Return *device*, whose layer below was inferred, with the layout of its *explanation*, if it has one."""
     device = device._replace(facts={**device.facts, "inferred": "inferred"})
-    if found is None or not found.shape.level:
+    if explanation is None or not explanation.shape.level:
         return device
     return device._replace(
-        layout=layout(found.shape.level, len(found.members)),
-        target=found.shape.target or device.target,
-        kind=Kind.VOLUME if found.shape.target else device.kind,
+        layout=layout(explanation.shape.level, len(explanation.members)),
+        target=explanation.shape.target or device.target,
+        kind=Kind.VOLUME if explanation.shape.target else device.kind,
     )

@@ -63,7 +63,7 @@ def completed(host: Host, blocks: Iterable[Block], own: AbstractSet[str]) -> lis
     def is_alias(name: str) -> bool:
         return has_mapped and not is_kernel_name(name)
 
-    found = []
+    complete = []
     for name in dict.fromkeys([*in_sysfs, *numbers]):
         block = in_sysfs.get(name) or _block(name, known)
         if name not in own and (name not in in_proc if in_proc else is_alias(name)):
@@ -72,14 +72,14 @@ def completed(host: Host, blocks: Iterable[Block], own: AbstractSet[str]) -> lis
         if size is None and _OFTEN_EMPTY.fullmatch(name):
             size = 0 if listed or not counted.get(name, ("", False))[1] else None
         number = block.number or numbers.get(name, "")
-        found.append(
+        complete.append(
             block._replace(
                 number=number,
                 entries=block.entries | _entries(name),
                 listed_size=size,
             )
         )
-    return found
+    return complete
 
 
 def _counted(host: Host) -> Iterator[tuple[str, tuple[str, bool]]]:

@@ -23,7 +23,7 @@ ALWAYS_READ = ("md", "nvme", "nbd", "bcache")
 
 class _Result(NamedTuple):
     scan: Scan
-    found: dict[str, Discovered]
+    discovered: dict[str, Discovered]
     parts: TopologyParts
     topology: Topology
 
@@ -66,15 +66,15 @@ class Rediscovery:
             known_mapped=mapped,
         )
         kept = {} if last is None else dict(_unaffected(last, scan, names))
-        found = {
+        discovered = {
             name: kept.get(name) or read_device(scan, block) for name, block in scan.blocks.items()
         }
-        parts = topology_parts(scan, found.values())
+        parts = topology_parts(scan, discovered.values())
         if last is None or _may_change_metadata(last.topology, parts, names):
             self.metadata_changes += 1
         same = last is not None and parts == last.parts
         topology = last.topology if last is not None and same else parts.topology()
-        self._last = _Result(scan, found, parts, topology)
+        self._last = _Result(scan, discovered, parts, topology)
         return topology
 
     def remembering(self, host: Host) -> Host:
@@ -121,11 +121,13 @@ def _unaffected(
     changed = names | set(_differing(last.scan, scan))
     same_tables = scan.tables is last.scan.tables and scan.statuses is last.scan.statuses
     blocks = [
-        each.blocks[name] for each in (last.scan, scan) for name in changed & each.blocks.keys()
+        either.blocks[name]
+        for either in (last.scan, scan)
+        for name in changed & either.blocks.keys()
     ]
     numbers = {block.number for block in blocks}
     for name, block in scan.blocks.items():
-        before = last.found.get(name)
+        before = last.discovered.get(name)
         if (
             before is not None
             and name not in changed

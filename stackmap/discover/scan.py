@@ -60,12 +60,12 @@ class Scan:
     @cached_property
     def nvme_paths(self) -> Mapping[str, tuple[str, ...]]:
         """The paths (nvme0c1n1) of each NVMe multipath head (nvme0n1)."""
-        found: dict[str, tuple[str, ...]] = {}
+        paths: dict[str, tuple[str, ...]] = {}
         for name in self.blocks:
             if name.startswith("nvme") and (match := sysfs.NVME_PATH.fullmatch(name)):
                 head = match[1] + match[2]
-                found[head] = (*found.get(head, ()), name)
-        return found
+                paths[head] = (*paths.get(head, ()), name)
+        return paths
 
     @cached_property
     def by_dev_path(self) -> Mapping[str, str]:

@@ -41,14 +41,14 @@ RAID = (
 )
 # Linux 5.14 and later count each I/O of an LVM RAID volume twice, in dm and in md: stackmap-kernel(7).
 TWICE = tuple(
-    each._replace(writes=each.writes / 2, reads=0.5, caused=each.caused / 2, target="raid")
-    for each in RAID
+    shape._replace(writes=shape.writes / 2, reads=0.5, caused=shape.caused / 2, target="raid")
+    for shape in RAID
 )
 SHAPES = {
     Kind.ARRAY: (Shape("raid0", 1, 1, 2), *RAID),
     Kind.DM: (
         Shape("striped", 1, 1, 2, target="striped"),
-        *(each._replace(target="raid") for each in RAID),
+        *(shape._replace(target="raid") for shape in RAID),
         *TWICE,
     ),
 }

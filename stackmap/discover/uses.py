@@ -126,7 +126,7 @@ SIGNATURE_USERS = {
 }
 
 
-def device_uses(scan: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[Use, ...]]:
+def device_uses(scan: Scan, discovered: Iterable[Discovered]) -> Mapping[str, tuple[Use, ...]]:
     """Return the users of each device that has any, by its name; of two equal ones, the first."""
     known: defaultdict[str, dict[tuple[str, str], Use]] = defaultdict(dict)
 
@@ -135,8 +135,8 @@ def device_uses(scan: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[U
             known[name].setdefault((use.kind, use.name), use)
 
     add(chain.from_iterable(finder(scan) for finder in FINDERS))
-    stood_on = {edge.below for each in found for edge in each.edges}
-    tops = [each.device for each in found if each.device.name not in stood_on]
+    stood_on = {edge.below for entry in discovered for edge in entry.edges}
+    tops = [entry.device for entry in discovered if entry.device.name not in stood_on]
     # Every process uses the file system on "/".
     special = {top.name for top in tops if ("mount", "/") not in known.get(top.name, ())}
     add(cgroup_uses(scan, special))
@@ -147,13 +147,13 @@ def device_uses(scan: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[U
 def file_systems(scan: Scan, files: Mapping[str, str]) -> Mapping[str, str]:
     """Return the device whose mounted file system has each of *files*, by the same keys, where that is known."""
     mounted = {mount.point: mount for mount in mountinfo.read(scan.host)} if files else {}
-    found = {}
+    devices = {}
     for key, path in files.items():
         mount = next((mounted[folder] for folder in _folders(path) if folder in mounted), None)
         device = next(filter(None, _devices(scan, mount)), None) if mount else None
         if device:
-            found[key] = device
-    return found
+            devices[key] = device
+    return devices
 
 
 def _folders(path: str) -> Iterator[str]:
@@ -179,7 +179,7 @@ def mounts(scan: Scan) -> Uses:
     of_pods: set[str] = set()
     staged: dict[str, str] = {}
     for mount in mounted:
-        members = (siblings.get(each, (each,)) for each in _devices(scan, mount) if each)
+        members = (siblings.get(device, (device,)) for device in _devices(scan, mount) if device)
         pod, volume = _pod(scan, mount.point), STAGED.fullmatch(mount.point)
         for name in dict.fromkeys(chain.from_iterable(members)):
             yield name, Use("mount", mount.point, mountinfo.PATH)
@@ -195,10 +195,10 @@ def mounts(scan: Scan) -> Uses:
 
 def _pod(scan: Scan, point: str) -> str:
     """Return "kubernetes NAMESPACE/POD VOLUME" of a mount point; without kubelet's logs the pod's UID, "" for others."""
-    found = POD_VOLUME.fullmatch(point)
-    if found is None:
+    match = POD_VOLUME.fullmatch(point)
+    if match is None:
         return ""
-    uid, volume, part = found.groups()
+    uid, volume, part = match.groups()
     names = (name.split("_") for name in list_names(scan.host, PODS) if name.endswith(f"_{uid}"))
     pod = next(("/".join(parts[:2]) for parts in names if len(parts) == 3), uid)
     return f"{KUBERNETES}{pod} {volume or part}"
@@ -221,10 +221,10 @@ def cgroup_uses(scan: Scan, devices: Collection[str]) -> Uses:
     """
     sent: defaultdict[str, dict[Use, int]] = defaultdict(lambda: defaultdict(int))
     for group in cgroup.groups(scan.host) if devices else ():
-        found = owner(group.name)
-        if found is None:
+        whose = owner(group.name)
+        if whose is None:
             continue
-        how, who = found
+        how, who = whose
         if how != "service":
             for name, source in _mounted(scan, group):
                 if name in devices:
@@ -266,11 +266,11 @@ def _siblings(
     scan: Scan, folder: str, devices: Callable[[Scan, str], Iterable[str]]
 ) -> dict[str, tuple[str, ...]]:
     """Return all devices of the same file system, for each device of the file systems in *folder*."""
-    found = {}
+    siblings = {}
     for uuid in sysfs.list_names(scan.host, folder):
         names = tuple(map(sysfs.kernel_name, devices(scan, f"{folder}/{uuid}")))
-        found.update(dict.fromkeys(names, names))
-    return found
+        siblings.update(dict.fromkeys(names, names))
+    return siblings
 
 
 def _btrfs_devices(scan: Scan, place: str) -> Iterable[str]:
