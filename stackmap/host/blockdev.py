@@ -126,10 +126,12 @@ def disk_health(function: str, path: str) -> dict[str, Json]:
     if function == "smart_ata_get_info" and _is_asleep(path):
         return {"asleep": True}
     answer = _call(ask, path) if plugin == "NVME" else _call(ask, path, None)
-    found = _fields(answer, names)
+    fields = _fields(answer, names)
     if function == "smart_ata_get_info":
-        found["attributes"] = [_fields(each, ("id", "value_raw")) for each in answer.attributes]
-    return found
+        fields["attributes"] = [
+            _fields(attribute, ("id", "value_raw")) for attribute in answer.attributes
+        ]
+    return fields
 
 
 def _is_asleep(path: str) -> bool:

@@ -129,12 +129,12 @@ def output_files(names_in: Callable[[str], Iterable[str]]) -> Iterator[str]:
 
 def _require_one_machine(tree: FileTree, outputs: Iterable[str], path: str) -> None:
     """Raise ``CaptureError`` if two folders have one output with different texts, as a bundle of several machines has."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for output in outputs:
         folder, _, name = output.rpartition("/")
         with suppress(SourceError):  # a folder
             text = tree.read(output)
-            other = found.setdefault(name, folder)
+            other = folders.setdefault(name, folder)
             if other != folder and tree.read(f"{other}/{name}") != text:
                 first, second = sorted((other or "/", folder or "/"))
                 raise CaptureError(

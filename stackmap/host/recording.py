@@ -149,20 +149,19 @@ class RecordingHost(InterceptingHost):
         end = monotonic() + seconds
         for what, (answer, kept) in [*self._beside.items()]:
             if not answer.ready(max(0.0, end - monotonic())):
-                if (
-                    not self._first.is_closed
-                ):  # else it is asked again, and the first answer is known
+                # Later it is asked again, and the first answer is known.
+                if not self._first.is_closed:
                     self._late.setdefault(what, None)
                 continue
             del self._beside[what]
             with suppress(SourceError, ParseError):  # refusals and odd answers are recorded, too
                 answer.result()
-            for each in kept:
-                is_known = each[0] in self._later or each[0] in self._first
+            for recorded in kept:
+                is_known = recorded[0] in self._later or recorded[0] in self._first
                 if self._first.is_closed or is_known:
-                    self._record(each)
+                    self._record(recorded)
                 else:
-                    self._first[each[0]] = each
+                    self._first[recorded[0]] = recorded
             if not self._first.is_closed and self._late.get(what, 0.0) is None:
                 self._late[what] = (self._time or 0.0) - (self._begun or 0.0)
                 self._is_first_written = False

@@ -80,8 +80,8 @@ def names_with_key(text: str) -> list[str]:
     return list(dict.fromkeys(name[1] if name else "" for name in names))
 
 
-def _zeros(found: re.Match[str]) -> str:
-    return found[1] + "0" * len(found[2])
+def _zeros(match: re.Match[str]) -> str:
+    return match[1] + "0" * len(match[2])
 
 
 def _without_long_words(names: frozenset[str], line: re.Match[str]) -> str:

@@ -110,15 +110,15 @@ def error_events(
     """Return the errors that devices of *topology* counted between two readings, one sentence per device."""
     if before is None or now is None or before is now:
         return ()
-    found = []
+    events = []
     for name, status in now.targets.items():
         was = before.targets.get(name)
         if was is None or was.counts == status.counts or was.identity != status.identity:
             continue
         grown = ", ".join(grown_errors(was.counts, status.counts))
         if grown and name in topology:
-            found.append(f"{topology[name].title}: {grown}")
-    return tuple(found)
+            events.append(f"{topology[name].title}: {grown}")
+    return tuple(events)
 
 
 def _device_events(was: Device, now: Device) -> Iterator[str]:

@@ -242,8 +242,8 @@ class Watch:
 
     def _with_unknown(self, by_name: Identities, changes: UeventDelta) -> Identities:
         """Return *by_name* without what *changes* may have replaced; the same object as before while no device came or went."""
-        found = {**by_name, **dict.fromkeys(changes.touched)}
-        return self._identities if found == self._identities else found
+        joined = {**by_name, **dict.fromkeys(changes.touched)}
+        return self._identities if joined == self._identities else joined
 
     def _read_uevents(self) -> UeventDelta:
         if self._listening:
@@ -280,7 +280,7 @@ class Watch:
 
     def _is_incomplete(self, topology: Topology) -> bool:
         """Whether a tool did not answer in time for *topology*, and may do so now."""
-        return not self._replayed and any(NO_ANSWER in each for each in topology.unknown)
+        return not self._replayed and any(NO_ANSWER in reason for reason in topology.unknown)
 
     def _md_state_changed(self) -> bool:
         return not self._is_steady and self._current.to_poll.md_state_changed(

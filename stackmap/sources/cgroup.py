@@ -128,11 +128,11 @@ def numbers_by_device(text: str) -> defaultdict[str, dict[str, int]]:
     >>> dict(numbers_by_device("8:0 200"))
     {'8:0': {'': 200}}
     """
-    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for line in text.splitlines():
         number, _, rest = line.partition(" ")
-        found[number].update((key, int(value)) for key, value in re.findall(_NUMBER, rest))
-    return found
+        numbers[number].update((key, int(value)) for key, value in re.findall(_NUMBER, rest))
+    return numbers
 
 
 def groups(host: Host, max_depth: int = MAX_DEPTH) -> Iterator[Group]:
@@ -191,9 +191,9 @@ def owner(group: str) -> tuple[str, str] | None:
     """
     parts = [unmangle(part) for part in group.split("/")]
     # From the top: everything inside a container belongs to the container.
-    found = next(_containers(parts), None)
-    if found:
-        return found
+    container = next(_containers(parts), None)
+    if container:
+        return container
     units = (part for part in parts if part.endswith(SERVICE))
     services = [name for unit in units if (name := unit.removesuffix(SERVICE))]
     return ("service", services[-1]) if services else None
@@ -210,7 +210,7 @@ def group_of_owner(group: str) -> str:
     """
     who, parts = owner(group), group.split("/")
     around = ("/".join(parts[:end]) for end in range(2, len(parts)))
-    return next((each for each in around if who and owner(each) == who), group)
+    return next((outer for outer in around if who and owner(outer) == who), group)
 
 
 def group_of_process(host: Host, pid: str) -> str:
@@ -220,12 +220,12 @@ def group_of_process(host: Host, pid: str) -> str:
     A process that ended meanwhile has none.
     """
     lines = attribute(host, f"/proc/{pid}/cgroup").splitlines()
-    found = {
+    paths = {
         controller: path
         for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") > 1)
         for controller in controllers.split(",")
     }
-    return found.get(TREES[0], found.get("", "")).removesuffix("/")
+    return paths.get(TREES[0], paths.get("", "")).removesuffix("/")
 
 
 def _containers(parts: list[str]) -> Iterator[tuple[str, str]]:

@@ -213,15 +213,15 @@ Segments = Mapping[str, tuple[Segment, ...]]
 def read_tables(host: Host) -> Segments:
     """Return the live tables; ``SourceError`` if the text is the message of a failed command."""
     text = host.run(*TABLE)
-    if found := parse_segments(text):
-        return found
+    if segments := parse_segments(text):
+        return segments
     # A device without a table is "name:".
     others = [
         line for line in text.splitlines() if line.strip() and not line.rstrip().endswith(":")
     ]
     if others and others[0] != NO_DEVICES:
         raise SourceError(f"dmsetup table: {others[0][:80]}")
-    return found
+    return segments
 
 
 def read_statuses(host: Host) -> Segments:
@@ -239,4 +239,4 @@ def parse_segments(text: str) -> Segments:
             segments[unmangle(name)].append(
                 Segment(int(start) * SECTOR, int(length) * SECTOR, target, tuple(words.split()))
             )
-    return {name: tuple(found) for name, found in segments.items()}
+    return {name: tuple(ordered) for name, ordered in segments.items()}

@@ -42,15 +42,15 @@ def of_amazon(devices: Iterable[Device]) -> tuple[Device, ...]:
 
 def read(host: Host, devices: Iterable[Device]) -> dict[str, Exceeded]:
     """Return what each disk of Amazon among *devices* says, by kernel name; others are not asked."""
-    found = {}
+    pages = {}
     for device in of_amazon(devices):
         try:
             page = parse(printed(host.run(*QUESTION, f"/dev/{device.name}")))
         except SourceError:
             continue
         if page is not None:
-            found[device.name] = page
-    return found
+            pages[device.name] = page
+    return pages
 
 
 def printed(text: str) -> bytes:

@@ -61,12 +61,12 @@ def parse(wanted: Iterable[ErrorFile], texts: Mapping[str, str | None]) -> Mappi
 
     *texts*: of each file by path. None is unknown; an empty ``bad_blocks`` has no bad sector.
     """
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for file in wanted:
         known = texts[file.path]
         for key, number in file.parse(known).items() if known is not None else ():
-            found.setdefault(file.device, Counter())[key] += number
-    return found
+            counts.setdefault(file.device, Counter())[key] += number
+    return counts
 
 
 def _entry(name: str) -> str:

@@ -80,9 +80,9 @@ def parse_domain(text: str, source: str) -> Domain:
 def _caps(disk: Element) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
     """Yield the path and the caps of a device with ``<iotune>``; 0 is no cap."""
     caps = tuple(
-        (IOTUNE[each.tag], float(each.text))
-        for each in disk.findall("iotune/*")
-        if each.tag in IOTUNE and each.text and each.text.isdecimal() and each.text != "0"
+        (IOTUNE[cap.tag], float(cap.text))
+        for cap in disk.findall("iotune/*")
+        if cap.tag in IOTUNE and cap.text and cap.text.isdecimal() and cap.text != "0"
     )
     source = disk.find("source")
     path = None if source is None else source.get("dev")
@@ -126,8 +126,8 @@ def guest_name(host: Host, number: str) -> tuple[str, str]:
     """Return the name of guest *number* and the file that says so, "" and "" if unknown."""
     for folder, key in GUEST_FOLDERS.items():
         path = f"{folder}/{number}.conf"
-        if found := config_value(attribute(host, path), key):
-            return found, path
+        if name := config_value(attribute(host, path), key):
+            return name, path
     return "", ""
 
 

@@ -57,7 +57,7 @@ Figures = Mapping[str, Any]
 def read(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
     """Return the health of each disk of *devices* that can have one, by kernel name."""
     asked = [device for device in devices if _tools(host, device)]
-    found: dict[str, Health] = {}
+    health: dict[str, Health] = {}
     missing: dict[str, str] = {}  # tools that are not installed, and how that was said
     silent = 0
     # The first alone: it shows which tools there are.
@@ -70,19 +70,19 @@ def read(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
                 host.start(*_question(tool, device))
         for device in batch:
             if device.name in asleep:
-                found[device.name] = Health(unknown=ASLEEP)
+                health[device.name] = Health(unknown=ASLEEP)
             elif silent >= MOST_SILENT:
-                found[device.name] = Health(unknown=GIVEN_UP)
+                health[device.name] = Health(unknown=GIVEN_UP)
             else:
-                found[device.name] = _ask(host, device, missing)
-                silent += NO_ANSWER in found[device.name].unknown
-    return found
+                health[device.name] = _ask(host, device, missing)
+                silent += NO_ANSWER in health[device.name].unknown
+    return health
 
 
 def recorded(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
     """Return the health of the disks of *devices* whose answers are in a capture."""
-    found = {device.name: _ask(host, device, {}) for device in devices if _tools(host, device)}
-    return {name: health for name, health in found.items() if not health.unknown}
+    answers = {device.name: _ask(host, device, {}) for device in devices if _tools(host, device)}
+    return {name: health for name, health in answers.items() if not health.unknown}
 
 
 def _tools(host: Host, device: Device) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def parse(text: str) -> Health:
     if health != Health():
         return health
     messages = [
-        str(each.get("string", "")) for each in _list(_part(printed, "smartctl"), "messages")
+        str(message.get("string", "")) for message in _list(_part(printed, "smartctl"), "messages")
     ]
     is_asleep = any("STANDBY" in message or "SLEEP" in message for message in messages)
     return Health(unknown=ASLEEP if is_asleep else NO_FIGURES)
@@ -176,7 +176,7 @@ def _nvme(page: Figures, *, kelvin: bool) -> Health:
         used=_share(page, "percent_used", "percentage_used"),
         spare=_share(page, "avail_spare", "available_spare"),
         media_errors=_number(page.get("media_errors")),
-        hot=None if None in hot else MINUTE * sum(each or 0 for each in hot),
+        hot=None if None in hot else MINUTE * sum(count or 0 for count in hot),
         written=None if units is None else units * DATA_UNIT,
         power_on=None if hours is None else hours * HOUR,
         # 0 K: the controller measures none, as Linux's own target.
@@ -202,11 +202,11 @@ def _library_smart(info: Figures) -> Health:
     passed, minutes = info["overall_status_passed"], _number(info.get("power_on_time"))
     kelvin = _number(info.get("temperature"))
     attributes = _list(info, "attributes")
-    raw = {_number(each.get("id")): _number(each.get("value_raw")) for each in attributes}
+    raw = {_number(entry.get("id")): _number(entry.get("value_raw")) for entry in attributes}
     errors = [_number(info.get(f"{way}_errors_uncorrected")) for way in ("read", "write")]
     return Health(
         failing=None if not isinstance(passed, bool) else not passed,
-        media_errors=raw.get(198) if None in errors else sum(each or 0 for each in errors),
+        media_errors=raw.get(198) if None in errors else sum(count or 0 for count in errors),
         pending=raw.get(197),
         reallocated=raw.get(5, _number(info.get("scsi_grown_defect_list"))),
         written=_number(info.get("write_processed_bytes")) or None,
@@ -217,8 +217,8 @@ def _library_smart(info: Figures) -> Health:
 
 def _ata(printed: Figures) -> Health:
     raw = {
-        _number(each.get("id")): _number(_part(each, "raw").get("value"))
-        for each in _list(_part(printed, "ata_smart_attributes"), "table")
+        _number(entry.get("id")): _number(_part(entry, "raw").get("value"))
+        for entry in _list(_part(printed, "ata_smart_attributes"), "table")
     }
     return Health(reallocated=raw.get(5), pending=raw.get(197), media_errors=raw.get(198))
 
@@ -233,7 +233,7 @@ def _scsi(printed: Figures) -> Health:
         written = None
     return Health(
         used=_share(printed, "scsi_percentage_used_endurance_indicator"),
-        media_errors=None if not errors or None in errors else sum(each or 0 for each in errors),
+        media_errors=None if not errors or None in errors else sum(count or 0 for count in errors),
         reallocated=_number(printed.get("scsi_grown_defect_list")),
         written=written,
     )
@@ -246,7 +246,9 @@ def _part(printed: Figures, name: str) -> Figures:
 
 def _list(printed: Figures, name: str) -> Iterator[Figures]:
     part = printed.get(name)
-    yield from (each for each in part if isinstance(each, dict)) if isinstance(part, list) else ()
+    yield from (
+        (figures for figures in part if isinstance(figures, dict)) if isinstance(part, list) else ()
+    )
 
 
 def _number(value: object) -> int | None:

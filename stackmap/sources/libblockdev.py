@@ -65,18 +65,18 @@ def read(host: Host, topology: Topology) -> Reported:
 
 def parse_volumes(records: Iterable[Record]) -> dict[str, Volume]:
     """Return the LVs and sub-LVs of *records* by label, without damaged ones."""
-    found = {}
+    volumes = {}
     for record in records:
         vg, lv, attributes = (record.get(key) for key in ("vg_name", "lv_name", "attr"))
         if not isinstance(vg, str) or not isinstance(lv, str) or not isinstance(attributes, str):
             continue
         tags = record.get("tags")
-        found[f"{vg}/{lv}"] = Volume(
+        volumes[f"{vg}/{lv}"] = Volume(
             attributes,
             HIDDEN in str(record.get("roles")),
             tuple(map(str, tags)) if isinstance(tags, list) else None,
         )
-    return found
+    return volumes
 
 
 def visible(reported: Reported) -> dict[str, str]:

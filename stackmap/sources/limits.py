@@ -119,20 +119,20 @@ class CapMeter:
                 continue
             grown = [b - a for a, b in zip(then.counters, now.counters, strict=True)]
             if min(grown) >= 0:
-                done = dict(zip(COUNTED, (each / seconds for each in grown), strict=True))
+                done = dict(zip(COUNTED, (amount / seconds for amount in grown), strict=True))
                 stalled = plus(now.stalled, None if then.stalled is None else -then.stalled)
                 self._uses[cap].append(CappedUse(done, ratio(stalled, seconds)))
 
     def _counted(self) -> dict[IoLimit, _Counted]:
-        found = {}
+        counted = {}
         for cap in self._caps:
             path = cap.source.rpartition("/")[0]
             with suppress(SourceError):  # a VM has no such files
                 counters = cgroup.counters_at(self._host, path)
                 # No line: no I/O yet.
                 own = counters.get(self._numbers.get(cap.device, ""), CgroupCounters())
-                found[cap] = _Counted(own, pressure.read_group(self._host, path))
-        return found
+                counted[cap] = _Counted(own, pressure.read_group(self._host, path))
+        return counted
 
 
 # What a control group's counters are, by kind of cap and in their order.

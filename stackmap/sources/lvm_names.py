@@ -68,10 +68,10 @@ def parse(name: str, uuid: str) -> LvName | None:
     """Return the parts of *name* (unmangled), with its *uuid*; None if it is not LVM's."""
     if not uuid.startswith(PREFIX):
         return None
-    found = split_name(name)
-    if len(found) < 2:
+    parts = split_name(name)
+    if len(parts) < 2:
         return None
-    vg, lv, layer = found[0], found[1], "-".join(found[2:])
+    vg, lv, layer = parts[0], parts[1], "-".join(parts[2:])
     reserved, index = _reserved_ending(lv)
     ending = layer or reserved or uuid[UUID_LENGTH + 1 :]
     # "-pool" is the visible device of a thin pool, an ordinary LV.

@@ -158,13 +158,13 @@ def component_size(host: Host, name: str) -> int | None:
 
 def facts(array: Array) -> dict[str, str]:
     """Return an array's facts for display, without empty and zero ones."""
-    found = {key: array.attributes[name] for key, name in FACTS.items()}
+    shown = {key: array.attributes[name] for key, name in FACTS.items()}
     spared = [member.name for member in array.members if member.states & WRITE_MOSTLY]
     if spared:
-        found["write mostly"] = " ".join(spared)
+        shown["write mostly"] = " ".join(spared)
     if "[llbitmap]" in array.attributes["bitmap_type"]:  # Linux 6.18; others are "bitmap"
-        found["bitmap"] = LOCKLESS
-    return {key: value for key, value in found.items() if value not in ("", "0", "none")}
+        shown["bitmap"] = LOCKLESS
+    return {key: value for key, value in shown.items() if value not in ("", "0", "none")}
 
 
 def _member(host: Host, path: str, entry: str) -> Member:
@@ -196,10 +196,10 @@ def raid10_code(copies: Iterable[tuple[str, str]]) -> str:
     >>> raid10_code([("near", "2")]), raid10_code([("offset", "2")])
     ('258', '66049')
     """
-    found = {kind: int(count) for kind, count in copies}
-    far = found.get("far") or found.get("offset") or 1
-    code = found.get("near", 1) | far << 8 | (0x10000 if "offset" in found else 0)
-    return str(code) if found else ""
+    number_of = {kind: int(count) for kind, count in copies}
+    far = number_of.get("far") or number_of.get("offset") or 1
+    code = number_of.get("near", 1) | far << 8 | (0x10000 if "offset" in number_of else 0)
+    return str(code) if number_of else ""
 
 
 def _raid10(code: int) -> tuple[str, int]:

@@ -61,27 +61,27 @@ def _array(first: str, *others: str) -> Array:
     match = _ARRAY.fullmatch(first)
     words = match[4].split() if match else []
     rest = "\n".join(others)
-    found = {key: match[1] for key, form in _FACTS.items() if (match := form.search(rest))}
+    stated = {key: match[1] for key, form in _FACTS.items() if (match := form.search(rest))}
     in_sync, slots = _IN_SYNC.search(rest), _IN_SLOTS.search(rest)
     working = int(in_sync[1]) if in_sync else None
     # During a change of level md may print "[4/3] [UUUU]", which lacks no member.
-    if slots and slots[1] == "U" * int(found.get("raid_disks", 0)):
+    if slots and slots[1] == "U" * int(stated.get("raid_disks", 0)):
         working = len(slots[1])
     members = [_member(word) for word in words]
     known = [member for member in members if member is not None]
     holding = [member for member in known if member.states <= {"in_sync", "write_mostly"}]
     attributes = {
         **dict.fromkeys(ATTRIBUTES, ""),
-        **found,
+        **stated,
         "level": next((word for word in words if "[" not in word), ""),
         "array_state": _state(first),
-        "layout": found.get("layout")
+        "layout": stated.get("layout")
         or raid10_code((kind, count) for count, kind in _COPIES.findall(rest)),
     }
     if chunk := _CHUNK.search(rest):
         attributes["chunk_size"] = str(int(chunk[1]) * KIB)
     if working is not None:
-        attributes["degraded"] = str(max(0, int(found["raid_disks"]) - working))
+        attributes["degraded"] = str(max(0, int(stated["raid_disks"]) - working))
     elif attributes["level"]:  # raid0 and linear have no spares; one that is inactive has no level
         attributes["raid_disks"] = str(len(holding))
     if working is not None and working < len(holding):

@@ -67,7 +67,7 @@ def options(host: Host, topology: Topology) -> dict[str, dict[str, str]]:
 
 def parse(text: str) -> list[Mount]:
     """Return one mount per line; lines without the separator are ignored."""
-    found = []
+    mounts = []
     texts: dict[str, str] = {}
 
     def shared(word: str) -> str:
@@ -79,7 +79,7 @@ def parse(text: str) -> list[Mount]:
         fields, source = front.split(" "), back.split(" ")
         if separator and len(fields) >= 5 and len(source) >= 2:
             given = dict(word.split("=", 1) for word in source[-1].split(",") if "=" in word)
-            found.append(
+            mounts.append(
                 Mount(
                     number=shared(fields[2]),
                     point=unescape(fields[4]),
@@ -90,7 +90,7 @@ def parse(text: str) -> list[Mount]:
                     flags=shared("".join(fields[5:6])),
                 )
             )
-    return found
+    return mounts
 
 
 def lines_of_devices(text: str) -> list[str]:

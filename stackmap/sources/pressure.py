@@ -26,13 +26,13 @@ def parse(text: str) -> Stalled | None:
     >>> parse("some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0.00 total=1000000")
     Stalled(some=2.5, full=1.0)
     """
-    found = {}
+    totals = {}
     for line in text.splitlines():
         words = line.split()
         total = words[-1].removeprefix("total=") if words else ""
         if words and words[-1] != total and total.isdecimal():
-            found[words[0]] = int(total) / 1e6
-    return Stalled(found["some"], found.get("full")) if "some" in found else None
+            totals[words[0]] = int(total) / 1e6
+    return Stalled(totals["some"], totals.get("full")) if "some" in totals else None
 
 
 def read_group(host: Host, path: str) -> float | None:
@@ -43,5 +43,5 @@ def read_group(host: Host, path: str) -> float | None:
 
 def read_groups(host: Host, names: Iterable[str]) -> Mapping[str, float]:
     """Return the same of each control group in *names* ("/system.slice/x.service") that has it."""
-    found = ((name, read_group(host, f"{ROOT}{name}")) for name in names)
-    return {name: seconds for name, seconds in found if seconds is not None}
+    stalled = ((name, read_group(host, f"{ROOT}{name}")) for name in names)
+    return {name: seconds for name, seconds in stalled if seconds is not None}

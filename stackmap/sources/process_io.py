@@ -22,14 +22,14 @@ MOST = 10  # processes that are named
 
 def read(host: Host) -> dict[str, tuple[int, int]]:
     """Return the bytes read and written by each process since its start, by PID; without root, by one's own."""
-    found = {}
+    moved = {}
     for pid in list_names(host, "/proc"):
         if pid[0] in "123456789":
             try:
-                found[pid] = parse(host.read(f"/proc/{pid}/io"))
+                moved[pid] = parse(host.read(f"/proc/{pid}/io"))
             except SourceError:  # it has ended, or is another user's
                 continue
-    return found
+    return moved
 
 
 def parse(text: str) -> tuple[int, int]:
@@ -58,11 +58,11 @@ def loads(
         for pid, now in after.items()
         if (then := before.get(pid)) is not None and now != then
     ]
-    grown.sort(key=lambda each: -(each[0] + each[1]))
-    found = []
+    grown.sort(key=lambda process: -(process[0] + process[1]))
+    largest = []
     for done, written, pid in grown[:MOST]:
         if done or written:
             name, group = attribute(host, f"/proc/{pid}/comm"), group_of_process(host, pid)
             rates = done / seconds, written / seconds
-            found.append(ProcessIo(pid, name, *rates, group, owner(group)))
-    return found
+            largest.append(ProcessIo(pid, name, *rates, group, owner(group)))
+    return largest

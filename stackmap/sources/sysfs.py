@@ -70,23 +70,23 @@ def read(
     *numbers*: device numbers by name, if known. A device without one is read, which
     also gives its diskseq. *known*: devices by path that have not changed.
     """
-    found: list[Block] = []
+    blocks: list[Block] = []
     for name in _few(list_names(host, ROOT)):
         path = f"{ROOT}/{name}"
         block = known.get(path)
         if name.startswith("dm-"):
             # There may be thousands, and the entries of their directories are known.
-            found.append(block or _block(host, path, name, DM_ENTRIES, numbers))
+            blocks.append(block or _block(host, path, name, DM_ENTRIES, numbers))
             continue
         entries = block.entries if block else frozenset(list_names(host, path))
-        found.append(block or _block(host, path, kernel_name(name), entries, numbers))
+        blocks.append(block or _block(host, path, kernel_name(name), entries, numbers))
         partitions = sorted(entry for entry in entries if entry.startswith(name))
-        _few(range(len(found) + len(partitions)))
+        _few(range(len(blocks) + len(partitions)))
         for entry in partitions:
             inside = f"{path}/{entry}"
             part = known.get(inside) or _partition(host, inside, numbers, kernel_name(name))
-            found.append(part)
-    return found
+            blocks.append(part)
+    return blocks
 
 
 def _few(devices: Listing) -> Listing:

@@ -143,12 +143,12 @@ class Histogram(NamedTuple):
 def integer(text: str, base: int = 10) -> int:
     """Return the number in *text*; ``ParseError`` if it is none of the kernel's."""
     try:
-        found = int(text, base)
+        number = int(text, base)
     except ValueError as error:
         raise ParseError(f"trace: not a number: {text[:40]!r}") from error
-    if abs(found) >= LIMIT:
+    if abs(number) >= LIMIT:
         raise ParseError(f"trace: number too large: {text[:40]!r}")
-    return found
+    return number
 
 
 def parse_histograms(text: str) -> list[Histogram]:
@@ -161,15 +161,15 @@ def _histogram(block: str) -> Histogram:
     totals = {"Hits": 0, "Dropped": 0}
     trigger = ""
     for line in block.splitlines():
-        if found := _ENTRY.match(line):
-            pairs = (part.partition(":") for part in found[1].split(", "))
+        if match := _ENTRY.match(line):
+            pairs = (part.partition(":") for part in match[1].split(", "))
             keys = {name.strip(): value.strip() for name, _, value in pairs}
-            sums = {name: integer(value) for name, value in _VALUE.findall(found[3])}
-            entries.append(Entry(keys, integer(found[2]), sums))
+            sums = {name: integer(value) for name, value in _VALUE.findall(match[3])}
+            entries.append(Entry(keys, integer(match[2]), sums))
         elif line.startswith(TRIGGER):
             trigger = line.removeprefix(TRIGGER)
-        elif found := _TOTAL.match(line):
-            totals[found[1]] = integer(found[2])
+        elif match := _TOTAL.match(line):
+            totals[match[1]] = integer(match[2])
     return Histogram(trigger, tuple(entries), totals["Hits"], totals["Dropped"])
 
 
@@ -235,14 +235,14 @@ def parse_symbols(text: str, names: Iterable[str]) -> dict[str, int]:
     >>> parse_symbols("ffff8000 t bio_endio\nffff9000 t bio_endio.cold\n", ["bio_endio", "none"])
     {'bio_endio': 4294934528}
     """
-    found = {}
+    addresses_of = {}
     for name in names:
         lines = [line for end in "\n\t" for line in _lines_with(text, f" {name}{end}")]
         words = [line.split(" ", 2) for line in lines]
         addresses = [address for address, kind, _ in words if kind in CODE]
         if len(addresses) == 1:
-            found[name] = int(addresses[0], 16)
-    return found
+            addresses_of[name] = int(addresses[0], 16)
+    return addresses_of
 
 
 def _lines_with(text: str, part: str) -> Iterator[str]:

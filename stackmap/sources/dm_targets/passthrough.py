@@ -55,11 +55,11 @@ def striped_status(status: Segment) -> DmStatus:
 def delay(segment: Segment) -> list[Below]:
     """``DEV offset ms``, once for all I/O or repeated for writes and flushes."""
     words = segment.words
-    found = [
+    pairs = [
         device_offset_pairs(words[i : i + 2], segment.length)[0]
         for i in range(0, len(words) - 2, 3)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(pairs))
 
 
 def delay_facts(segment: Segment) -> dict[str, str]:

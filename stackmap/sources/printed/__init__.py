@@ -155,12 +155,12 @@ class Reader:
     def _take_row(self, line: str) -> bool:
         """Take a line that is no JSON; return False if it means nothing outside of a part."""
         current = self._parts[-1] if self._parts and self._parts[-1].lines else None
-        found = self._format_of(line)
-        if found is not None:
-            goes_on = current is not None and found.rows and current.format.name == found.name
+        begun = self._format_of(line)
+        if begun is not None:
+            goes_on = current is not None and begun.rows and current.format.name == begun.name
             if not goes_on:
                 self.end()
-                self._parts.append(Part(found, [], self.hosts.name, self._number))
+                self._parts.append(Part(begun, [], self.hosts.name, self._number))
             self._keep(line)
         elif current is not None:
             prompt = PROMPT.match(line)
@@ -168,7 +168,7 @@ class Reader:
                 self.end()
             else:
                 self._keep(line)
-        return found is not None or self.hosts.take(line)
+        return begun is not None or self.hosts.take(line)
 
     def _keep(self, line: str) -> None:
         if self._has_room(line, is_json=False):
@@ -199,8 +199,8 @@ class Reader:
             return LSBLK
         if ("LV" in line or "PV" in line or "VG" in line) and lvm.is_heading(line):
             return LVS
-        found = _BEGINNINGS.fullmatch(line)
-        return None if found is None else FORMATS[int((found.lastgroup or "f0")[1:])]
+        match = _BEGINNINGS.fullmatch(line)
+        return None if match is None else FORMATS[int((match.lastgroup or "f0")[1:])]
 
     def _take_json(self, line: str) -> None:
         if line.lstrip().startswith("WARNING:"):  # LVM warns between the lines of its JSON
@@ -238,7 +238,7 @@ class Reader:
         chosen = next((host for host in (*preferred, *hosts) if host in hosts), "")
         notes = []
         if len(hosts) > 1 and not in_turn:
-            others = [each for each in hosts if each != chosen]
+            others = [host for host in hosts if host != chosen]
             notes.append(only_one_host(chosen, *others[:4]))
         empty = [
             part for part, facts, damage in told if part.tells_devices and not (facts or damage)

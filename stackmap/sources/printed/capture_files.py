@@ -243,20 +243,20 @@ class CaptureFiles:
         """Whether the best texts do not have *below* anywhere below *device*, and name all that is there."""
         reached = self._reach(device)
         return below not in reached and not any(
-            NUMBER.fullmatch(self._names[each]) for each in reached
+            NUMBER.fullmatch(self._names[ref]) for ref in reached
         )
 
     def _reach(self, device: str) -> set[str]:
         """Return all devices below *device* by the most exact texts."""
-        found: set[str] = set()
+        reached: set[str] = set()
         todo = [device]
         while todo:
             by_text = self._edges.get(todo.pop(), {})
             for below in by_text[min(by_text, key=_rank)] if by_text else ():
-                if below not in found:
-                    found.add(below)
+                if below not in reached:
+                    reached.add(below)
                     todo.append(below)
-        return found
+        return reached
 
     def _kinds_of(self, device: str) -> Mapping[str, str]:
         return self._kinds.get(device, {kind_of(device): device})

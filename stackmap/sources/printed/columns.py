@@ -121,9 +121,9 @@ class PlacedWord(NamedTuple):
 
 def words_of(line: str) -> list[PlacedWord]:
     """Return the words of *line* with their places."""
-    found = re.finditer(r"\S+", line[: 1 << 14])
+    words = re.finditer(r"\S+", line[: 1 << 14])
     return [
-        PlacedWord(m[0], m.start(), m.end()) for m, _ in zip(found, range(MAX_WORDS), strict=False)
+        PlacedWord(m[0], m.start(), m.end()) for m, _ in zip(words, range(MAX_WORDS), strict=False)
     ]
 
 

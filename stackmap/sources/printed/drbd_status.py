@@ -92,7 +92,7 @@ def status(lines: Iterable[str]) -> Iterator[Volume]:
             (records[-1].volumes or [records[-1].words])[-1][key] = value
     # Resources and peers have one form; only a resource has disks of its own.
     starts = [
-        n for n, record in enumerate(records) if any("disk" in each for each in record.each())
+        n for n, record in enumerate(records) if any("disk" in volume for volume in record.each())
     ]
     for start, end in zip(starts, [*starts[1:], len(records)], strict=True):
         yield from _volumes(records[start], records[start + 1 : end])
@@ -106,8 +106,8 @@ def status_of_json(resource: Mapping[str, Any]) -> Iterator[Volume]:
 
 def _record(told: Mapping[str, Any], volumes: str) -> Record:
     """Return what JSON tells of a resource or a peer in the words of the text."""
-    each = [_words(volume) for volume in objects(told.get(volumes))]
-    return Record(str(told.get("name", "")), _words(told), each)
+    of_volumes = [_words(volume) for volume in objects(told.get(volumes))]
+    return Record(str(told.get("name", "")), _words(told), of_volumes)
 
 
 def _words(told: Mapping[str, Any]) -> dict[str, str]:
@@ -125,9 +125,9 @@ def _volumes(resource: Record, peers: Sequence[Record]) -> Iterator[Volume]:
     for own in resource.each():
         number = own.get("volume", "0")
         theirs = [
-            {"connection": peer.words.get("connection", drbd.CONNECTED)} | each
+            {"connection": peer.words.get("connection", drbd.CONNECTED)} | volume
             for peer in peers
-            for each in ([e for e in peer.each() if e.get("volume", "0") == number] or [{}])
+            for volume in ([e for e in peer.each() if e.get("volume", "0") == number] or [{}])
         ]
         yield Volume(f"{resource.name}/{number}", own, _state_among(own, theirs))
 

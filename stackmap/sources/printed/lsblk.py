@@ -141,15 +141,15 @@ def _depth(row: Line, ref: str, way: list[Placed]) -> int:
 
     Where a paste lost the blanks before a branch, a device seems to follow the last one at its place: it is on it.
     """
-    place = next((n for n, each in enumerate(way) if n and each.row.width == LEVEL), 0)
+    place = next((n for n, placed in enumerate(way) if n and placed.row.width == LEVEL), 0)
     if not (place and way[place].row.last and row.hangs and row.width == LEVEL):
         return row.width
-    if disk_of(ref) or any(each.ref == ref for each in way):
+    if disk_of(ref) or any(placed.ref == ref for placed in way):
         return row.width
     # Only what is on the last branch of each level and has room there; else, on which one it is is lost.
-    sizes = [size_of(each.cells.get("SIZE", "")) for each in (row, way[-1].row)]
+    sizes = [size_of(line.cells.get("SIZE", "")) for line in (row, way[-1].row)]
     own, room = (float(size.removeprefix("~") or 0) for size in sizes)
-    certain = all(each.row.last for each in way[place:]) and not own > room > 0
+    certain = all(above.row.last for above in way[place:]) and not own > room > 0
     return way[-1].depth + (LEVEL if certain else MAX_STEP + 1)
 
 
@@ -380,10 +380,10 @@ PAIR = re.compile(r'([A-Z][A-Z0-9_:%-]{1,14})="((?:[^"\\]|\\.){0,4000})"')
 def read_pairs(lines: list[str]) -> Iterator[Fact]:
     """Yield the facts of ``lsblk -P``."""
     for line in lines:
-        found = dict(PAIR.findall(line))
+        pairs = dict(PAIR.findall(line))
         row = {
             {"MAJ_MIN": "MAJ:MIN"}.get(k, k.replace("_", "-")): v.replace("\\x0a", " ")
-            for k, v in found.items()
+            for k, v in pairs.items()
         }
         if "NAME" in row or "KNAME" in row:
             yield from row_facts({key: value for key, value in row.items() if value})

@@ -18,16 +18,16 @@ _MORE = re.compile(r"[\w:/.,=+-]+(?: [\w:/.,=+-]+)*")
 
 def read_table(lines: list[str]) -> Iterator[Fact]:
     """Yield the lines of ``dmsetup table``; one that a mail cut is joined."""
-    found: list[str] = []
+    tables: list[str] = []
     for line in lines:
         text = line.strip()
         if TABLE_LINE.fullmatch(text):
-            found.append(text)
-        elif found and _MORE.fullmatch(text) and text[:1].isdigit():
-            found[-1] += f" {text}"
+            tables.append(text)
+        elif tables and _MORE.fullmatch(text) and text[:1].isdigit():
+            tables[-1] += f" {text}"
         elif text:
             break
-    for line in found:
+    for line in tables:
         match = TABLE_LINE.fullmatch(line)
         if match is None:
             continue

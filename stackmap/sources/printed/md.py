@@ -42,9 +42,9 @@ def read_mdstat(lines: list[str]) -> Iterator[Fact]:
             if (match := _BLOCKS.match(line)) and " : inactive" not in text[-1]:
                 sizes[name] = str(int(match[1]) * KIB)
             text.append(f"      {line}")
-    for array, found in mdstat.parse("\n".join(text)).items():
+    for array, record in mdstat.parse("\n".join(text)).items():
         yield Fact(array, "listed", "md")
-        yield from array_facts(array, found)
+        yield from array_facts(array, record)
         if array in sizes:
             yield Fact(array, "size", sizes[array])
 
@@ -264,21 +264,21 @@ def _slots(fields: Mapping[str, str]) -> str:
 
 def _as_detail(fields: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of a superblock as ``mdadm --detail`` prints them of the array."""
-    found = dict(fields)
+    detail = dict(fields)
     slots = _slots(fields)
     if slots:
-        found["Active Devices"] = str(len(slots) - slots.count("."))
+        detail["Active Devices"] = str(len(slots) - slots.count("."))
     word = fields.get("State", "").partition(" ")[0]
-    if found.get("Active Devices") == found.get("Raid Devices"):
+    if detail.get("Active Devices") == detail.get("Raid Devices"):
         word = _BY_SUPERBLOCKS.get(word, "")
     attributes = {"level": fields["Raid Level"], "raid_disks": fields.get("Raid Devices", "")}
     attributes["layout"] = _layout(fields.get("Layout", ""))
     array = mdraid.Array(dict.fromkeys(mdraid.ATTRIBUTES, "") | attributes, ())
     if slots and array.layout and is_lost(array.layout, [letter != "." for letter in slots]):
         word = "FAILED"
-    found["State"] = word
-    found["Array Size"] = _in_kib(fields.get("Array Size", ""))
-    return found
+    detail["State"] = word
+    detail["Array Size"] = _in_kib(fields.get("Array Size", ""))
+    return detail
 
 
 def _in_kib(size: str) -> str:

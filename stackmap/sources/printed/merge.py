@@ -155,7 +155,7 @@ class Machine:
         }
         uuids = {fact.value: fact.ref for _, _, fact in self._facts if fact.key == "md/uuid"}
         complete = {self._known(ref) for ref in above.values()}
-        self._facts = [each for each in self._facts if each[2].key != md.SUPERBLOCK]
+        self._facts = [entry for entry in self._facts if entry[2].key != md.SUPERBLOCK]
         for array in md.assembled({self._known(ref): block for ref, block in blocks.items()}):
             named = next((above[member] for member in array.members if member in above), "")
             ref = uuids.get(array.uuid) or named
@@ -178,7 +178,7 @@ class Machine:
             self.notes[
                 f"devices of DRBD's volumes unknown ({told}): give `drbdsetup status --verbose`"
             ] = None
-            self._facts = [each for each in self._facts if each[2].ref not in states]
+            self._facts = [entry for entry in self._facts if entry[2].ref not in states]
 
     def _under_its_name(self, key: str) -> str:
         """Return the key of a member's file with the member's name in place of a ref."""
@@ -194,13 +194,13 @@ class Machine:
         for (device, source), by_part in copies.items():
             *earlier, latest = (by_part[part] for part in sorted(by_part))
             if source in _COMPLETE:
-                if any(each.keys() != latest.keys() for each in earlier):
+                if any(copy.keys() != latest.keys() for copy in earlier):
                     self.notes[
                         f"{device}: two copies of {source} differ; the later one is used"
                     ] = None
                 earlier = []
             edges.setdefault(device, {})[source] = {
-                below: None for each in (*earlier, latest) for below in each
+                below: None for copy in (*earlier, latest) for below in copy
             }
         return edges
 
@@ -211,8 +211,8 @@ class Machine:
         way = [ref]
         while (further := self._same.get(way[-1], way[-1])) != way[-1]:
             way.append(further)
-        for each in way[:-1]:
-            self._same[each] = way[-1]
+        for passed in way[:-1]:
+            self._same[passed] = way[-1]
         return way[-1]
 
     def _drop_outdated(self) -> None:
@@ -241,7 +241,7 @@ class Machine:
             else:
                 for _, first, second in pairs:
                     names[first][kind_of(second)] = second
-        self._facts = [each for each in self._facts if each[1] not in outdated]
+        self._facts = [entry for entry in self._facts if entry[1] not in outdated]
 
     def _join(self) -> None:
         """Join the refs of each device; what would give one device two names of a kind is a contradiction."""
@@ -292,9 +292,9 @@ class Machine:
                 ids[value.replace(" ", "_")].add(ref)
         for link in sorted(links):
             whole, part = disk_and_part(link)
-            found = {ref for value, of in ids.items() if whole.endswith(value) for ref in of}
-            if len(found) == 1:
-                disk = found.pop()
+            matching = {ref for value, of in ids.items() if whole.endswith(value) for ref in of}
+            if len(matching) == 1:
+                disk = matching.pop()
                 yield link, _partition(disk, part) if part else disk
 
     def _name(self, device: str) -> str:
