@@ -92,32 +92,34 @@ def loads(topology: Topology, interval: Interval, *names: str) -> Results[tuple[
     right = corrected(topology, interval)
     part = topology.select(find_all(topology, names)) if names else topology
     rows = [(device, depth) for device, depth in part.rows() if device.name in right.loads]
-    found = ((device, right.loads[device.name]) for device, _ in rows)
-    return Results(found, lambda: _tables(iostat_document(rows, right, extended=True)))
+    device_loads = ((device, right.loads[device.name]) for device, _ in rows)
+    return Results(device_loads, lambda: _tables(iostat_document(rows, right, extended=True)))
 
 
 def layers(topology: Topology, interval: Interval, *names: str) -> Results[StackFigures]:
     """Return the figures of each layer, for the stacks of *names*; by default for all stacks."""
     ledger = _ledger(topology, interval)
-    found = list(with_shared(figures_of(ledger, find_all(topology, names) or ledger.tops)))
-    return Results(found, lambda: _tables(dated(filter(None, map(layers_table, found)), interval)))
+    figures = list(with_shared(figures_of(ledger, find_all(topology, names) or ledger.tops)))
+    return Results(
+        figures, lambda: _tables(dated(filter(None, map(layers_table, figures)), interval))
+    )
 
 
 def blame(topology: Topology, interval: Interval, name: str) -> Results[Blame]:
     """Return which volumes load each of the devices that *name* means."""
     ledger = _ledger(topology, interval)
     devices = find_all(topology, [name])
-    found = [blaming.blame(ledger, each) for each in devices]
-    report = BlameReport(topology, devices, corrected(topology, interval), found)
-    return Results(found, lambda: _tables(dated(matrix(report), interval)))
+    blames = [blaming.blame(ledger, device) for device in devices]
+    report = BlameReport(topology, devices, corrected(topology, interval), blames)
+    return Results(blames, lambda: _tables(dated(matrix(report), interval)))
 
 
 def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> Results[Finding]:
     """Return the findings, the worst first; with *names*, only those in their stacks."""
     topology, steady = with_first_topology(intervals)
     part = topology.select(find_all(topology, names)) if names else topology
-    found = rules.findings(measured_context(topology, list(steady)), part)
-    return Results(found, lambda: [findings_table(topology, found)])
+    results = rules.findings(measured_context(topology, list(steady)), part)
+    return Results(results, lambda: [findings_table(topology, results)])
 
 
 def __getattr__(name: str) -> Any:
@@ -128,7 +130,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _tables(blocks: Iterable[Block]) -> list[Table]:
-    return [each for each in blocks if isinstance(each, Table)]
+    return [block for block in blocks if isinstance(block, Table)]
 
 
 def _ledger(topology: Topology, interval: Interval) -> Ledger:

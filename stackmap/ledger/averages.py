@@ -174,17 +174,17 @@ class Average:
         if self._last is None:
             return None
         is_text = self._last.seconds is None
-        sums = [(each.loads(is_text=is_text), known, each) for known, each in self._sums.items()]
+        sums = [(part.loads(is_text=is_text), known, part) for known, part in self._sums.items()]
         sums.sort(key=lambda of: (sum(of[1]), len(of[0])), reverse=True)
         loads: dict[str, Load] = {}
         used = 0
-        for summed, _, each in sums:
+        for summed, _, part in sums:
             new = {name: load for name, load in summed.items() if name not in loads}
             # Those that only add idle devices to a table do not make the average.
             if new and (not loads or not all(load.idle for load in new.values())):
-                used += each.count
-            loads |= {name: each.mean(name, load) for name, load in new.items()}
-        filtered = is_text and any(each.is_filtered(summed) for summed, _, each in sums)
+                used += part.count
+            loads |= {name: part.mean(name, load) for name, load in new.items()}
+        filtered = is_text and any(part.is_filtered(summed) for summed, _, part in sums)
         notes = [ABSENT] * filtered + [SEPARATE] * (len(sums) > 1)
         count = self.count if used in {0, self.count} else f"{used} of {self.count}"
         return Interval(
@@ -350,7 +350,7 @@ def _less(end: _Sums, neighbour: _Sums) -> bool:
 
 def _differences(reports: Sequence[_Sums]) -> Iterator[str]:
     """Yield how read share, request size and rate differ, over all devices of each report."""
-    found: tuple[tuple[str, Sequence[float | None], float, Differs], ...] = (
+    comparisons: tuple[tuple[str, Sequence[float | None], float, Differs], ...] = (
         (
             "reads are {:.0f} to {:.0f} % of the bytes",
             [ratio(report.read, report.bytes) for report in reports],
@@ -370,7 +370,7 @@ def _differences(reports: Sequence[_Sums]) -> Iterator[str]:
             lambda a, b: b >= RATE * a,
         ),
     )
-    for words, values, unit, differs in found:
+    for words, values, unit, differs in comparisons:
         known = [value for value in values if value is not None]
         if len(known) > 1 and differs(min(known), max(known)):
             yield words.format(min(known) * unit, max(known) * unit)

@@ -134,7 +134,9 @@ def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
     unseen = tuple(x for x in loader_of.values() if (x.arrivals, x.bytes) == unknown)
     known = {d: sum((loader.parts[d] for loader in seen), start=NOTHING) for d in directions}
     rest = Loader(*Owner(), {d: _rest(whole[d], known[d]) for d in directions})
-    loaders = sorted([*seen, rest], key=lambda each: (-(each.arrivals or 0), -(each.bytes or 0)))
+    loaders = sorted(
+        [*seen, rest], key=lambda loader: (-(loader.arrivals or 0), -(loader.bytes or 0))
+    )
     accounted = ratio(
         total_of(part.arrivals for part in whole.values()),
         total_of(part.arrivals for part in known.values()),
@@ -183,7 +185,7 @@ def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
             continue
         between = (edge, *topology.above(edge.above))
         told_apart = all(map(ledger.sent.passes_on, between))
-        owners = {_owner(ledger, each.above) for each in between}
+        owners = {_owner(ledger, link.above) for link in between}
         if not told_apart or divides(topology, edge) or _is_one_volume(owners):
             yield edge
         elif edge.above not in replaced:

@@ -108,15 +108,15 @@ def _only_partitions(topology: Topology) -> Mapping[str, str]:
 
     A text may name some partitions only: where there is a second one, there is a first one.
     """
-    found = {}
+    disk_of = {}
     for device in topology:
         below = [edge.below for edge in topology.below(device.name)]
         if device.kind is not Kind.PARTITION or len(below) != 1:
             continue
         is_first = device.name.removeprefix(below[0]).lstrip("p") == "1"
         if is_first and len(topology.above(below[0])) == 1:
-            found[device.name] = below[0]
-    return found
+            disk_of[device.name] = below[0]
+    return disk_of
 
 
 def _unprinted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:

@@ -236,8 +236,8 @@ def stalled_share(readings: Sequence[StatusReading]) -> Stalled | None:
         return None
     full = plus(last.full, None if first.full is None else -first.full)
     shares = (
-        None if each is None else min(1.0, each / (end - begin))
-        for each in (last.some - first.some, full)
+        None if stalled is None else min(1.0, stalled / (end - begin))
+        for stalled in (last.some - first.some, full)
     )
     some, all_ = shares
     return Stalled(some or 0.0, all_)

@@ -125,12 +125,12 @@ def episodes(topology: Topology, series: IntervalSeries) -> list[Episode]:
         return known_awaits(figures[name], clock.pace)
 
     runs = [_OfDevice(name, run) for name in figures for run in unusual(figures[name], clock)]
-    found = [
+    unordered = [
         _episode(topology, series, group, figures, awaits_of)
         for stack in _by_stack(topology, runs)
         for group in _groups(stack, series.count)
     ]
-    return sorted(found, key=lambda each: -each.excess)
+    return sorted(unordered, key=lambda episode: -episode.excess)
 
 
 def outside(count: int, taken: Iterable[Span]) -> list[Span]:
@@ -188,19 +188,19 @@ def _by_stack(topology: Topology, runs: Iterable[_OfDevice]) -> Iterator[list[_O
 
 def _groups(runs: Iterable[_OfDevice], count: int) -> Iterator[list[_OfDevice]]:
     """Yield the runs that overlap, the worst first in each; *count*: the intervals of the series."""
-    ordered = sorted(runs, key=lambda each: -each.run.excess)
+    ordered = sorted(runs, key=lambda of_device: -of_device.run.excess)
     # Thousands of runs are compared only with those in the same parts of the series.
     size = max(1, count // PARTS)
     rest: defaultdict[int, set[int]] = defaultdict(set)
-    for place, each in enumerate(ordered):
-        for part in _parts(each.run, size):
+    for place, of_device in enumerate(ordered):
+        for part in _parts(of_device.run, size):
             rest[part].add(place)
-    for place, each in enumerate(ordered):
-        here = _parts(each.run, size)
+    for place, of_device in enumerate(ordered):
+        here = _parts(of_device.run, size)
         if place not in rest[here[0]]:
             continue  # it is in an earlier group
         near = sorted({other for part in here for other in rest[part]})
-        group = [n for n in near if _shared(each.run, ordered[n].run) >= SHARED]
+        group = [n for n in near if _shared(of_device.run, ordered[n].run) >= SHARED]
         for n in group:
             for part in _parts(ordered[n].run, size):
                 rest[part].discard(n)
@@ -225,9 +225,9 @@ def _episode(
     figures: Container[str],
     awaits_of: Callable[[str], Sequence[float | None]],
 ) -> Episode:
-    first = min(each.run.first for each in group)
-    last = max(each.run.last for each in group)
-    own = {each.device for each in group}
+    first = min(of_device.run.first for of_device in group)
+    last = max(of_device.run.last for of_device in group)
+    own = {of_device.device for of_device in group}
     # Devices above and below that rose as well, too little to tell by themselves.
     stack = {
         name
@@ -242,7 +242,12 @@ def _episode(
     devices = tuple(sorted(hot & places.keys(), key=places.__getitem__))
     highest = {n for n in devices if hot.isdisjoint(topology.with_all_above(n)[1:])}
     worst = next(
-        (each for each in group if each.device in highest and not each.run.stuck), group[0]
+        (
+            of_device
+            for of_device in group
+            if of_device.device in highest and not of_device.run.stuck
+        ),
+        group[0],
     )
     lowest = (name for name in devices if hot.isdisjoint(topology.with_all_below(name)[1:]))
     return Episode(
@@ -254,7 +259,7 @@ def _episode(
         tuple(lowest),
         Pair(worst.run.usual, worst.run.during),
         worst.run.excess,
-        any(each.run.stuck for each in group),
+        any(of_device.run.stuck for of_device in group),
     )
 
 
@@ -336,7 +341,7 @@ def _change(columns: Columns, first: int, last: int, clock: Clock) -> Change:
         Change.SIZE: _distance(_logs(_ratios(moved, requests)), first, last, lead, CHANGED),
         Change.DIRECTION: _distance(written, first, last, lead, TURNED),
     }
-    farthest = max(far, key=lambda each: far[each])
+    farthest = max(far, key=lambda change: far[change])
     return farthest if far[farthest] >= 1 else Change.SLOWER
 
 

@@ -25,15 +25,15 @@ def expected(device: Device, missing: int = 0) -> Expected | None:
 
 def by_layer(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | None]:
     """Return the expected amplification from the top to each layer; None where paths to it differ."""
-    found: dict[Layer, Expected | None] = {}
+    amplifications: dict[Layer, Expected | None] = {}
     over = topology.edges_above(name for layer in stack for name in layer.devices)
     devices: dict[str, Expected | None] = dict.fromkeys(stack[0].devices, UNCHANGED)
     for layer in stack:
         for name in layer.devices if layer is not stack[0] else ():
             above = {edge.above for edge in over.get(name, ())} & devices.keys()
-            devices[name] = _same(_below(topology, each, devices[each]) for each in above)
-        found[layer] = _same(devices[name] for name in layer.devices)
-    return found
+            devices[name] = _same(_below(topology, upper, devices[upper]) for upper in above)
+        amplifications[layer] = _same(devices[name] for name in layer.devices)
+    return amplifications
 
 
 def _same(several: Iterable[Expected | None]) -> Expected | None:

@@ -101,15 +101,15 @@ def counted_tops(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
 
 def spreading(topology: Topology, top: str) -> list[Device]:
     """Return the first device on each data path below *top* that spreads the data over members; may be *top* itself."""
-    data, found, todo = carriers(topology, top), {}, [top]
+    data, devices, todo = carriers(topology, top), {}, [top]
     while todo:
         name = todo.pop()
         if spreads(topology[name]):
-            found[name] = topology[name]
+            devices[name] = topology[name]
         else:
             below = [edge.below for edge in topology.below(name) if edge.below in data]
             todo.extend(reversed(below))
-    return list(found.values())
+    return list(devices.values())
 
 
 def _with_words(topology: Topology, levels: list[Layer]) -> list[Layer]:

@@ -140,8 +140,8 @@ def _why(
 def _is_scan(account: Account) -> bool:
     """Whether what arrived beyond what was sent is read as LVM reads labels."""
     more = account.arrived.beyond(account.sent)
-    each = ratio(more.bytes, more.arrivals)
-    return each is not None and abs(each - LABEL_SCAN) <= TOLERANCE * LABEL_SCAN
+    size = ratio(more.bytes, more.arrivals)
+    return size is not None and abs(size - LABEL_SCAN) <= TOLERANCE * LABEL_SCAN
 
 
 def _no_more_bytes(here: Amount, there: Amount, skew: float) -> bool:

@@ -56,8 +56,8 @@ def max_bitmap_bytes(topology: Topology, loads: Mapping[str, Load], array: Devic
     """Return the bytes per second of all bitmap writes *array* can have made; 0 without a bitmap."""
     if not has_bitmap(array):
         return 0.0
-    each = max_bitmap_writes(topology, loads, array) * bitmap_write_size(topology, array)
-    return sum(min(each, flow.bytes or 0.0) for flow in _written(topology, loads, array))
+    per_member = max_bitmap_writes(topology, loads, array) * bitmap_write_size(topology, array)
+    return sum(min(per_member, flow.bytes or 0.0) for flow in _written(topology, loads, array))
 
 
 def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Device) -> float:

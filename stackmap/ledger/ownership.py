@@ -88,8 +88,8 @@ class Ownership:
         edge, *others = self.topology.above(name)
         reason = self.sent.indivisible(name)
         if is_pool(self.topology[name]):
-            asked = sum_loads([self.sent.load(each) for each in self.sent.busy_above(name)])
-            mine = sum_shares([self.shares[each.above] for each in self.above[name]])
+            asked = sum_loads([self.sent.load(upper) for upper in self.sent.busy_above(name)])
+            mine = sum_shares([self.shares[sender.above] for sender in self.above[name]])
             return part_of_pool(load, asked, mine, reason)
         if others or not is_pool(self.topology[edge.above]):
             return Share(reason=reason, undivided=True)

@@ -189,7 +189,7 @@ class StackRows:
         ]
         if not is_pool(self._topology[name]) or not above:
             return {Cause.DATA: share.part(direction)}
-        asked = sum_shares([share_of_all(self._sent.load(each)) for each in above])
+        asked = sum_shares([share_of_all(self._sent.load(upper)) for upper in above])
         extra = self._chunks(name, share, asked, direction)
         return _split(share.part(direction), extra, ALL_DATA, ALL_DATA)
 
@@ -199,16 +199,16 @@ class StackRows:
         flushes, rest = (
             self._flushes(edge, all_of_it) if direction == "write" else (None, all_of_it)
         )
-        cause = cause_of_edge(above, edge)
+        own_cause = cause_of_edge(above, edge)
         rows = (
-            {cause: rest}
-            if cause
+            {own_cause: rest}
+            if own_cause
             else _split(rest, self._extra(edge, direction), *self._weights(edge.above, direction))
         )
         if flushes is not None:
             rows[Cause.FLUSH] = flushes + rows.get(Cause.FLUSH, NOTHING)
-        for each, traffic in rows.items():
-            yield Row(edge, direction, each, traffic, share.reason)
+        for cause, traffic in rows.items():
+            yield Row(edge, direction, cause, traffic, share.reason)
 
     def _flushes(self, edge: Edge, whole: Traffic) -> tuple[Traffic | None, Traffic]:
         """Return the empty flushes among the writes down *edge*, None where no counter shows them, and the other writes."""
@@ -310,7 +310,7 @@ class StackRows:
     def _from_others(self, name: str, direction: str) -> Amount:
         """Return what arrived at *name*, whose members belong to the stack, and no device above sent."""
         own, share = self._sent.load(name).flow(direction), self._shares[name].part(direction)
-        shared = any(self._shares[each].reason for each in self._data_below(name))
+        shared = any(self._shares[member].reason for member in self._data_below(name))
         if name == self._top or self._topology[name].layout is None or share.is_range or shared:
             return ZERO
         beyond = Amount(own.arrivals, own.bytes).beyond(share.amount)
@@ -397,7 +397,7 @@ def _split(whole: Traffic, extra: Extra, data: Weights, requests_of_data: Weight
     part = ratio(requests, whole.arrivals) or 0.0
     more = whole.as_exact().times(part)._replace(bytes=moved)
     rest = whole.as_exact().times(1 - part)._replace(bytes=whole.bytes - moved)
-    of_extra = {cause: each / share for cause, each in extra.causes.items()}
+    of_extra = {cause: weight / share for cause, weight in extra.causes.items()}
     rows = _spread(rest, data, requests_of_data)
     if whole.low is None or not extra.in_pages or Cause.BITMAP in extra.causes:
         for cause, traffic in _spread(more, of_extra, of_extra).items():
@@ -423,7 +423,7 @@ def _spread(whole: Traffic, moved: Weights, sent: Weights) -> ByCause:
         return dict.fromkeys(moved, whole)
     if moved is sent:
         return {cause: whole.times(share) for cause, share in moved.items()}
-    found = {}
+    by_cause = {}
     for cause in {**moved, **sent}:
         by_bytes, by_requests = (
             whole.times(moved.get(cause, 0.0)),
@@ -436,8 +436,8 @@ def _spread(whole: Traffic, moved: Weights, sent: Weights) -> ByCause:
                 (by_requests.high, by_bytes.high),
             )
         )
-        found[cause] = by_requests._replace(bytes=by_bytes.bytes, low=low, high=high)
-    return found
+        by_cause[cause] = by_requests._replace(bytes=by_bytes.bytes, low=low, high=high)
+    return by_cause
 
 
 def _shares(parts: Mapping[Cause, float | None]) -> Weights:

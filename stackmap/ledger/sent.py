@@ -98,7 +98,7 @@ def division(
         for name, (least, most) in zip(limits, bounds, strict=True)
     ]
     left = total - sum(value)
-    free = sum([_slack(each, left, *ends) for each, ends in zip(value, bounds, strict=True)])
+    free = sum([_slack(amount, left, *ends) for amount, ends in zip(value, bounds, strict=True)])
     return Division(total, everywhere, left, free)
 
 
@@ -198,7 +198,7 @@ class Sent:
     def is_estimate(self, name: str) -> bool:
         """Whether *name* is below a device with an unknown target that passes requests on by its counters."""
         above = {edge.above for edge in self.topology.above(name)} if self.unknown_targets else ()
-        return any(self._seems_to_pass_on(each) or self.is_estimate(each) for each in above)
+        return any(self._seems_to_pass_on(upper) or self.is_estimate(upper) for upper in above)
 
     def _seems_to_pass_on(self, name: str) -> bool:
         return name in self.unknown_targets and self.unknown_targets[name].passes_on
@@ -270,7 +270,7 @@ class Sent:
         figures = zip(
             Amount._fields, (whole or mine).amount, mine.amount, *mine.bounds, strict=True
         )
-        requests, moved = (self._overlap(edge, fan, direction, *each) for each in figures)
+        requests, moved = (self._overlap(edge, fan, direction, *figure) for figure in figures)
         factor = ratio(requests.value, mine.arrivals) or 0.0
         part = Traffic(
             requests.value,

@@ -35,7 +35,7 @@ FIGURES = (*RATES, "await_ms")
 
 Key = tuple[str, str, str]  # device, direction, figure
 # Figures whose extremes are kept, and their place in arrays: a million of them as keys would take 300 MB.
-EXTREMES = {each: n for n, each in enumerate(product(("read", "write", "total"), FIGURES))}
+EXTREMES = {key: n for n, key in enumerate(product(("read", "write", "total"), FIGURES))}
 Ends = tuple["array[float]", "array[float]"]  # the least and the most; inf and -inf if never known
 Column = list[float | None]
 
@@ -97,8 +97,8 @@ class TimeSeries:
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Add one interval; *watched*: the corrected loads of which the extremes are kept."""
         if self._count:
-            for each in (*self._ends, interval) if self._count == 1 else (interval,):
-                self._running.add(each)
+            for added in (*self._ends, interval) if self._count == 1 else (interval,):
+                self._running.add(added)
         self._ends = (*self._ends[:1], interval)
         self._count += 1
         # A device that stays idle has the same load, whose extremes are known.
@@ -164,7 +164,7 @@ def _joined(first: Stretch, second: Stretch) -> Stretch:
     interval = average_without_note([first.interval, second.interval]) or second.interval
     extremes = {**first.extremes}
     _widen(extremes, second.extremes)
-    singles = [each.watched for each in (first, second)]
+    singles = [stretch.watched for stretch in (first, second)]
     names = dict.fromkeys(name for watched in singles for name in watched)
     _widen(
         extremes,
@@ -220,8 +220,8 @@ def _columns(flows: Sequence[Flow]) -> tuple[Column, ...]:
 
 def extremes_of(stretches: Iterable[Stretch], key: Key) -> tuple[float, float] | None:
     """Return the minimum and maximum over *stretches*; None if never known."""
-    found = [ends for stretch in stretches if (ends := stretch.ends(key)) is not None]
-    return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+    known = [ends for stretch in stretches if (ends := stretch.ends(key)) is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
 
 
 # Every interval
@@ -306,8 +306,8 @@ class IntervalSeries:
             self._held.append(interval)
             self._held_loads += len(loads)
             if self.count > HELD or self._held_loads > HELD_LOADS:
-                for each in self._held:
-                    self._stretches.add(each, {})
+                for held in self._held:
+                    self._stretches.add(held, {})
                 self._held = None
         elif self._whole:
             self._stretches.add(interval, {})
@@ -365,12 +365,12 @@ class IntervalSeries:
         if len(wanted) <= most:
             return [*map(self._interval, wanted)]
         kept = set(wanted)
-        found, begin = [], 0
+        whole, begin = [], 0
         for stretch in self._stretches.stretches:
             if kept.issuperset(range(begin, begin + stretch.count)):
-                found.append(stretch.interval)
+                whole.append(stretch.interval)
             begin += stretch.count
-        return found or [*map(self._interval, wanted[:: len(wanted) // most + 1])]
+        return whole or [*map(self._interval, wanted[:: len(wanted) // most + 1])]
 
     def _interval(self, place: int) -> Interval:
         """Return one interval, from the columns."""

@@ -45,7 +45,7 @@ def unknown_targets(
     None of those with fewer than ``ENOUGH`` requests in a direction that moved, or with requests that the device
     below only splits or that are still in flight.
     """
-    found = {}
+    judged = {}
     for name, below in _judgeable(topology):
         above, beneath = loads.get(name), loads.get(below)
         if not seconds or above is None or beneath is None:
@@ -54,14 +54,14 @@ def unknown_targets(
         if passes_on is None:
             continue
         sent, arrived = above.total, beneath.total
-        found[name] = UnknownTarget(
+        judged[name] = UnknownTarget(
             topology[name],
             topology[below],
             passes_on,
             ratio(arrived.arrivals, sent.ios),
             ratio(arrived.bytes, sent.bytes),
         )
-    return found
+    return judged
 
 
 @computed_once

@@ -96,24 +96,24 @@ def unusual(figures: Figures, clock: Clock) -> list[Run]:
         level, spans = again, find_spans(logs, again, FACTOR, clock)
     spans = spans or find_drift(logs, level)
     usual = exp(level.middle)
-    found = [_run(figures, awaits, usual, span) for span in spans]
+    candidates = [_run(figures, awaits, usual, span) for span in spans]
     queues, rates = (
         [log(x) if x and ms is not None else None for x, ms in zip(values, awaits, strict=True)]
         for values in (figures.queues, figures.rates)
     )
     longer = level_without(queues, spans)
     if longer is not None:
-        found += [
+        candidates += [
             _run(figures, awaits, usual, span)
             for span in find_spans(queues, longer, QUEUE_FACTOR, clock)
             if not overlaps(span, spans) and _rise(queues, span, longer) >= QUEUE
         ]
     least = WAITING * _waited_usually(figures, awaits, usual, clock)
-    found = [run for run in found if _matters(run)]
-    stuck, habits = [run[:2] for run in runs], Habits(found, len(logs), clock)
+    candidates = [run for run in candidates if _matters(run)]
+    stuck, habits = [run[:2] for run in runs], Habits(candidates, len(logs), clock)
     runs += [
         run
-        for run in found
+        for run in candidates
         if run.excess >= least and not overlaps(run[:2], stuck) and not habits.have(run)
     ]
     load = level_without(rates, [run[:2] for run in runs])
@@ -129,24 +129,24 @@ def _stuck(figures: Figures, awaits: Logs, clock: Clock) -> list[Span]:
         for queue, ms in zip(figures.queues, awaits, strict=True)
     ]
     none = [i for i, rate in enumerate(figures.rates) if rate == 0 and waiting[i]]
-    found: list[Span] = []
+    spans: list[Span] = []
     for span in joined(none, clock):
         first, last = span
         before = takewhile(waiting.__getitem__, range(first - 1, -1, -1))
         after = takewhile(waiting.__getitem__, range(last + 1, len(waiting)))
         wider = first - sum(1 for _ in before), last + sum(1 for _ in after)
-        found += [wider] if not found or wider[0] > found[-1][1] else []
-    return found
+        spans += [wider] if not spans or wider[0] > spans[-1][1] else []
+    return spans
 
 
 def _with_aftermath(runs: Iterable[Run]) -> list[Run]:
     """Return *runs* in their order, one for a device that is stuck and what waited until then, or before and after it."""
-    found: list[Run] = []
+    ordered: list[Run] = []
     for run in sorted(runs):
-        before = found[-1] if found else None
+        before = ordered[-1] if ordered else None
         if before and before.last + 1 == run.first and before.stuck != run.stuck:
             timed = run if before.stuck else before
-            found[-1] = Run(
+            ordered[-1] = Run(
                 before.first,
                 run.last,
                 timed.usual,
@@ -155,8 +155,8 @@ def _with_aftermath(runs: Iterable[Run]) -> list[Run]:
                 stuck=True,
             )
         else:
-            found.append(run)
-    return found
+            ordered.append(run)
+    return ordered
 
 
 def risen(awaits: Logs, span: Span) -> bool:
@@ -258,11 +258,11 @@ class Habits:
 
     def _highest_for(self, length: int) -> float:
         """Return the height that enough of the runs that are about as long have everywhere, -inf for none."""
-        longer = [each for each in self._runs if length <= LONGER * (each.last + 1 - each.first)]
+        longer = [run for run in self._runs if length <= LONGER * (run.last + 1 - run.first)]
 
         def are_few(lowest: int) -> bool:
             """Whether the runs from *lowest* on are few, or leave out a half."""
-            places = [-1, *sorted(each.first for each in longer[lowest:]), self._count]
+            places = [-1, *sorted(run.first for run in longer[lowest:]), self._count]
             few = len(places) - 2 <= FEWEST
             return few or max(b - a for a, b in pairwise(places)) > self._count / 2
 
@@ -358,14 +358,14 @@ def _heights(
     """Return how high a series is for as long in each other period, by its number from that of *run*; *offset*: seconds later."""
     tolerance = max(clock.pace, min(period / 24, 1800.0))
     count = run.last + 1 - run.first
-    found = {}
+    heights = {}
     for n in (*range(-OTHERS, 0), *range(1, OTHERS + 1)):
         shift = n * period + offset
         begin = bisect_left(clock.ends, clock.ends[run.first] + shift - tolerance)
         end = bisect_right(clock.ends, clock.ends[run.last] + shift + tolerance)
         if end - begin >= count:
-            found[n] = _longest_half(logs[begin:end], count, level)
-    return found
+            heights[n] = _longest_half(logs[begin:end], count, level)
+    return heights
 
 
 def _longest_half(logs: Logs, count: int, level: Level) -> float:

@@ -137,45 +137,45 @@ def find_spans(logs: Logs, level: Level, factor: float, clock: Clock) -> list[Sp
     """Return the first and last interval of each run that is *factor* (a logarithm) above *level*."""
     warm = level.middle + max(WARM * level.spread, 0.6 * factor)
     rough = joined([i for i, x in enumerate(logs) if x is not None and x >= warm], clock)
-    found: list[Span] = []
+    spans: list[Span] = []
     todo = _merged(logs, rough, level, clock)[::-1]
     while todo:
         span = todo.pop()
         first, last = _edges(logs, span, level, clock)
-        found += _within(logs, (first, last), level, factor, clock)
+        spans += _within(logs, (first, last), level, factor, clock)
         if overlap((first, last), span):  # what is left is shorter
             rest = ((span[0], first - 1), (last + 1, span[1]))
             todo += [(a, b) for a, b in rest if any(x is not None for x in logs[a : b + 1])]
-    return _united(found, clock)
+    return _united(spans, clock)
 
 
 def _united(spans: Iterable[Span], clock: Clock) -> list[Span]:
     """Return *spans* in order, those that touch as one unless time is missing between them."""
-    found: list[Span] = []
+    united: list[Span] = []
     for first, last in sorted(spans):
-        before = found[-1][1] if found else -2
+        before = united[-1][1] if united else -2
         if first <= before or (first == before + 1 and not clock.gap(before, first)):
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
+            united[-1] = (united[-1][0], max(last, united[-1][1]))
         else:
-            found.append((first, last))
-    return found
+            united.append((first, last))
+    return united
 
 
 def _merged(logs: Logs, spans: Sequence[Span], level: Level, clock: Clock) -> list[Span]:
     """Return *spans* with neighbours as one where the series between them is not usual either."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for span in spans:
-        if found:
-            first, last = found[-1]
+        if merged:
+            first, last = merged[-1]
             between = [x for x in logs[last + 1 : span[0]] if x is not None]
             longest = max(last - first, span[1] - span[0])
             if between and len(between) <= longest and not clock.gap(last, span[0]):
                 height = min(middle_of(logs, first, last), middle_of(logs, *span)) - level.middle
                 if median(between) > level.middle + height / 2:
-                    found[-1] = (first, span[1])
+                    merged[-1] = (first, span[1])
                     continue
-        found.append(span)
-    return found
+        merged.append(span)
+    return merged
 
 
 def _within(logs: Logs, span: Span, level: Level, factor: float, clock: Clock) -> list[Span]:

@@ -79,29 +79,29 @@ def years(rest: Life, low: float, high: float) -> Years | None:
 
 def wear(ledger: Ledger, top: str) -> list[DiskWear]:
     """Return the bytes that *top* writes to each disk of a known life, where they are known and not 0."""
-    found: list[DiskWear] = []
+    disks: list[DiskWear] = []
     if not ledger.lives:
-        return found
+        return disks
     for disk, by_cause in ledger.written_to_disks(top).items():
         rest, traffic = ledger.lives.get(disk), _sum(by_cause.values())
         if rest is None or not traffic.bytes:
             continue
-        low, high = (each.bytes or traffic.bytes for each in traffic.bounds)
+        low, high = (bound.bytes or traffic.bytes for bound in traffic.bounds)
         lasts = years(rest, low, high)
         if lasts is None:
             continue
         everything = ledger.load(disk).write.bytes
-        causes = {cause: each.bytes for cause, each in by_cause.items() if each.bytes}
+        causes = {cause: part.bytes for cause, part in by_cause.items() if part.bytes}
         all_years = years(rest, everything, everything) if everything else None
-        found.append(
+        disks.append(
             DiskWear(disk, rest, traffic.bytes, low, high, causes, lasts, everything, all_years)
         )
-    return found
+    return disks
 
 
-def shortest(found: Iterable[DiskWear]) -> DiskWear | None:
+def shortest(disks: Iterable[DiskWear]) -> DiskWear | None:
     """Return the disk that lasts the shortest."""
-    return min(found, key=lambda each: each.years.low, default=None)
+    return min(disks, key=lambda disk: disk.years.low, default=None)
 
 
 def _sum(parts: Iterable[Traffic]) -> Traffic:

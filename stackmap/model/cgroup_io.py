@@ -59,7 +59,7 @@ class ProcessIo(NamedTuple):
 
 def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> list[CgroupLoad]:
     """Return the load of each group between two samples, largest first; a new group has no rate."""
-    found = []
+    loads = []
     for (group, number), now in later.items():
         before = earlier.get((group, number))
         if before is None or now.reads < before.reads or now.writes < before.writes:
@@ -67,8 +67,8 @@ def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> 
         ios = now.reads + now.writes - before.reads - before.writes
         moved = now.read_bytes + now.write_bytes - before.read_bytes - before.write_bytes
         if ios > 0:
-            found.append(CgroupLoad(group, number, ios / seconds, moved / seconds))
-    return sorted(found, key=lambda each: -each.ios)
+            loads.append(CgroupLoad(group, number, ios / seconds, moved / seconds))
+    return sorted(loads, key=lambda load: -load.ios)
 
 
 class CappedUse(NamedTuple):

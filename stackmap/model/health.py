@@ -68,7 +68,7 @@ class Exceeded(NamedTuple):
     @property
     def longest(self) -> float:
         """The longest of its times, in seconds."""
-        return max(each or 0.0 for each in self.times.values())
+        return max(seconds or 0.0 for seconds in self.times.values())
 
 
 class Life(NamedTuple):

@@ -169,8 +169,8 @@ class Interval:
     @property
     def totals(self) -> str:
         """What its figures are if they are no rates, for the text does not tell their time; "" if they are rates."""
-        found = next(filter(None, map(NOT_RATES.match, self.notes)), None)
-        return found[0] if found else ""
+        match = next(filter(None, map(NOT_RATES.match, self.notes)), None)
+        return match[0] if match else ""
 
 
 def with_loads_of(interval: Interval, devices: Container[str]) -> Interval:

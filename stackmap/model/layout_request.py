@@ -57,10 +57,10 @@ class LayoutRequest:
         copies = self._copies(same)
         members = self._members(present, same, copies, lvm=lvm)
         variant = self.variant or (same.variant if same else "near" * (self.level == "raid10"))
-        found = layout(self.level, members, self._chunk(present, lvm=lvm), copies, variant)
-        if found is None:
+        requested = layout(self.level, members, self._chunk(present, lvm=lvm), copies, variant)
+        if requested is None:
             raise LayoutError(f"{self.level}: an array of {members} members is not possible")
-        return found
+        return requested
 
     def _copies(self, same: Layout | None) -> int | None:
         """Return the copies of each byte; None for a level without copies."""
@@ -124,16 +124,16 @@ def parse(text: str) -> LayoutRequest:
         similar = get_close_matches(level, RAID_LEVELS, 1)
         advice = f"did you mean {similar[0]}?" if similar else f"use {', '.join(RAID_LEVELS)}"
         raise LayoutError(f"unknown layout {level}; {advice}")
-    found: dict[str, int | str] = {}
+    values: dict[str, int | str] = {}
     for word in filter(None, options.split(",")):
         key, equals, value = word.partition("=")
         if key not in READERS or not equals:
             raise LayoutError(f"{word}: a layout takes {', '.join(f'{k}=' for k in READERS)}")
         name = "variant" if key == "layout" else key
-        if name in found:
+        if name in values:
             raise LayoutError(f"{key}= is given twice")
-        found[name] = READERS[key](level, value)
-    return LayoutRequest(level, **found)  # type: ignore[arg-type] # the readers give each its type
+        values[name] = READERS[key](level, value)
+    return LayoutRequest(level, **values)  # type: ignore[arg-type] # the readers give each its type
 
 
 def _count(_: str, value: str) -> int:
@@ -143,8 +143,8 @@ def _count(_: str, value: str) -> int:
 
 
 def _size(_: str, value: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,9})([kmg]?)(?:i?b)?", value.lower())
-    size = int(found[1]) * _UNITS[found[2]] if found else 0
+    match = re.fullmatch(r"([0-9]{1,9})([kmg]?)(?:i?b)?", value.lower())
+    size = int(match[1]) * _UNITS[match[2]] if match else 0
     if size < PAGE or size & (size - 1):
         raise LayoutError(f"{value}: a chunk is a power of two from 4k, as in 64k or 1m")
     return size

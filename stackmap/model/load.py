@@ -233,9 +233,9 @@ class PrintedLoads(Mapping[str, Load]):
 def joined_loads(parts: Sequence[Mapping[str, Load]]) -> Mapping[str, Load]:
     """Return the loads of all *parts*, which are of different devices; as one table if they have the same columns."""
     tables = [loads for loads in parts if isinstance(loads, PrintedLoads)]
-    if len(tables) == len(parts) and all(each.convert == tables[0].convert for each in tables):
-        names = tuple(chain.from_iterable(each.names for each in tables))
-        printed = tuple(chain.from_iterable(each.printed for each in tables))
+    if len(tables) == len(parts) and all(table.convert == tables[0].convert for table in tables):
+        names = tuple(chain.from_iterable(table.names for table in tables))
+        printed = tuple(chain.from_iterable(table.printed for table in tables))
         return PrintedLoads(names, printed, tables[0].convert)
     return {name: load for loads in parts for name, load in loads.items()}
 

@@ -30,12 +30,12 @@ def computed_once(
 
     @wraps(method)
     def known(self: Owner, *given: *Given) -> Result:
-        found: dict[Hashable, Result] = vars(self).setdefault(name, {})
+        answers: dict[Hashable, Result] = vars(self).setdefault(name, {})
         try:
-            return found[given]
+            return answers[given]
         except KeyError:
             pass  # outside, so that an error of *method* is not said to come from this one
-        result = found[given] = method(self, *given)
+        result = answers[given] = method(self, *given)
         return result
 
     return known
@@ -43,9 +43,9 @@ def computed_once(
 
 def forget(owner: object, *given: Hashable) -> None:
     """Free what the methods of *owner* computed for these arguments."""
-    for name, found in vars(owner).items():
+    for name, answers in vars(owner).items():
         if name.startswith(PREFIX):
-            found.pop(given, None)
+            answers.pop(given, None)
 
 
 FIGURES = "figures"  # the source of an edge that was inferred
@@ -55,8 +55,8 @@ def is_inferred(topology: Topology, name: str) -> bool:
     """Whether *name* or a device below it lies on others only by what its figures show."""
     return any(
         edge.source == FIGURES
-        for each in topology.with_all_below(name)
-        for edge in topology.below(each)
+        for device in topology.with_all_below(name)
+        for edge in topology.below(device)
     )
 
 
@@ -199,11 +199,11 @@ class Topology:
 
     def edges_above(self, names: Iterable[str]) -> Mapping[str, list[Edge]]:
         """Return the edges down from *names*, by the device below: of a shared one, only these."""
-        found: dict[str, list[Edge]] = {}
+        edges: dict[str, list[Edge]] = {}
         for name in names:
             for edge in self.below(name):
-                found.setdefault(edge.below, []).append(edge)
-        return found
+                edges.setdefault(edge.below, []).append(edge)
+        return edges
 
     def rows(self) -> Iterator[tuple[Device, int]]:
         """
@@ -248,15 +248,15 @@ class Topology:
 
     def connected(self, names: Iterable[str]) -> frozenset[str]:
         """Return everything that can affect *names*: all devices that share anything with their stacks."""
-        found: set[str] = set()
+        reached: set[str] = set()
         todo = list(names)
         while todo:
             name = todo.pop()
-            if name not in found:
-                found.add(name)
+            if name not in reached:
+                reached.add(name)
                 todo += [edge.below for edge in self.below(name)]
                 todo += [edge.above for edge in self.above(name)]
-        return frozenset(found)
+        return frozenset(reached)
 
     def tops_of(self, name: str) -> frozenset[str]:
         """Return the tops whose I/O can reach *name*."""

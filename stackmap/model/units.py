@@ -17,8 +17,8 @@ def parse_size(text: str, least: int = MIB, examples: str = "500M, 2G or 1T") ->
     >>> parse_size("500M"), parse_size("2 GiB")
     (524288000, 2147483648)
     """
-    found = re.fullmatch(_SIZE, text.lower().replace(" ", ""))
-    size = 0 if found is None else int(found[1]) * _BYTES[found[2]]
+    match = re.fullmatch(_SIZE, text.lower().replace(" ", ""))
+    size = 0 if match is None else int(match[1]) * _BYTES[match[2]]
     if size < least:
         raise UsageError(f"{text!r} is not a size; write {examples}")
     return size
