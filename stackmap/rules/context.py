@@ -128,7 +128,7 @@ class Context:
 
     def _judged(self, devices: Iterable[Device]) -> tuple[Device, ...]:
         judged = self.judged
-        return tuple(each for each in devices if judged is None or each.name in judged)
+        return tuple(device for device in devices if judged is None or device.name in judged)
 
     def is_disk(self, device: Device) -> bool:
         """Whether *device* is known to be a disk or to stand for one; False where that is not known."""
@@ -157,7 +157,7 @@ class Context:
         below = self.topology.with_all_below
         tops = self.ledger.busy_tops
         if part is not None:
-            tops = [top for top in tops if top in part or any(each in part for each in below(top))]
+            tops = [top for top in tops if top in part or any(name in part for name in below(top))]
         return one_by_one(self.ledger, tops)
 
     @cached_property

@@ -76,7 +76,7 @@ def decide(topology: Topology, findings: Iterable[Finding], name: str = "") -> D
     about = [
         finding
         for finding in sorted(findings, key=rank)
-        if any(each in stack for each in (finding.device, *finding.peers))
+        if any(device in stack for device in (finding.device, *finding.peers))
     ]
     causes = tuple(finding for finding in about if finding.is_grave)
     doubtful = tuple(
@@ -131,17 +131,17 @@ class Judged(NamedTuple):
     @property
     def has_judged_disks(self) -> bool:
         """Whether there was enough load to tell a slow disk."""
-        return not {each.question for each in self.open_questions} & {LOAD, DISKS}
+        return not {doubt.question for doubt in self.open_questions} & {LOAD, DISKS}
 
     def decide(self, name: str = "") -> Decision:
         """Return the first step for the stack of *name*, "" for all: the lasting cause, unless that of the worst episode is graver."""
         always = decide(self.context.topology, self.ordered, name)
         if not self.times or not self.times.found:
             return always
-        episode, found, _ = self.times.found[0]
-        worst = decide(self.context.topology, found, name)._replace(episode=episode)
+        episode, inside, _ = self.times.found[0]
+        worst = decide(self.context.topology, inside, name)._replace(episode=episode)
         if not worst.causes:  # it is known when it was slow: that comes before the setup
-            return worst if not name and all(each.is_last for each in always.causes) else always
+            return worst if not name and all(cause.is_last for cause in always.causes) else always
         return always if always.causes and _gravity(always) <= _gravity(worst) else worst
 
 
@@ -159,8 +159,8 @@ def judge(
     else:
         context = Context(topology, limits=limits)
     judged = topology if part is None else part
-    found = findings(context, judged)
-    return Judged(context, found, unjudged(context, found, judged.devices))
+    reported = findings(context, judged)
+    return Judged(context, reported, unjudged(context, reported, judged.devices))
 
 
 def judge_over_time(
@@ -173,8 +173,8 @@ def judge_over_time(
 ) -> Judged:
     """Return the episodes of *series* on *part* (None: all), and what the rules find outside of them."""
     judged = topology if part is None else part
-    found = episodes(judged, series)
-    usual, before = _usual(series, [each.span for each in found], baseline)
+    all_episodes = episodes(judged, series)
+    usual, before = _usual(series, [episode.span for episode in all_episodes], baseline)
 
     def in_episode(episode: Episode) -> JudgedEpisode:
         stack, devices = judged, None
@@ -183,12 +183,12 @@ def judge_over_time(
         intervals = series.intervals([episode.span])
         context = measured_context(topology, intervals, before, limits, devices)
         sources = blame(context.ledger, episode.devices[-1], idle=False)
-        shares = ((each, sources.share(each) or 0.0) for each in sources.loaders)
+        shares = ((loader, sources.share(loader) or 0.0) for loader in sources.loaders)
         large = [(loader, share) for loader, share in shares if share >= 0.01]
         return JudgedEpisode(episode, findings(context, stack), large)
 
     most = max(SHOWN, min(JUDGED, JUDGED_DEVICES // max(1, len(topology))))
-    times = Times(series, list(map(in_episode, found[:most])), len(found), usual)
+    times = Times(series, list(map(in_episode, all_episodes[:most])), len(all_episodes), usual)
     outside_of = judge(topology, usual, limits, baseline=baseline, part=part)
     return outside_of._replace(times=times)
 
@@ -211,8 +211,8 @@ def judge_moment(
         raise InputError(
             "no interval at that moment; `stackmap explain` lists the times of episodes"
         )
-    found = [each.span for each in episodes(topology if part is None else part, series)]
-    _, before = _usual(series, [*found, (first, last)], baseline)
+    spans = [episode.span for episode in episodes(topology if part is None else part, series)]
+    _, before = _usual(series, [*spans, (first, last)], baseline)
     intervals = series.intervals([(first, last)])
     return judge(topology, intervals, limits, baseline=before, part=part)
 

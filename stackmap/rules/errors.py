@@ -47,7 +47,7 @@ def _counted(
             }
             arrays = [edge.above for edge in context.topology.above(device.name)]
             # sysfs has the counts of a btrfs on each of its devices.
-            equal = sum(context.counts(each).get(key) == count for each in context.topology)
+            equal = sum(context.counts(other).get(key) == count for other in context.topology)
             words = {
                 "kernel_name": device.name,
                 "array": arrays[0] if arrays else device.name,
@@ -268,7 +268,7 @@ def unreadable_sectors(context: Context, _: Limits) -> Found:
         counts = health.media_errors, health.pending
         if counts == (None, None):
             continue
-        errors, pending = (0 if each is None else each for each in counts)
+        errors, pending = (0 if count is None else count for count in counts)
         figures: dict[str, Figure] = {"errors": (errors, "count"), "pending": (pending, "count")}
         good = None if errors or pending else Severity.GOOD
         yield observe(name, figures, {"kernel_name": name}, weight=errors + pending, severity=good)
@@ -337,17 +337,17 @@ def unhealthy_volume(context: Context, _: Limits) -> Found:
 )
 def exceeded_limits(context: Context, limits: Limits) -> Found:
     """Yield disks of Amazon that count time over their limits."""
-    for name, found in context.exceeded.items():
+    for name, page in context.exceeded.items():
         figures: dict[str, Figure] = {
-            "longest": (found.longest, "s"),
-            "volume_iops": (found.volume_iops, "s"),
-            "volume_bytes": (found.volume_bytes, "s"),
-            "instance_iops": (found.instance_iops, "s"),
-            "instance_bytes": (found.instance_bytes, "s"),
+            "longest": (page.longest, "s"),
+            "volume_iops": (page.volume_iops, "s"),
+            "volume_bytes": (page.volume_bytes, "s"),
+            "instance_iops": (page.instance_iops, "s"),
+            "instance_bytes": (page.instance_bytes, "s"),
             "least": (limits["longest"], "s"),
         }
-        good = None if found.longest >= limits["longest"] else Severity.GOOD
-        yield observe(name, figures, weight=found.longest, severity=good)
+        good = None if page.longest >= limits["longest"] else Severity.GOOD
+        yield observe(name, figures, weight=page.longest, severity=good)
 
 
 HEALTH: tuple[Rule, ...] = (

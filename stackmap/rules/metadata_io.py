@@ -210,7 +210,7 @@ def metadata_cost(context: Context, stack: StackFigures, limits: Limits) -> Foun
 
 def _largest(by_cause: Mapping[Cause, Traffic]) -> tuple[Cause, Traffic] | None:
     """Return the metadata of which most is written, None without any."""
-    known = [(cause, each) for cause, each in by_cause.items() if cause in METADATA]
+    known = [(cause, traffic) for cause, traffic in by_cause.items() if cause in METADATA]
     return max(
-        known, key=lambda each: (each[1].bounds[0].bytes or 0.0, each[0].value), default=None
+        known, key=lambda pair: (pair[1].bounds[0].bytes or 0.0, pair[0].value), default=None
     )

@@ -45,9 +45,9 @@ def _multipath(context: Context, requests: float) -> Iterator[Multipath]:
         usable = tuple(p for p in paths if p.state in USABLE_PATH and p.name in context.loads)
         rates = {path.name: context.load(path.name).total.ios or 0.0 for path in usable}
         policy = head.facts.get("policy") or head.facts.get("selector", "")
-        found = Multipath(head, policy, usable, rates)
-        if len(usable) > 1 and context.enough(found.total, requests):
-            yield found
+        multipath = Multipath(head, policy, usable, rates)
+        if len(usable) > 1 and context.enough(multipath.total, requests):
+            yield multipath
 
 
 @Rule(

@@ -117,7 +117,7 @@ def slow_member(context: Context, limits: Limits) -> Found:
             continue  # a slower device below already explains it
         # Write-mostly members, and what is below them, are meant to be slower.
         mostly = write_mostly(context.topology, raid)
-        meant = {name for each in mostly for name in context.topology.with_all_below(each)}
+        meant = {name for member in mostly for name in context.topology.with_all_below(member)}
         loads = {name: context.load(name) for name in names if name not in meant}
         if len(loads) < 2:
             continue
@@ -168,7 +168,9 @@ class Suspect:
         if judged and slow / judged < limits["slow_intervals"]:
             return None
         # A slow disk limits the others, which then do not queue.
-        overload = {found.device for found in overloaded.find(self.context, overloaded.limits)}
+        overload = {
+            observed.device for observed in overloaded.find(self.context, overloaded.limits)
+        }
         below = self.context.topology.with_all_below
         queueing = {name for name in self.loads if not overload.isdisjoint(below(name))}
         doubt = self._doubt(slow, len(queueing))
@@ -216,8 +218,8 @@ class Suspect:
             if disk in context.loads and len(context.topology.tops_of(disk)) > len(tops):
                 sources = blame(context.ledger, disk, idle=False)
                 others = [x for x in sources.loaders if x.tops and not tops.issuperset(x.tops)]
-                shares.append(sum(sources.share(each) or 0.0 for each in others))
-                shares.append(sum(sources.byte_share(each) or 0.0 for each in others))
+                shares.append(sum(sources.share(loader) or 0.0 for loader in others))
+                shares.append(sum(sources.byte_share(loader) or 0.0 for loader in others))
         return max(shares)
 
     def _doubt(self, slow: int, queueing: int) -> str:

@@ -228,7 +228,7 @@ def _is_cut(context: Context, limits: Limits, raid: Device, limit: float) -> boo
     if not large or not context.enough(write.ios, limits["requests"]):
         return False
     return any(
-        (each.cost_bytes_per_byte or 0.0) >= limits["cost"] * (each.ideal_bytes_per_byte or 0.0) > 0
-        for array, each in context.parity_arrays
+        (cost.cost_bytes_per_byte or 0.0) >= limits["cost"] * (cost.ideal_bytes_per_byte or 0.0) > 0
+        for array, cost in context.parity_arrays
         if array is raid
     )

@@ -140,7 +140,9 @@ def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
     if context.baseline is None:
         return
     disks = {device.name for device in context.disks if context.is_disk(device)}
-    queueing = {each.device: each for each in overloaded.find(context, overloaded.limits)}
+    queueing = {
+        overload.device: overload for overload in overloaded.find(context, overloaded.limits)
+    }
     for observed in (*queueing.values(), *_served_slowly(context, limits, queueing)):
         device = context.topology[observed.device]
         before, now = context.baseline.loads.get(device.name), context.load(device.name)

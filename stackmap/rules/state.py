@@ -111,7 +111,8 @@ def _repair(device: Device, above: Sequence[Device]) -> dict[str, str]:
     if device.kind is Kind.SNAPSHOT and device.state in LOST_SNAPSHOT:
         return {"lost": device.label}
     works = device.state != NOT_STARTED and any(
-        each.layout and each.layout.parity and not is_lost_array(each) for each in (device, *above)
+        affected.layout and affected.layout.parity and not is_lost_array(affected)
+        for affected in (device, *above)
     )
     words = {"repair": "Repair", "parity": "A degraded RAID4/5/6" if works else ""}
     return words | tool_names(device) | path_tool(device)
@@ -264,7 +265,9 @@ def _unasked(
     load, own = interval.loads[raid.name], [interval.loads[name] for name in members]
     total, read, written = (
         sum_flows(flows).bytes
-        for flows in zip(*((each.total, each.read, each.write) for each in own), strict=True)
+        for flows in zip(
+            *((member.total, member.read, member.write) for member in own), strict=True
+        )
     )
     explained, asked = _explained(raid, load, written), load.read.bytes
     if read is None or explained is None or asked is None or not total:

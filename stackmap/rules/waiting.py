@@ -98,7 +98,7 @@ def longest_await(load: Load) -> float | None:
 def _is_bulk(context: Context, name: str) -> bool:
     """Whether *name* moves large requests, or small ones of which its disks make large ones."""
     names = (name, *context.topology.disks_of(name))
-    return any((context.load(each).total.size or 0.0) >= BULK for each in names)
+    return any((context.load(device).total.size or 0.0) >= BULK for device in names)
 
 
 def _is_full(context: Context, device: Device, below: list[str]) -> bool:
@@ -132,7 +132,7 @@ def _is_full(context: Context, device: Device, below: list[str]) -> bool:
 )
 def neighbour(context: Context, limits: Limits) -> Found:
     """Yield volumes that wait at a disk most of whose requests or bytes another volume sends."""
-    found: dict[str, Observation] = {}
+    by_victim: dict[str, Observation] = {}
     for disk in context.disks:
         load = context.load(disk.name)
         wait, size = load.total.await_ms, load.total.size
@@ -144,8 +144,8 @@ def neighbour(context: Context, limits: Limits) -> Found:
             for victim in (source for source in sources if len(source.tops) == 1):
                 observed = _behind(context, place, sources, victim, disk, limits)
                 if observed:
-                    found.setdefault(observed.device, observed)
-    yield from found.values()
+                    by_victim.setdefault(observed.device, observed)
+    yield from by_victim.values()
 
 
 class Source(NamedTuple):
@@ -195,7 +195,7 @@ def _behind(
     ]
     if not shares or not context.enough(top.total.ios, limits["requests"]):
         return None
-    share, own, what, other = max(shares, key=lambda each: each[0])
+    share, own, what, other = max(shares, key=lambda candidate: candidate[0])
     if share < limits["share"] or own > limits["own"] or (top.aqu or 0.0) > (load.aqu or 0.0) / 2:
         return None
     slow, size = top.total.await_ms, top.total.size or load.total.size or 0.0
@@ -280,7 +280,7 @@ def _where(context: Context, below: list[str], disks: set[str], wait: float) -> 
     }
     if not waits:
         return "", False
-    name = max(waits, key=lambda each: waits[each])
+    name = max(waits, key=lambda disk: waits[disk])
     title, queue = context.topology[name].title, context.load(name).aqu
     if waits[name] < wait / 3:
         slowest = f"the slowest, {title}, has an await of {waits[name]:.1f} ms"
