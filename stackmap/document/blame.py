@@ -125,7 +125,7 @@ def _most_of_groups(report: BlameReport) -> str:
     """Return the control group with most requests on one of the devices, and its share there; "" for none."""
     topology = report.topology
     numbers = {topology[name].number: name for name in counting_devices(topology, report.names)}
-    first = next((each for each in report.groups if each.number in numbers), None)
+    first = next((group for group in report.groups if group.number in numbers), None)
     if first is None:
         return ""
     name = numbers[first.number]
@@ -141,21 +141,23 @@ def _most_of_groups(report: BlameReport) -> str:
 
 def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
     """Return the volumes with the most requests at all disks of *blamed*, and their shares; "" if unknown."""
-    disks = [topology[each.device].title for each in blamed]
+    disks = [topology[blame.device].title for blame in blamed]
     where = listed(disks) if len(disks) <= MOST_NAMED else f"{len(disks)} disks"
     shares = {
         what: _shares(blamed, figure)
         for what, figure in (("requests", "arrivals"), ("bytes", "bytes"))
     }
-    known = {what: found for what, found in shares.items() if found}
+    known = {what: of_owner for what, of_owner in shares.items() if of_owner}
     if not known:
         return ""
     first = next(iter(known.values()))
-    owner = max(first, key=lambda each: first[each])
+    owner = max(first, key=lambda sender: first[sender])
     tops, through, unknown = owner
-    parts = listed([f"{percent(found[owner])} of the {what}" for what, found in known.items()])
+    parts = listed(
+        [f"{percent(of_owner[owner])} of the {what}" for what, of_owner in known.items()]
+    )
     about = "about " * any(
-        each.estimated for b in blamed for each in b.loaders if each.tops == tops
+        loader.estimated for b in blamed for loader in b.loaders if loader.tops == tops
     )
     if not tops and NO_TOPOLOGY in topology.unknown:
         return NO_SOURCE.format(where=where)
@@ -165,7 +167,7 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
             "devices above."
         )
     if not tops:
-        devices = [topology[each.device] for each in blamed]
+        devices = [topology[blame.device] for blame in blamed]
         if all(_file_systems([device]) for device in devices):
             names = _file_systems(devices)
             return f"The {FILE_SYSTEM} {listed(names)} sends {about}{parts} of {where}."
@@ -177,7 +179,7 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
 def _shares(blamed: Sequence[Blame], figure: str) -> dict[Owner, float]:
     """Return the share of each owner, metadata included, in all disks' *figure*; {} if one is unknown."""
     sent: dict[Owner, float] = {}
-    for disk, loader in ((b, each) for b in blamed for each in b.loaders):
+    for disk, loader in ((b, sender) for b in blamed for sender in b.loaders):
         value = getattr(loader, figure)
         if value is None:
             return {}
@@ -189,10 +191,10 @@ def _shares(blamed: Sequence[Blame], figure: str) -> dict[Owner, float]:
 
 def _most_of_volumes(topology: Topology, loading: Sequence[tuple[str, Sequence[Target]]]) -> str:
     """Return the disk that gets most requests of the busiest volume; "" if unknown."""
-    known = [(top, found[0]) for top, found in loading if found and found[0].of_volume]
+    known = [(top, targets[0]) for top, targets in loading if targets and targets[0].of_volume]
     if not known:
         return ""
-    top, most = max(known, key=lambda each: each[1].part.arrivals or 0.0)
+    top, most = max(known, key=lambda pair: pair[1].part.arrivals or 0.0)
     disk = topology[most.device].title
     many = len(dict(loading)[top])
     of_disk = (
@@ -216,17 +218,17 @@ def matrix(report: BlameReport) -> list[Block]:
             tuple(
                 (
                     Label(
-                        source_on_disk(topology, blame, each),
-                        (source_name(topology, each, blame.unseen), _kind(each)),
+                        source_on_disk(topology, blame, loader),
+                        (source_name(topology, loader, blame.unseen), _kind(loader)),
                     ),
-                    ", ".join(users(topology, each, groups)),
-                    *_sent(each.parts.values()),
-                    Value(_await(report, each), divided(1, 2)),
-                    Value(blame.share(each), percent),
-                    Value(blame.byte_share(each), percent),
+                    ", ".join(users(topology, loader, groups)),
+                    *_sent(loader.parts.values()),
+                    Value(_await(report, loader), divided(1, 2)),
+                    Value(blame.share(loader), percent),
+                    Value(blame.byte_share(loader), percent),
                 )
-                for each in blame.loaders
-                if each.tops or each.arrivals or each.bytes
+                for loader in blame.loaders
+                if loader.tops or loader.arrivals or loader.bytes
             ),
             topology[blame.device].title,
             blame.device,
@@ -243,13 +245,13 @@ def matrix(report: BlameReport) -> list[Block]:
         parts.append(Rows(rows, "processes, all devices together", ""))
     if not parts and not idle:
         return []
-    disks = [topology[each.device].title for each in blamed]
+    disks = [topology[blame.device].title for blame in blamed]
     where = disks if 0 < len(disks) <= MOST_NAMED else [topology[n].title for n in report.names]
     title = listed(where) if len(where) <= MOST_NAMED else f"{len(where)} devices"
     accounted = [
-        f"{topology[each.device].title} {number(each.accounted, 3)}"
-        for each in blamed
-        if each.accounted is not None
+        f"{topology[blame.device].title} {number(blame.accounted, 3)}"
+        for blame in blamed
+        if blame.accounted is not None
     ]
     told = f"{', '.join(accounted)} (requests arriving ÷ requests sent from above)"
     return [
@@ -304,7 +306,7 @@ def _await(report: BlameReport, loader: Loader) -> float | None:
 
 def counting_devices(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return *names* and the devices above; for a partition its disk, where the kernel counts control groups."""
-    above = [each for name in names for each in topology.with_all_above(name)]
+    above = [upper for name in names for upper in topology.with_all_above(name)]
     disks = [
         edge.below
         for name in names
@@ -320,17 +322,17 @@ def _group_rows(report: BlameReport) -> Iterator[Rows]:
         device, whole = report.topology[name], report.total(name)
         rows = tuple(
             (
-                Label(each.group, (each.group, "control-group")),
+                Label(group.group, (group.group, "control-group")),
                 "",
-                Value(each.ios, divided()),
-                Value(each.bytes, kib),
+                Value(group.ios, divided()),
+                Value(group.bytes, kib),
                 Value(None, divided()),
-                Value(_part(each.ios, whole.arrivals), percent),
-                Value(_part(each.bytes, whole.bytes), percent),
-                Value(each.waited, percent),
+                Value(_part(group.ios, whole.arrivals), percent),
+                Value(_part(group.bytes, whole.bytes), percent),
+                Value(group.waited, percent),
             )
-            for each in report.groups
-            if each.number == device.number
+            for group in report.groups
+            if group.number == device.number
         )
         if rows:
             yield Rows(rows, f"control groups on {device.title}", name)
@@ -342,11 +344,11 @@ def _part(part: float, whole: float | None) -> float | None:
     return None if share is None else min(1.0, share)
 
 
-def _process_row(each: ProcessIo) -> Row:
-    name = each.title
-    moved = f"{kib(each.read)} read, {kib(each.written)} written"
+def _process_row(process: ProcessIo) -> Row:
+    name = process.title
+    moved = f"{kib(process.read)} read, {kib(process.written)} written"
     unknown = Value(None, divided())
-    total = Value(each.read + each.written, kib)
+    total = Value(process.read + process.written, kib)
     return (Label(name, (name, "process")), moved, unknown, total, unknown, unknown, unknown)
 
 
@@ -356,12 +358,14 @@ def volume_blocks(report: BlameReport) -> Iterator[Block]:
     for top, targets in report.loading:
         rows = tuple(
             (
-                Label(topology[each.device].title, (each.device, topology[each.device].title)),
-                *_sent([each.part]),
-                Value(each.of_volume, percent),
-                Value(each.of_device, percent),
+                Label(
+                    topology[target.device].title, (target.device, topology[target.device].title)
+                ),
+                *_sent([target.part]),
+                Value(target.of_volume, percent),
+                Value(target.of_device, percent),
             )
-            for each in targets
+            for target in targets
         )
         about = (("name", top), ("label", topology[top].title))
         yield Headline((topology[top].title, span(report.interval)))
@@ -373,7 +377,7 @@ def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = (
     if not loader.tops:
         if NO_TOPOLOGY in topology.unknown:
             return "unknown: no topology"
-        others = dict.fromkeys(_owner(topology, each) for each in unseen)
+        others = dict.fromkeys(_owner(topology, other) for other in unseen)
         return f"unknown: {', '.join(others)} or no device above" if others else NO_DEVICE
     return f"{'metadata of ' if loader.metadata else ''}{_owner(topology, loader)}"
 
@@ -394,7 +398,7 @@ def users(
     *every*: kubelet's mount points too, where pods are known.
     """
     numbers = {topology[name].number for name in counting_devices(topology, loader.tops)}
-    active = {each.owner for each in groups if each.number in numbers}
+    active = {group.owner for group in groups if group.number in numbers}
     return [
         use.name
         for top in loader.tops

@@ -262,8 +262,8 @@ def states(devices: Sequence[Device]) -> str:
     total: Counter[str] = Counter()
     for device in devices:
         total.update(errors(device.counts))
-    found = [f"{problems.count(state)} {state}" for state in dict.fromkeys(problems)]
-    return ", ".join((*(found or [devices[0].state or "-"]), *error_words(total)))
+    counted = [f"{problems.count(state)} {state}" for state in dict.fromkeys(problems)]
+    return ", ".join((*(counted or [devices[0].state or "-"]), *error_words(total)))
 
 
 def users(device: Device) -> str:

@@ -63,8 +63,8 @@ def episode_blocks(topology: Topology, times: Times) -> list[doc.Block]:
     count = times.series.count
     clock = times.series.clock()
     cards = [
-        _card(topology, times, clock, each, number)
-        for number, each in enumerate(times.found[:SHOWN], 1)
+        _card(topology, times, clock, episode, number)
+        for number, episode in enumerate(times.found[:SHOWN], 1)
     ]
     how_many = plural(times.total, "episode")
     judged = len(times.found)
@@ -88,11 +88,11 @@ def _card(
     episode = judged.episode
     begin, end = when(times.series, clock, episode.span)
     severity = min(
-        (each.severity for each in judged.findings if each.is_grave),
+        (cause.severity for cause in judged.findings if cause.is_grave),
         default=Severity.WARNING,
         key=[*Severity].index,
     )
-    grave = [each for each in judged.findings if each.is_grave][:FOUND]
+    grave = [cause for cause in judged.findings if cause.is_grave][:FOUND]
     blocks: list[doc.Block] = [doc.Paragraph(_change(episode), "Changed first:")]
     if judged.sources and judged.sources[0][0].tops:
         blocks.append(doc.Paragraph(_sources(topology, judged), "Sent by:"))
@@ -196,28 +196,28 @@ def episodes_json(topology: Topology, times: Times) -> list[dict[str, object]]:
     clock = times.series.clock()
     return [
         {
-            **_times_json(times.series, clock, each.episode),
-            "intervals": each.episode.last + 1 - each.episode.first,
-            "top": topology[each.episode.top].title,
-            "devices": list(each.episode.devices),
-            "changed": each.episode.changed,
-            "factor": each.episode.awaits.ratio,
-            "await": each.episode.awaits._asdict(),
-            "rate": _total(each.episode)._asdict(),
-            "rates": {d: pair._asdict() for d, pair in each.episode.rates.items()},
-            "sizes": {d: pair._asdict() for d, pair in each.episode.sizes.items()},
-            "stuck": each.episode.stuck,
+            **_times_json(times.series, clock, judged.episode),
+            "intervals": judged.episode.last + 1 - judged.episode.first,
+            "top": topology[judged.episode.top].title,
+            "devices": list(judged.episode.devices),
+            "changed": judged.episode.changed,
+            "factor": judged.episode.awaits.ratio,
+            "await": judged.episode.awaits._asdict(),
+            "rate": _total(judged.episode)._asdict(),
+            "rates": {d: pair._asdict() for d, pair in judged.episode.rates.items()},
+            "sizes": {d: pair._asdict() for d, pair in judged.episode.sizes.items()},
+            "stuck": judged.episode.stuck,
             "sources": [
                 {
                     "name": source_name(topology, loader),
                     "uses": users(topology, loader, every=True),
                     "share": share,
                 }
-                for loader, share in each.sources
+                for loader, share in judged.sources
             ],
-            "findings": [finding.rule.id for finding in each.findings],
+            "findings": [finding.rule.id for finding in judged.findings],
         }
-        for each in times.found
+        for judged in times.found
     ]
 
 

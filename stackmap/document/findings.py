@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from stackmap.document import blocks as doc
@@ -64,14 +65,14 @@ def explain_document(
     from stackmap.document.episodes import episode_blocks, first_line, no_baseline
     from stackmap.ledger.averages import MIXED
 
-    context, found, open_questions, setup, times = judged
+    context, findings, open_questions, setup, times = judged
     topology, interval = context.topology, context.interval
     decision = judged.decide()
     cards = (
-        finding_card(topology, each, number, waits=has_to_wait(topology, decision, each))
-        for number, each in enumerate(judged.ordered)
+        finding_card(topology, finding, number, waits=has_to_wait(topology, decision, finding))
+        for number, finding in enumerate(judged.ordered)
     )
-    verdict = _verdict(found, setup, open_questions)
+    verdict = _verdict(findings, setup, open_questions)
     in_verdict = not_judged(open_questions).removesuffix(".") in verdict
     outside = "outside of the episodes" if times and times.found else ""
     mixed = [note for note in interval.notes if note.startswith(MIXED)]
@@ -81,7 +82,7 @@ def explain_document(
         *(episode_blocks(topology, times) if times else ()),
         doc.Headline((verdict, which, outside, span(interval))),
         *_who_waits(context),
-        *_evidence_of_health(context, found, open_questions),
+        *_evidence_of_health(context, findings, open_questions),
         *cards,
         *(doc.Paragraph(sentence(note), "Caution:") for note in mixed),
         *_open_questions(topology, open_questions, why=why, in_verdict=in_verdict),
@@ -101,9 +102,13 @@ def as_comment(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
         if isinstance(block, doc.Card):
             cards += 1
             if cards <= IN_COMMENT:
-                texts = (each for each in block.blocks if isinstance(each, doc.Paragraph))
-                texts = (each for each in texts if each.lead in SAID and each.text != NOTHING_TO_DO)
-                said = [f"{each.lead} {each.text}".strip() for each in texts]
+                texts = (inner for inner in block.blocks if isinstance(inner, doc.Paragraph))
+                texts = (
+                    paragraph
+                    for paragraph in texts
+                    if paragraph.lead in SAID and paragraph.text != NOTHING_TO_DO
+                )
+                said = [f"{paragraph.lead} {paragraph.text}".strip() for paragraph in texts]
                 yield doc.Paragraph(" ".join(said), f"{block.title.removesuffix('.')}.")
         elif isinstance(block, doc.Headline):
             verdict, *rest = filter(None, block.parts)
@@ -130,11 +135,11 @@ def _who_waits(context: Context) -> Iterator[doc.Block]:
 
 
 def _verdict(
-    found: Sequence[Finding], setup: Sequence[Finding], open_questions: Sequence[Unjudged]
+    findings: Sequence[Finding], setup: Sequence[Finding], open_questions: Sequence[Unjudged]
 ) -> str:
     """Return the number of findings per severity; without a grave one, what could not be judged."""
-    verdict, apart = _counts(found), _counts(setup)
-    if not any(each.is_grave for each in found):
+    verdict, apart = _counts(findings), _counts(setup)
+    if not any(finding.is_grave for finding in findings):
         alone = f"{NO_WARNING}; {verdict}" if verdict else NO_PROBLEM
         verdict = not_judged(open_questions) or alone
     return f"{verdict.removesuffix('.')}; setup: {apart}" if apart else verdict
@@ -149,7 +154,7 @@ def _open_questions(
     *in_verdict*: the verdict has named the open questions.
     """
     if why:
-        yield from (open_question(topology, each) for each in open_questions)
+        yield from (open_question(topology, question) for question in open_questions)
     elif open_questions:
         subjects = f"{not_judged(open_questions)} Add `--why` for the reasons."
         yield doc.Paragraph(
@@ -159,7 +164,7 @@ def _open_questions(
 
 def not_judged(open_questions: Sequence[Unjudged]) -> str:
     """Return "Could not judge: overload, layout."; "" without *open_questions*."""
-    subjects = ", ".join(each.question.subject for each in open_questions)
+    subjects = ", ".join(question.question.subject for question in open_questions)
     return f"Could not judge: {subjects}." if subjects else ""
 
 
@@ -172,17 +177,17 @@ def open_question(topology: Topology, unjudged: Unjudged) -> doc.Paragraph:
 
 
 def _evidence_of_health(
-    context: Context, found: Sequence[Finding], open_questions: Sequence[Unjudged]
+    context: Context, findings: Sequence[Finding], open_questions: Sequence[Unjudged]
 ) -> list[doc.Block]:
     """Return the judged questions without a problem, with the longest queue; [] after a problem."""
     # check has no load
     from stackmap.rules.disk import expected_ms, service_ms
     from stackmap.rules.unjudged import DISKS, LOAD, OVERLOAD, is_judged
 
-    asked = {each.question for each in open_questions}
+    asked = {question.question for question in open_questions}
     disks = [d for d in context.disks if is_judged(context, d)]
     known = [(q, d.name) for d in disks if (q := context.load(d.name).aqu) is not None]
-    if not known or asked & {LOAD, DISKS} or any(e.is_grave for e in found):
+    if not known or asked & {LOAD, DISKS} or any(e.is_grave for e in findings):
         return []
     queue, name = max(known)
     load = context.load(name)
@@ -219,53 +224,57 @@ def _foreign(context: Context, doubt: str) -> list[doc.Block]:
 
 
 def check_document(
-    topology: Topology, found: Sequence[Finding], *, passed: bool
+    topology: Topology, findings: Sequence[Finding], *, passed: bool
 ) -> list[doc.Block]:
     """Return the number of problems and the problems by device; *passed*: also what is well."""
-    if not found:
+    if not findings:
         return [doc.Paragraph(NO_CHECKS)]
-    problems = [each for each in found if each.severity is not Severity.GOOD]
-    checks = plural(len(found) - len(problems), "check")
+    problems = [finding for finding in findings if finding.severity is not Severity.GOOD]
+    checks = plural(len(findings) - len(problems), "check")
     summary = (
         f"{_counts(problems)}; {checks} passed." if problems else f"No problems: {checks} passed."
     )
     groups = [
         (title(topology, name) or CAPTURE, tuple(group))
-        for name, group in groupby(found if passed else problems, key=lambda each: each.device)
+        for name, group in groupby(
+            findings if passed else problems, key=lambda finding: finding.device
+        )
     ]
     worst = list(Severity)
-    groups.sort(key=lambda group: min(worst.index(each.severity) for each in group[1]))
+    groups.sort(key=lambda group: min(worst.index(finding.severity) for finding in group[1]))
     listed = tuple(
-        (name, tuple(_check_card(topology, each) for each in group)) for name, group in groups
+        (name, tuple(_check_card(topology, finding) for finding in group)) for name, group in groups
     )
     return [doc.Paragraph(summary), *([doc.Checklist(listed)] if listed else [])]
 
 
-def _counts(found: Sequence[Finding]) -> str:
+def _counts(findings: Sequence[Finding]) -> str:
     """Return "1 critical, 3 warnings, 2 infos, 1 good", without those that there are none of."""
-    counts = Counter(each.severity for each in found)
+    counts = Counter(finding.severity for finding in findings)
     nouns = (Severity.WARNING, Severity.INFO)
     return ", ".join(
-        plural(counts[each], each) if each in nouns else f"{counts[each]} {each}"
-        for each in Severity
-        if counts[each]
+        plural(counts[severity], severity)
+        if severity in nouns
+        else f"{counts[severity]} {severity}"
+        for severity in Severity
+        if counts[severity]
     )
 
 
-def findings_table(topology: Topology, found: Iterable[Finding]) -> doc.Table:
+def findings_table(topology: Topology, findings: Iterable[Finding]) -> doc.Table:
     """Return a row per finding, for data frames; its evidence has a unit per figure, and is left out."""
     keys = ("severity", "outcome", "id", "rule", "name", "label", "sentence")
     rows = (
         (
-            str(each.severity),
-            str(each.rule.outcome),
-            each.rule.id,
-            each.rule.name,
-            each.device,
-            title(topology, each.device),
-            filled(each.sentence, words_of(topology, each.observed)),
+            str(finding.severity),
+            str(finding.rule.outcome),
+            finding.rule.id,
+            finding.rule.name,
+            finding.device,
+            title(topology, finding.device),
+            filled(finding.sentence, words_of(topology, finding.observed)),
         )
-        for each in found
+        for finding in findings
     )
     columns = tuple(doc.Column(key, key, is_text=True) for key in keys)
     return doc.Table("findings", columns, (doc.Rows(tuple(rows)),))
@@ -274,7 +283,7 @@ def findings_table(topology: Topology, found: Iterable[Finding]) -> doc.Table:
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
     """Return one part per rule, in the order of ids: its condition, thresholds and source."""
     parts = []
-    for rule in sorted(rules, key=lambda each: each.id):
+    for rule in sorted(rules, key=attrgetter("id")):
         others = " or ".join(rule.superseded_by)
         said = {
             "detects:" if rule.needs_load else "checks:": rule.detects,
@@ -302,7 +311,7 @@ def finding_card(
     leads = (*setup, ("Also:", also), ("But:", rule.caveat), ("Do:", advice))
     texts = _texts(topology, finding, leads)
     if not rule.needs_load:  # check prints phrases, not sentences
-        texts = [each._replace(text=sentence(each.text)) for each in texts]
+        texts = [text._replace(text=sentence(text.text)) for text in texts]
     blocks: list[doc.Block] = [*texts]
     if finding.observed.evidence:
         evidence = _evidence(topology, finding, number)

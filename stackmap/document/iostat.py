@@ -67,7 +67,9 @@ def iostat_document(
     when = span(interval)
     columns = [column(metric) for metric in metrics]
     if interval.totals:
-        columns = [each._replace(heading=TOTAL.get(each.heading, each.heading)) for each in columns]
+        columns = [
+            shown._replace(heading=TOTAL.get(shown.heading, shown.heading)) for shown in columns
+        ]
     table = Table("devices", (DEVICE, *columns), groups)
     blocks: list[Block] = [Paragraph(when, headline=True), table] if when else [table]
     return list(dated(blocks, interval, time=time, why=why))

@@ -140,7 +140,7 @@ def _command(template: str, words: Mapping[str, str]) -> str:
         }
     except OperandRefused:
         return NO_COMMAND
-    if any("`" in each for each in operands.values()):
+    if any("`" in operand for operand in operands.values()):
         return NO_COMMAND
     if operands.get("device", "").startswith(("-", "'-")):
         operands["device"] = f"-- {operands['device']}"
@@ -197,7 +197,9 @@ def what_to_do_first(
     if not decision.causes:
         from stackmap.rules.unjudged import LAYOUT
 
-        asked = [each.question for each in open_questions if each.question is not LAYOUT]
+        asked = [
+            question.question for question in open_questions if question.question is not LAYOUT
+        ]
         if asked and decision.doubtful:
             doubt = decision.doubtful[0]
             return paragraph((f"{heading(topology, doubt)}.", action(topology, doubt)))
@@ -211,10 +213,10 @@ def what_to_do_first(
 
 def _then(topology: Topology, decision: Decision) -> str:
     """Return the layouts to decide about once the first cause is mended; "" if none has to wait."""
-    waiting = [each for each in decision.causes if has_to_wait(topology, decision, each)]
+    waiting = [finding for finding in decision.causes if has_to_wait(topology, decision, finding)]
     if decision.causes[0] not in decision.before_layout or not waiting:
         return ""
-    names = listed(list(dict.fromkeys(topology[each.device].title for each in waiting)))
+    names = listed(list(dict.fromkeys(topology[finding.device].title for finding in waiting)))
     return f"Then measure again, and only then decide about the layout of {names}."
 
 
@@ -223,7 +225,7 @@ def has_to_wait(topology: Topology, decision: Decision, finding: Finding) -> boo
     if finding.rule.outcome is not Outcome.LAYOUT or not finding.rule.needs_load:
         return False
     stack = topology.with_all_below(finding.device) if finding.device in topology else ()
-    return any(each.device in stack for each in decision.before_layout)
+    return any(cause.device in stack for cause in decision.before_layout)
 
 
 def before_converting(topology: Topology, decision: Decision) -> str:
@@ -231,7 +233,7 @@ def before_converting(topology: Topology, decision: Decision) -> str:
     if not decision.before_layout:
         return ""
     first = decision.before_layout[0]
-    others = [title(topology, each.device) for each in decision.before_layout[1:]]
+    others = [title(topology, finding.device) for finding in decision.before_layout[1:]]
     more = f"Also look at {listed(list(dict.fromkeys(others)))}." if others else ""
     again = (
         "Measure again after that, and only then decide: another layout does not remove this wait."

@@ -55,11 +55,11 @@ def at_disks(stack: StackFigures) -> tuple[str, float | None, str]:
 
 def _causes(causes: Mapping[Cause, float | None]) -> str:
     """Return the parts that can be seen: "data 1.00, parity 1.00, bitmap 0.25"; "" for data alone."""
-    seen = {cause: each for cause, each in causes.items() if each is None or each >= SHOWN}
+    seen = {cause: amount for cause, amount in causes.items() if amount is None or amount >= SHOWN}
     if not seen.keys() - {Cause.DATA}:
         return ""
     return ", ".join(
-        f"{TITLES.get(cause, cause)} {number(each, 2)}" for cause, each in seen.items()
+        f"{TITLES.get(cause, cause)} {number(amount, 2)}" for cause, amount in seen.items()
     )
 
 
@@ -102,7 +102,7 @@ def _cost_per_request(stack: StackFigures, direction: str) -> str:
         for layer in stack.layers[1:]
     )
     known = list(filter(None, steps))
-    if len(known) > 1 and all(each.startswith("1.00 at ") and "(" not in each for each in known):
+    if len(known) > 1 and all(step.startswith("1.00 at ") and "(" not in step for step in known):
         known = ["1.00 at each layer"]
     text = ", ".join(known).replace(" at ", " requests at ", 1)
     return f"one {REQUEST[direction]} causes {text}" if text else ""
@@ -143,13 +143,13 @@ def _step(layer: LayerFigures, direction: str, done: float) -> str:
         after = (completed + (0.0 if caused is None else caused.ios or 0.0)) / done
         mark = " (estimate)" if layer.share.estimated else ""
         return f"{_two_digits(after)} {where} after merging{mark}"
-    each = arrivals / done
+    requests = arrivals / done
     if coalescing is None:
         where += " (before merging)"
     if caused is None or caused.arrivals is None:
-        return f"{each:.2f} {where}"
+        return f"{requests:.2f} {where}"
     reads = caused.arrivals / done
-    return f"{each + reads:.2f} {where} ({reads:.2f} reads + {each:.2f} writes)"
+    return f"{requests + reads:.2f} {where} ({reads:.2f} reads + {requests:.2f} writes)"
 
 
 def _two_digits(value: float) -> str:
@@ -200,7 +200,8 @@ def _wear(stack: StackFigures) -> list[str]:
     if first is None:
         return []
     causes = [
-        f"{TITLES.get(cause, cause)} {size(each * DAY)}" for cause, each in first.causes.items()
+        f"{TITLES.get(cause, cause)} {size(written * DAY)}"
+        for cause, written in first.causes.items()
     ]
     parts = f" ({', '.join(causes)})" if len(causes) > 1 else ""
     disk, rest = stack.ledger.topology[first.disk].title, first.rest
@@ -208,26 +209,26 @@ def _wear(stack: StackFigures) -> list[str]:
     share = "a new disk" if rest.used is None else f"{percent(1 - rest.used, 0)} of its life left"
     per_day = f"{size(first.bytes * DAY)} per day{parts}"
     lasts = f"disk life: {disk} lasts {year_range(first.years)} at this rate, {per_day}"
-    found = [f"{lasts}; {share}, {basis}"]
+    lines = [f"{lasts}; {share}, {basis}"]
     if first.all_years is not None and (first.all_bytes or 0.0) > MERGED * first.high:
-        found.append(
+        lines.append(
             f"disk life: with all that write to it, {disk} lasts {year_range(first.all_years)}"
         )
-    return found
+    return lines
 
 
-def year_range(found: Years) -> str:
+def year_range(years: Years) -> str:
     """
     Return years with two digits.
 
     >>> year_range(Years(3.11, 3.42)), year_range(Years(0.0, 0.04)), year_range(Years(512.0, 640.0))
     ('3.1 to 3.5 years', '0.0 to 0.1 years', 'more than 100 years')
     """
-    if found.low > LONG:
+    if years.low > LONG:
         return f"more than {LONG} years"
-    low, high = floor(found.low * 10) / 10, ceil(found.high * 10) / 10
+    low, high = floor(years.low * 10) / 10, ceil(years.high * 10) / 10
     if low >= 10:
-        return f"{floor(found.low)} to {ceil(found.high)} years"
+        return f"{floor(years.low)} to {ceil(years.high)} years"
     return f"{low:.1f} to {high:.1f} years"
 
 
@@ -253,7 +254,7 @@ def sentences(stack: StackFigures) -> list[str]:
         for direction, why in f.diagnoses.items()
         if why and f.share.part(direction).arrivals != 0
     }
-    inferred = [_inferred(each) for each in stack.unknown_targets]
+    inferred = [_inferred(target) for target in stack.unknown_targets]
     remarks += _wear(stack)
     return [sentence for sentence in remarks if sentence] + inferred + list(doubts)
 
@@ -263,22 +264,22 @@ def _counted_pieces(stack: StackFigures) -> str:
     write, boundary = stack.layers[0].share.write, stack.top.queue.boundary
     if not write.is_range or not boundary:
         return ""
-    low, high = (each.arrivals for each in write.bounds)
+    low, high = (bound.arrivals for bound in write.bounds)
     return (
         f"md cuts writes to {stack.top.title} at full stripes of {size(boundary)} and counts the pieces (Linux 7.1): "
         f"{number(low, 2)} to {number(high, 2)} writes/s were sent"
     )
 
 
-def _inferred(found: UnknownTarget) -> str:
+def _inferred(target: UnknownTarget) -> str:
     """Return what counters tell of a device whose target is unknown."""
-    name, why = found.device.title, f"its target {found.device.target} is unknown"
-    if found.passes_on:
+    name, why = target.device.title, f"its target {target.device.target} is unknown"
+    if target.passes_on:
         return f"{name} passes requests through (estimated from counters): {why}"
-    more = f"{number(found.requests, 2)} requests per request and {number(found.bytes, 2)} bytes per byte"
+    more = f"{number(target.requests, 2)} requests per request and {number(target.bytes, 2)} bytes per byte"
     return (
         f"{name} makes requests of its own (estimated from counters): {why}, "
-        f"and {more} arrive at {found.below.title}"
+        f"and {more} arrive at {target.below.title}"
     )
 
 

@@ -50,8 +50,8 @@ class Arrangement(NamedTuple):
                 known = dict.fromkeys(on_one_line(h) for t in tables for h in t.headings if h)
                 raise UsageError(f"no column '{name}'; columns: {', '.join(known)}")
         return [
-            self._in_unit(self._chosen(self._sorted(each))) if isinstance(each, Table) else each
-            for each in blocks
+            self._in_unit(self._chosen(self._sorted(block))) if isinstance(block, Table) else block
+            for block in blocks
         ]
 
     def _in_unit(self, table: Table) -> Table:

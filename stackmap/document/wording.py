@@ -104,7 +104,7 @@ def duration(seconds: float) -> str:
     ('90 s', '3.2 h', '10 s')
     """
     units = (("days", 86400), ("h", 3600), ("min", 60))
-    unit, length = next((each for each in units if seconds >= 2 * each[1]), ("s", 1))
+    unit, length = next((known for known in units if seconds >= 2 * known[1]), ("s", 1))
     value = seconds / length
     return f"{value:.{0 if round(value, 1) == round(value) or value >= 10 else 1}f} {unit}"
 
@@ -123,7 +123,11 @@ def known_directions(head: LayerFigures) -> tuple[str, ...]:
 
 def await_directions(head: LayerFigures) -> tuple[str, ...]:
     """Return the directions with a known await; ("total",) where only their common await is known."""
-    split = tuple(each for each in known_directions(head) if head.own[each].await_ms is not None)
+    split = tuple(
+        direction
+        for direction in known_directions(head)
+        if head.own[direction].await_ms is not None
+    )
     combined = () if head.own["total"].await_ms is None else ("total",)
     return split or combined
 

@@ -94,7 +94,7 @@ def what(row: Row) -> str:
     text = describe.what(row.device)
     if len(row.devices) > 1:
         texts = Counter(describe.what(device) for device in row.devices)
-        text = "; ".join(f"{count} × {each}" for each, count in texts.items())
+        text = "; ".join(f"{count} × {words}" for words, count in texts.items())
     return f"{role}: {text}" if role else text
 
 
@@ -193,4 +193,4 @@ def render_raw(
 
 def _quoted(text: str) -> str:
     """Return *text* without characters that a shell would interpret."""
-    return re.sub(_UNQUOTED, lambda found: f"\\x{ord(found[0]):02x}", safe(text))
+    return re.sub(_UNQUOTED, lambda match: f"\\x{ord(match[0]):02x}", safe(text))

@@ -43,18 +43,18 @@ class CsvWriter:
 
 def fields(table: Table) -> dict[str, type]:
     """Return the names of the columns of *table*, and what they hold: text, a number or a flag; each may be None."""
-    found: dict[str, type] = {key: str for key, _ in table.about}
+    kinds: dict[str, type] = {key: str for key, _ in table.about}
     if table.group:
-        found[table.group] = str
+        kinds[table.group] = str
     for column in table.columns:
         if column.key:
-            found[column.key] = str if column.is_text else float
+            kinds[column.key] = str if column.is_text else float
             for name in column.beside:
                 if column.is_text:
-                    found[name] = str
+                    kinds[name] = str
                 else:
-                    found[f"{column.key}_{name}"] = bool if name == "estimated" else float
-    return found
+                    kinds[f"{column.key}_{name}"] = bool if name == "estimated" else float
+    return kinds
 
 
 def records(table: Table) -> Iterator[list[Plain]]:

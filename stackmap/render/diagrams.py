@@ -69,7 +69,7 @@ def render_mermaid(shown: Picture) -> str:
 
 def _node(box: Box, place: int) -> str:
     text = "<br>".join(
-        _SPECIAL.sub(lambda found: f"#{ord(found[0])};", safe(line)) for line in box.lines
+        _SPECIAL.sub(lambda match: f"#{ord(match[0])};", safe(line)) for line in box.lines
     )
     return f'{box.key}["{text}"]:::c{place}'
 

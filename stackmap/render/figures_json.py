@@ -59,40 +59,40 @@ def _stack(stack: StackFigures) -> dict[str, object]:
             None if stack.cost.low is None else [stack.cost.low, stack.cost.high]
         ),
         "disk_bytes_per_byte_written": stack.cost.bytes_per_byte_written,
-        "causes": {str(cause): each for cause, each in stack.cost.causes.items()},
+        "causes": {str(cause): size for cause, size in stack.cost.causes.items()},
         "estimated": stack.cost.estimated,
         "disk_requests_per_write": stack.cost.all_requests_per_write,
-        "unknown_targets": [_unknown_target(each) for each in stack.unknown_targets],
-        "wear": [_wear(stack, each) for each in stack.wear],
+        "unknown_targets": [_unknown_target(target) for target in stack.unknown_targets],
+        "wear": [_wear(stack, disk) for disk in stack.wear],
         "findings": sentences(stack),
     }
 
 
-def _wear(stack: StackFigures, found: DiskWear) -> dict[str, object]:
+def _wear(stack: StackFigures, disk: DiskWear) -> dict[str, object]:
     return {
-        "device": found.disk,
-        "label": stack.ledger.topology[found.disk].title,
-        "bytes_per_day": found.bytes * DAY,
-        "bytes_per_day_range": [found.low * DAY, found.high * DAY],
-        "causes": {str(cause): each * DAY for cause, each in found.causes.items()},
-        "used": found.rest.used,
-        "bytes_left": [found.rest.low, found.rest.high],
-        "rated": found.rest.rated,
-        "years": list(found.years),
-        "all_bytes_per_day": found.all_bytes and found.all_bytes * DAY,
-        "all_years": found.all_years and list(found.all_years),
+        "device": disk.disk,
+        "label": stack.ledger.topology[disk.disk].title,
+        "bytes_per_day": disk.bytes * DAY,
+        "bytes_per_day_range": [disk.low * DAY, disk.high * DAY],
+        "causes": {str(cause): size * DAY for cause, size in disk.causes.items()},
+        "used": disk.rest.used,
+        "bytes_left": [disk.rest.low, disk.rest.high],
+        "rated": disk.rest.rated,
+        "years": list(disk.years),
+        "all_bytes_per_day": disk.all_bytes and disk.all_bytes * DAY,
+        "all_years": disk.all_years and list(disk.all_years),
     }
 
 
-def _unknown_target(found: UnknownTarget) -> dict[str, object]:
+def _unknown_target(target: UnknownTarget) -> dict[str, object]:
     return {
-        "device": found.device.name,
-        "label": found.device.title,
-        "target": found.device.target,
-        "below": found.below.name,
-        "passes_on": found.passes_on,
-        "requests_per_request": found.requests,
-        "bytes_per_byte": found.bytes,
+        "device": target.device.name,
+        "label": target.device.title,
+        "target": target.device.target,
+        "below": target.below.name,
+        "passes_on": target.passes_on,
+        "requests_per_request": target.requests,
+        "bytes_per_byte": target.bytes,
         "estimated": True,
     }
 
@@ -169,34 +169,34 @@ def blame_json(report: BlameReport) -> dict[str, object]:
         "schema": "stackmap.blame/1",
         **interval_json(report.interval),
         "corrections": list(report.interval.corrections),
-        "devices": [_disk(topology, each, groups) for each in report.blamed],
+        "devices": [_disk(topology, blamed, groups) for blamed in report.blamed],
         "groups": [
             {
-                "group": each.group,
-                "number": each.number,
-                "iops": each.ios,
-                "bytes": each.bytes,
-                "waited": each.waited,
+                "group": group.group,
+                "number": group.number,
+                "iops": group.ios,
+                "bytes": group.bytes,
+                "waited": group.waited,
             }
-            for each in groups
+            for group in groups
         ],
         "process_io": [
             {
-                "pid": int(each.pid),
-                "name": each.name,
-                "group": each.group or None,
-                "read": each.read,
-                "written": each.written,
+                "pid": int(process.pid),
+                "name": process.name,
+                "group": process.group or None,
+                "read": process.read,
+                "written": process.written,
             }
-            for each in report.processes
+            for process in report.processes
         ],
         "volumes": [
             {
                 "device": top,
                 "label": topology[top].title,
-                "loads": [_target(each) for each in found],
+                "loads": [_target(target) for target in targets],
             }
-            for top, found in report.loading
+            for top, targets in report.loading
         ],
     }
 
@@ -257,28 +257,32 @@ def explain_json(judged: Judged) -> dict[str, object]:
         "episodes_found": judged.times.total if judged.times else None,
         "findings": [
             {
-                **_finding(topology, each),
-                "outcome": str(each.rule.outcome),
-                "load": each.rule.needs_load,
-                "peers": list(each.peers),
-                "title": safe(heading(topology, each)),
-                **_texts(topology, each, {"sentence": each.rule.sentence}),
-                "evidence": _evidence(each),
-                **_texts(topology, each, {"against": each.rule.caveat, "advice": each.rule.advice}),
-                "source": each.rule.source,
+                **_finding(topology, finding),
+                "outcome": str(finding.rule.outcome),
+                "load": finding.rule.needs_load,
+                "peers": list(finding.peers),
+                "title": safe(heading(topology, finding)),
+                **_texts(topology, finding, {"sentence": finding.rule.sentence}),
+                "evidence": _evidence(finding),
+                **_texts(
+                    topology,
+                    finding,
+                    {"against": finding.rule.caveat, "advice": finding.rule.advice},
+                ),
+                "source": finding.rule.source,
             }
-            for each in judged.ordered
+            for finding in judged.ordered
         ],
         "not_judged": [
             {
-                "question": each.question.subject,
-                "device": each.observed.device or None,
-                "reason": safe(filled(each.question.reason, words)),
-                "reason_code": each.code,
-                "advice": each.question.advice,
+                "question": question.question.subject,
+                "device": question.observed.device or None,
+                "reason": safe(filled(question.question.reason, words)),
+                "reason_code": question.code,
+                "advice": question.question.advice,
             }
-            for each in open_questions
-            for words in [words_of(topology, each.observed)]
+            for question in open_questions
+            for words in [words_of(topology, question.observed)]
         ],
     }
 
@@ -292,11 +296,11 @@ def decision_json(
         "first": safe(what_to_do_first(topology, decision, open_questions)),
         "why": None if first is None else _cause(first),
         "then": [
-            {**_cause(each), "waits": has_to_wait(topology, decision, each)}
-            for each in then
-            if each is not None
+            {**_cause(finding), "waits": has_to_wait(topology, decision, finding)}
+            for finding in then
+            if finding is not None
         ],
-        "before_layout": [_cause(each) for each in decision.before_layout],
+        "before_layout": [_cause(finding) for finding in decision.before_layout],
     }
 
 
@@ -306,24 +310,28 @@ def _cause(finding: Finding) -> dict[str, object]:
 
 
 def check_json(
-    topology: Topology, found: Iterable[Finding], health: Mapping[str, Health]
+    topology: Topology, findings: Iterable[Finding], health: Mapping[str, Health]
 ) -> dict[str, object]:
-    """Return the checks *found* as one object, with the *health* of the disks that were asked."""
+    """Return the *findings* of ``check`` as one object, with the *health* of the disks that were asked."""
     return {
         "schema": "stackmap.check/1",
         "health": [
-            {"device": name, **each._asdict(), "unknown": safe(each.unknown) or None}
-            for name, each in health.items()
+            {"device": name, **answer._asdict(), "unknown": safe(answer.unknown) or None}
+            for name, answer in health.items()
         ],
         "checks": [
             {
-                **_finding(topology, each),
-                **({"severity": "ok"} if each.severity is Severity.GOOD else {}),
-                **_texts(topology, each, {"is": each.sentence, "should": each.rule.expected}),
-                **_texts(topology, each, {"why": each.rule.reason, "advice": each.rule.advice}),
-                "evidence": _evidence(each),
+                **_finding(topology, finding),
+                **({"severity": "ok"} if finding.severity is Severity.GOOD else {}),
+                **_texts(
+                    topology, finding, {"is": finding.sentence, "should": finding.rule.expected}
+                ),
+                **_texts(
+                    topology, finding, {"why": finding.rule.reason, "advice": finding.rule.advice}
+                ),
+                "evidence": _evidence(finding),
             }
-            for each in found
+            for finding in findings
         ],
     }
 

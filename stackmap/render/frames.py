@@ -60,7 +60,9 @@ def _pandas(columns: Columns, forms: Mapping[str, type]) -> Any:
     import pandas as pd
 
     kinds = {str: "object", float: "float64", bool: "boolean"}  # of which only numbers have NaN
-    return pd.DataFrame({n: pd.Series(each, dtype=kinds[forms[n]]) for n, each in columns.items()})
+    return pd.DataFrame(
+        {n: pd.Series(column, dtype=kinds[forms[n]]) for n, column in columns.items()}
+    )
 
 
 def _polars(columns: Columns, forms: Mapping[str, type]) -> Any:

@@ -35,15 +35,15 @@ def tree_json(topology: Topology) -> dict[str, object]:
     }
 
 
-def differences_json(found: Differences) -> dict[str, object]:
+def differences_json(differences: Differences) -> dict[str, object]:
     """Return the object of ``tree --diff -J``."""
     return {
         "schema": "stackmap.diff/1",
-        "gone": [_named(device) for device in found.gone],
-        "appeared": [_named(device) for device in found.appeared],
+        "gone": [_named(device) for device in differences.gone],
+        "appeared": [_named(device) for device in differences.appeared],
         "changed": [
             _named(device) | {"changes": [change._asdict() for change in changes]}
-            for device, changes in found.changed
+            for device, changes in differences.changed
         ],
     }
 

@@ -136,8 +136,8 @@ def _chart(block: doc.Chart, _: int) -> list[str]:
 
 def _bars(line: doc.Line, most: float) -> str:
     """Return a letter a point, the greatest of the chart the highest; a blank where nothing is known."""
-    each = -(-len(line.values) // WIDEST)
-    parts = [line.values[at : at + each] for at in range(0, len(line.values), each)]
+    per_letter = -(-len(line.values) // WIDEST)
+    parts = [line.values[at : at + per_letter] for at in range(0, len(line.values), per_letter)]
     return "".join(_bar([value for value in part if value is not None], most) for part in parts)
 
 
@@ -171,13 +171,13 @@ def _card(block: doc.Card, level: int) -> list[str]:
 def _checklist(block: doc.Checklist, level: int) -> list[str]:
     """Return a table with a row per card and a column per lead of its paragraphs."""
     leads: dict[str, None] = {}
-    found = []
+    described = []
     for device, cards in block.groups:
         for card in cards:
             texts = {b.lead: b.text for b in card.blocks if isinstance(b, doc.Paragraph)}
             leads |= dict.fromkeys(texts)
-            found.append(((device, card.label, card.title), texts))
-    rows = tuple((*first, *(texts.get(lead, "") for lead in leads)) for first, texts in found)
+            described.append(((device, card.label, card.title), texts))
+    rows = tuple((*first, *(texts.get(lead, "") for lead in leads)) for first, texts in described)
     headings = ("device", "", "is", *(lead.removesuffix(":") for lead in leads))
     columns = doc.plain_columns(headings, len(headings))
     return _table(doc.Table("", columns, (doc.Rows(rows),)), level)

@@ -97,10 +97,10 @@ def picture(
 def _loaded(arrows: Mapping[Arrow, list[Edge]], load: PicturedLoad) -> Iterator[Arrow]:
     """Yield *arrows* with the load of their edges."""
     loads = {arrow: load.between(edges) for arrow, edges in arrows.items()}
-    most = max((each.bytes or 0.0 for each in loads.values()), default=0.0)
-    for arrow, each in loads.items():
-        share = (each.bytes or 0.0) / most if most else 0.0
-        yield arrow._replace(load=each.words, share=share)
+    most = max((loaded.bytes or 0.0 for loaded in loads.values()), default=0.0)
+    for arrow, loaded in loads.items():
+        share = (loaded.bytes or 0.0) / most if most else 0.0
+        yield arrow._replace(load=loaded.words, share=share)
 
 
 def _lines(row: Row, load: PicturedLoad | None) -> tuple[str, ...]:
@@ -275,13 +275,13 @@ def ends(
     """Return where along the layer each arrow leaves its box and reaches the one below, *step* apart if there is room."""
     leaves: dict[Link, float] = {}
     reaches: dict[Link, float] = {}
-    for found, end, neighbour in ((leaves, 0, 1), (reaches, 1, -2)):
+    for where, end, neighbour in ((leaves, 0, 1), (reaches, 1, -2)):
         sides: defaultdict[str, list[tuple[float, Link]]] = defaultdict(list)
         for arrow in places.bends:
             towards = places.across[_way(places, arrow)[neighbour]]
             sides[arrow[end]].append((towards, arrow))
         for box, arrows in sides.items():
-            found.update(_spread_ends(places.across[box], highs[box], arrows, step))
+            where.update(_spread_ends(places.across[box], highs[box], arrows, step))
     return leaves, reaches
 
 

@@ -163,7 +163,7 @@ def _table(block: doc.Table, style: Style) -> list[str]:
     headings = [heading.split("\n") for heading in block.headings]
     deep = max(map(len, headings), default=1)
     rows = [
-        [each[line - deep] if line - deep >= -len(each) else "" for each in headings]
+        [heading[line - deep] if line - deep >= -len(heading) else "" for heading in headings]
         for line in range(deep)
     ]
     rows = rows if style.headings else []
@@ -246,9 +246,11 @@ def _card_blocks(card: doc.Card, style: Style, indent: str) -> list[str]:
     room = _narrower(style, indent)
     lines: list[str] = []
     shown = [block for block in card.blocks if not isinstance(block, doc.Folded)]
-    for has_lead, group in groupby(shown, key=lambda each: bool(getattr(each, "lead", ""))):
+    for has_lead, group in groupby(shown, key=lambda block: bool(getattr(block, "lead", ""))):
         if has_lead:
-            pairs = [(each.lead, each.text) for each in group if isinstance(each, doc.Paragraph)]
+            pairs = [
+                (block.lead, block.text) for block in group if isinstance(block, doc.Paragraph)
+            ]
             lines += _aligned(pairs, room)
         else:
             lines += _lines(group, room)

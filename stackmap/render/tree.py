@@ -155,13 +155,13 @@ def _colour(row: Row) -> str:
     return RED if any(device.state not in describe.FINE for device in row.devices) else ""
 
 
-def render_differences(found: "Differences") -> str:
+def render_differences(differences: "Differences") -> str:
     """Return a line per device removed (-) or added (+) and per change (~)."""
-    lines = [f"- {_described(device)}" for device in found.gone]
-    lines += [f"+ {_described(device)}" for device in found.appeared]
+    lines = [f"- {_described(device)}" for device in differences.gone]
+    lines += [f"+ {_described(device)}" for device in differences.appeared]
     lines += [
         f"~ {device.title}: {_changed(change)}"
-        for device, changes in found.changed
+        for device, changes in differences.changed
         for change in changes
     ]
     return "".join(f"{safe(line)}\n" for line in lines) or "nothing changed\n"
