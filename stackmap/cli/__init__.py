@@ -103,7 +103,7 @@ class Commands(click.Group):
         for title, group in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name.ljust(widest), each.help) for name, each in group.items()]
+                    [(name.ljust(widest), command.help) for name, command in group.items()]
                 )
 
 

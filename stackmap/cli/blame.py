@@ -104,11 +104,13 @@ def command(
             after, stalled_after = _groups(host)
             seconds = interval.seconds or 1.0
             groups = [
-                each._replace(
-                    owner=cgroup.owner(each.group),
-                    waited=_share(stalled.get(each.group), stalled_after.get(each.group), seconds),
+                group._replace(
+                    owner=cgroup.owner(group.group),
+                    waited=_share(
+                        stalled.get(group.group), stalled_after.get(group.group), seconds
+                    ),
                 )
-                for each in cgroup_loads(before, after, seconds)
+                for group in cgroup_loads(before, after, seconds)
             ]
             before, stalled, earlier = after, stalled_after, processes
             processes = process_io.read(host) if host and session.live else {}
@@ -125,10 +127,10 @@ def command(
             loading = [(top, targets(ledger, top)) for top in volumes]
             report = BlameReport(current, chosen, right, blamed, loading, groups, busy)
             if as_json:
-                found = blame_json(report)
+                figures = blame_json(report)
                 for sample in counted:
-                    found |= sample.json(current, chosen)
-                click.echo(json.dumps(found))
+                    figures |= sample.json(current, chosen)
+                click.echo(json.dumps(figures))
                 continue
             blocks = [] if number else headline(report)
             blocks += [*matrix(report), *volume_blocks(report)]

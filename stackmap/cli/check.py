@@ -90,24 +90,24 @@ def command(
         answered = reporting.ready(REPORT_SECONDS)
         reported = reporting.result() if answered else UNANSWERED
     opened = [
-        each for each in chosen if NO_ANSWER not in known.get(each.name, NO_HEALTH_OF).unknown
+        device for device in chosen if NO_ANSWER not in known.get(device.name, NO_HEALTH_OF).unknown
     ]
     exceeded = ebs.read(session.host, opened) if asked or not session.live else {}
-    found = checks(replace(_context(session, chosen, reported, known), exceeded=exceeded))
+    findings = checks(replace(_context(session, chosen, reported, known), exceeded=exceeded))
     _tell_unknown_health(chosen, known)
     _tell_reported(chosen, reported, named=bool(names))
     if as_json:
         if problems:
-            found = [each for each in found if each.severity is not Severity.GOOD]
+            findings = [finding for finding in findings if finding.severity is not Severity.GOOD]
         from stackmap.render.figures_json import check_json
 
-        click.echo(json.dumps(check_json(chosen, found, known)))
+        click.echo(json.dumps(check_json(chosen, findings, known)))
     else:
         passed = everything and not problems
-        print_blocks(check_document(chosen, found, passed=passed))
+        print_blocks(check_document(chosen, findings, passed=passed))
     if exit_code:
-        judged = bool(found) and not topology.unknown
-        severities = (each.severity for each in found)
+        judged = bool(findings) and not topology.unknown
+        severities = (finding.severity for finding in findings)
         session.status = status_of(severities, judged=judged) or session.status
 
 
@@ -115,7 +115,7 @@ def _tell_unknown_health(topology: Topology, known: Mapping[str, Health]) -> Non
     """Tell once per reason which disks did not say how they are."""
     reasons = {health.unknown: None for health in known.values() if health.unknown}
     for reason in reasons:
-        names = [topology[name].title for name, each in known.items() if each.unknown == reason]
+        names = [topology[name].title for name, answer in known.items() if answer.unknown == reason]
         tell(f"health of {listed(names)}: {reason}")
 
 
@@ -143,9 +143,9 @@ def _tell_reported(topology: Topology, reported: Reported, *, named: bool) -> No
 
 def setup_problems(session: Session, topology: Topology) -> Iterator[Finding]:
     """Yield the findings of ``check`` on *topology* that no rule about a load reports."""
-    for each in checks(_context(session, topology, _recorded(session, topology))):
-        if not each.rule.needs_load and each.severity is not Severity.GOOD:
-            yield each
+    for finding in checks(_context(session, topology, _recorded(session, topology))):
+        if not finding.rule.needs_load and finding.severity is not Severity.GOOD:
+            yield finding
 
 
 def _context(

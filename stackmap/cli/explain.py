@@ -99,7 +99,7 @@ def command(
         else limits.CapMeter(measured.source.host, topology, recorded=not session.live)
     )
     setup = () if foreign else tuple(setup_problems(session, part))
-    severities = [each.severity for each in setup if with_check]
+    severities = [finding.severity for finding in setup if with_check]
     judged = True
     states = options.text is None or session.tells
     for number, series in enumerate(_batches(measured, options, caps, states=states)):
@@ -110,11 +110,11 @@ def command(
         examined = waiting(
             "examining", partial(judge, topology, series, in_force, baseline=before, part=part)
         )
-        known = {(each.rule.id, each.device) for each in examined.found}
+        known = {(finding.rule.id, finding.device) for finding in examined.found}
         own = (
-            each
-            for each in setup
-            if known.isdisjoint((rule, each.device) for rule in each.rule.superseded_by)
+            finding
+            for finding in setup
+            if known.isdisjoint((rule, finding.device) for rule in finding.rule.superseded_by)
         )
         examined = examined._replace(setup=[*own])
         if as_json:
@@ -127,7 +127,7 @@ def command(
             doubt = measured.source.doubt
             blocks = explain_document(examined, doubt, which, why=why or is_comment)
             print_blocks(as_comment(blocks) if is_comment else blocks, before=gap)
-        severities += [each.severity for each in (*examined.found, *examined.in_episodes)]
+        severities += [finding.severity for finding in (*examined.found, *examined.in_episodes)]
         judged = judged and not examined.open_questions
     if exit_code:
         session.status = status_of(severities, judged=judged) or session.status

@@ -136,7 +136,7 @@ def command(
     table = Arrangement(columns, sort, keys, unit)
     disks = tuple(filter(None, partitions.split(",")))
     if disks:
-        options = options._replace(names=(*options.names, *(each for each in disks if each != ALL)))
+        options = options._replace(names=(*options.names, *(disk for disk in disks if disk != ALL)))
     measured = session.measure(options)
     live = session.live and options.text is None
     lives = DiskLives(measured.source.host, live=live, asks=wear, rating=endurance)
@@ -182,12 +182,12 @@ def part(topology: Topology, names: tuple[str, ...], disks: tuple[str, ...]) -> 
     else:
         kept = set()
     for name in names:
-        found = find_existing(topology, [name])
+        chosen = find_existing(topology, [name])
         if name in disks:
-            above = (edge.above for each in found for edge in topology.above(each))
-            found += [each for each in above if topology[each].kind is Kind.PARTITION]
+            above = (edge.above for device in chosen for edge in topology.above(device))
+            chosen += [device for device in above if topology[device].kind is Kind.PARTITION]
         is_alone = name.removeprefix(DEV) in topology.devices or re.search(NAME_PATTERN, name)
-        kept.update(found if is_alone else topology.select(found).devices)
+        kept.update(chosen if is_alone else topology.select(chosen).devices)
     return topology.subset(kept)
 
 
@@ -246,7 +246,11 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
 
     def show(interval: Interval) -> None:
         right = corrected(topology, interval)
-        shown = (each for each in right.corrections if each.partition(": ")[2] in part.devices)
+        shown = (
+            correction
+            for correction in right.corrections
+            if correction.partition(": ")[2] in part.devices
+        )
         right = replace(right, corrections=tuple(shown))
         sums = totals(part, right.loads) if looks["totals"] else ()
         if not rows:  # the order stays from report to report

@@ -237,7 +237,7 @@ def _no_option(error: click.NoSuchOption) -> str:
     here = {word for option in ctx.command.params for word in option.opts} if ctx else set()
     if name in COUNTED and ctx is not None and "INTERVAL" in str(ctx.command.get_usage(ctx)):
         return f"no option {name}: INTERVAL and COUNT are words, `{ctx.command_path} 1 5`"
-    similar = [each for each in (MEANT.get(name),) if each in here]
+    similar = [option for option in (MEANT.get(name),) if option in here]
     similar += get_close_matches(name, error.possibilities or (), 1, ALIKE)
     advice = f"; did you mean {similar[0]}?" if similar else ""
     return f"no option {name}{advice}"

@@ -169,7 +169,7 @@ def samples(
     listen(host)
     all_of = _Everything(health_of)
     watch = Watch(host, all_of.read(host), all_of.read, update=all_of.update)
-    tell_all(each for each in watch.topology.unknown if NO_ANSWER in each)
+    tell_all(reason for reason in watch.topology.unknown if NO_ANSWER in reason)
     host.read(diskstats.PATH)  # for readers of the files
     caps = limits.CapMeter(host, watch.topology)
     before: Snapshot | None = None

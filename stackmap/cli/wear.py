@@ -44,10 +44,10 @@ def endurance(value: str) -> Endurance | None:
 
 
 def _endurance(_: click.Context, __: click.Parameter, value: str | None) -> Endurance | None:
-    found = endurance(value) if value else None
-    if value and found is None:
+    rating = endurance(value) if value else None
+    if value and rating is None:
         raise click.BadParameter(f"must be 3DWPD, 1DWPD:3y or 1200TBW, not {value}")
-    return found
+    return rating
 
 
 def wear_options(command: Decorated) -> Decorated:

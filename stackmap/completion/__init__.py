@@ -149,11 +149,11 @@ def _joined(words: list[str]) -> Iterator[str]:
 def main() -> None:
     """Print ``files`` if a path is expected, else ``words`` and a line per candidate: word, tab, help."""
     *before, current = sys.argv[1:] or [""]
-    kind, found = complete(before, current)
+    kind, candidates = complete(before, current)
     option, equals, _ = current.partition("=") if current.startswith("--") else ("", "", "")
     # fish compares with the whole word; bash and zsh with what follows "=".
     prefix = option + equals if os.environ[VARIABLE] == "fish" and equals else ""
-    lines = [f"{prefix}{word}\t{text}" for word, text in found if word.isprintable()]
+    lines = [f"{prefix}{word}\t{text}" for word, text in candidates if word.isprintable()]
     sys.stdout.buffer.write("\n".join([kind, *lines, ""]).encode())
 
 
@@ -182,7 +182,7 @@ def complete(before: list[str], current: str) -> tuple[str, Candidates]:
 
 
 def _matching(candidates: Iterable[tuple[str, str]], current: str) -> Candidates:
-    return [each for each in candidates if each[0].startswith(current)]
+    return [candidate for candidate in candidates if candidate[0].startswith(current)]
 
 
 DISKSTATS = "/proc/diskstats"
@@ -238,5 +238,5 @@ def _names(host: Host) -> Iterator[str]:
     yield from (lv.vg for lv in lvs)
     yield from (f"{lv.vg}/{lv.lv}" for lv in lvs)
     yield from (lv.lv for lv in lvs)
-    yield from (each.point for each in mountinfo.read(host) if each.source.startswith(PATHS))
+    yield from (mount.point for mount in mountinfo.read(host) if mount.source.startswith(PATHS))
     yield from kernel
