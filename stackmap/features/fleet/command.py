@@ -89,13 +89,13 @@ def _check_matches(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     """Return each label with its pattern as a regular expression."""
-    found = []
+    pairs = []
     for text in texts:
         label, equals, pattern = text.partition("=")
         if not (label and equals and pattern):
             raise click.BadParameter(f"{text!r} is not LABEL=PATTERN, such as rack=r1*")
-        found.append((_check_label(context, parameter, label), _of_pattern(pattern)))
-    return tuple(found)
+        pairs.append((_check_label(context, parameter, label), _of_pattern(pattern)))
+    return tuple(pairs)
 
 
 @click.command()
@@ -351,11 +351,11 @@ def _open_hosts(
     failures: list[NameNotFound] = []
     for host in hosts:
         try:
-            found = PrometheusHost(search.server, *search.find(host), window)
-            _open_one(found, show)
-            old = AGED.format(age=duration(found.age)) if found.age > OLD else ""
-            for doubt in filter(None, (found.repeated and REPEATED, old)):
-                tell(f"{found.name}: {doubt}")
+            source = PrometheusHost(search.server, *search.find(host), window)
+            _open_one(source, show)
+            old = AGED.format(age=duration(source.age)) if source.age > OLD else ""
+            for doubt in filter(None, (source.repeated and REPEATED, old)):
+                tell(f"{source.name}: {doubt}")
                 session.status = SOME_MISSING
         except NameNotFound as error:
             failures.append(error)
@@ -399,7 +399,7 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
         }
         click.echo(json.dumps(answer))
         return
-    right = [corrected(topology, each) for each in intervals]
+    right = [corrected(topology, interval) for interval in intervals]
     tops = [stack.top.name for stack in report.stacks]
     show([
         doc.Headline((host.name, when(report.interval.time) or "")),

@@ -51,8 +51,8 @@ def _wear(volume: Volume) -> doc.Cell:
     if wear is None:
         return doc.Label(UNKNOWN, ("",) * 5)
     own, with_all = (
-        UNKNOWN if each is None else year_range(each).removesuffix(" years")
-        for each in (wear.years, wear.all_years)
+        UNKNOWN if years is None else year_range(years).removesuffix(" years")
+        for years in (wear.years, wear.all_years)
     )
     figures = map(str, (*wear.years, *(wear.all_years or ("", ""))))
     return doc.Label(f"{wear.disk} {own} ({with_all})", (wear.disk, *figures))
@@ -108,7 +108,10 @@ PAGE_COLUMNS = (*DEFAULT[:3], "state", *DEFAULT[3:])
 def needed_parts(columns: Sequence[str], sort: str) -> set[str]:
     """Return what must be asked of each volume to show *columns*; with the default ones, wear where it is known."""
     shown = {*columns, sort, *(("wear",) if columns in (DEFAULT, PAGE_COLUMNS) else ())}
-    return {"level", *(field for each in COLUMNS if each.key in shown for field in each.needs)}
+    return {
+        "level",
+        *(field for column in COLUMNS if column.key in shown for field in column.needs),
+    }
 
 
 def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
@@ -123,7 +126,7 @@ def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
 
 def _needed(fleet: Fleet, columns: Sequence[str]) -> Sequence[str]:
     """Return *columns* with the cluster where hosts are of several, and the default ones with wear where it is known."""
-    wear = columns in (DEFAULT, PAGE_COLUMNS) and any(each.wear for each in fleet.volumes)
+    wear = columns in (DEFAULT, PAGE_COLUMNS) and any(volume.wear for volume in fleet.volumes)
     columns = (*columns, "wear") if wear else columns
     return ("cluster", *columns) if fleet.in_clusters and "cluster" not in columns else columns
 
@@ -146,7 +149,7 @@ def fleet_page(fleet: Fleet) -> doc.Page:
 
 def _health(troubles: Sequence[Trouble]) -> Iterable[doc.Block]:
     """Yield one line per trouble; of many, the first."""
-    lines = [str(each) for each in troubles[:MOST_TROUBLES]]
+    lines = [str(trouble) for trouble in troubles[:MOST_TROUBLES]]
     if len(troubles) > MOST_TROUBLES:
         lines.append(f"and {len(troubles) - MOST_TROUBLES} more; --json lists all")
     if lines:
@@ -170,7 +173,7 @@ def _totals(fleet: Fleet) -> Iterable[doc.Block]:
     written, wasted, requests, saved = map(
         fleet.sum_of, ("write_bytes", "wasted_bytes", "wasted_requests", "raid10_saves")
     )
-    gaining = sum(each.gaining for each in fleet.levels)
+    gaining = sum(level.gaining for level in fleet.levels)
     yield doc.Paragraph(f"{_sums(fleet)}.")
     if saved:
         yield doc.Paragraph(
@@ -202,19 +205,19 @@ def _groups(fleet: Fleet) -> doc.Table:
     of_disks, has_troubles = fleet.by == MODEL, fleet.by not in (KIND, LEVEL)
     rows = tuple(
         (
-            doc.Label(each.value or UNKNOWN, (each.value,)),
-            doc.Value(round(each.hosts), _count),
-            doc.Value(round((each.disks if of_disks else each.volumes) or 0), _count),
-            doc.Value(each.requests, _requests),
-            doc.Value(each.await_ms, _ratio),
+            doc.Label(group.value or UNKNOWN, (group.value,)),
+            doc.Value(round(group.hosts), _count),
+            doc.Value(round((group.disks if of_disks else group.volumes) or 0), _count),
+            doc.Value(group.requests, _requests),
+            doc.Value(group.await_ms, _ratio),
             *(() if of_disks else (
-                doc.Value(each.write_bytes, _mib),
-                doc.Value(each.wasted_bytes, _mib),
-                doc.Value(each.wasted_requests, _requests),
+                doc.Value(group.write_bytes, _mib),
+                doc.Value(group.wasted_bytes, _mib),
+                doc.Value(group.wasted_requests, _requests),
             )),
-            *((doc.Value(each.troubles, _count),) if has_troubles else ()),
+            *((doc.Value(group.troubles, _count),) if has_troubles else ()),
         )
-        for each in sorted(fleet.groups, key=lambda each: -(each.wasted_bytes or each.await_ms or 0))
+        for group in sorted(fleet.groups, key=lambda group: -(group.wasted_bytes or group.await_ms or 0))
     )  # fmt: skip
     counted = "disks" if of_disks else "volumes"
     columns = (

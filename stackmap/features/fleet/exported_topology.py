@@ -30,13 +30,13 @@ def topology(
     *lengths*: the bytes of each edge (above, below, role) where a device lies on several.
     """
     devices = tuple(devices)
-    found = [_device(each) for each in devices]
-    used = [_edge(each, lengths) for each in edges]
-    strange = found.count(None) + used.count(None)
+    made = [_device(labels) for labels in devices]
+    used = [_edge(labels, lengths) for labels in edges]
+    strange = made.count(None) + used.count(None)
     sound, doubts = sound_edges(filter(None, used))
     unread = [UNREAD.format(count=strange, host=host)] if strange else []
     return Topology(
-        filter(None, found),
+        filter(None, made),
         sound,
         machine=Machine(host, kernel),
         unknown=_replaced(host, devices) + unread + doubts,
@@ -45,7 +45,7 @@ def topology(
 
 def _replaced(host: str, devices: Iterable[Labels]) -> list[str]:
     """Return the sentence on labels of the target that have replaced those of devices; [] without any."""
-    labels = {name for each in devices for name in each if name in REPLACEABLE}
+    labels = {name for device in devices for name in device if name in REPLACEABLE}
     return [REPLACED.format(host=host, labels=", ".join(sorted(labels)))] if labels else []
 
 

@@ -97,36 +97,38 @@ def _measure(what: str, space: str, value: float) -> str:
 def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> list[Trouble]:
     """Return the troubles in the answers to NOW and SINCE, the worst first."""
     keys = (cluster, "job", "instance", *IDENTITY)
-    begun = {tuple(each.labels.get(key, "") for key in keys): each.value for each in since}
-    found: dict[tuple[str, ...], Trouble] = {}  # once for all replicas of a target
-    for each in now:
-        get = each.labels.get
+    begun = {tuple(sample.labels.get(key, "") for key in keys): sample.value for sample in since}
+    first_of: dict[tuple[str, ...], Trouble] = {}  # once for all replicas of a target
+    for sample in now:
+        get = sample.labels.get
         what = get("what", "")
-        value = each.value if what in FIGURE else None
+        value = sample.value if what in FIGURE else None
         key = tuple(get(key, "") for key in keys)
         of_disk = (get("model", ""), get("serial", ""), get("reason", ""))
         names = (get(cluster, ""), get("device", ""), get("name", ""), get("space", ""))
         trouble = Trouble(what, get("instance", ""), *names, *of_disk, value, begun.get(key))
-        found.setdefault((*key, *of_disk), trouble)
-    return worst_first(found.values())
+        first_of.setdefault((*key, *of_disk), trouble)
+    return worst_first(first_of.values())
 
 
 def counted(looked: Iterable[Sample], of_host: Sequence[str], by: str) -> dict[str, int]:
     """Return how many troubles the hosts of each value of the label *by* have; replicas of a target count once."""
     hosts: dict[tuple[str, ...], int] = {}
-    for each in looked:
-        key = tuple(each.labels.get(label, "") for label in (by, *of_host))
-        hosts[key] = max(round(each.value), hosts.get(key, 0))
+    for sample in looked:
+        key = tuple(sample.labels.get(label, "") for label in (by, *of_host))
+        hosts[key] = max(round(sample.value), hosts.get(key, 0))
     sums: dict[str, int] = {}
     for (value, *_), count in hosts.items():
         sums[value] = sums.get(value, 0) + count
     return sums
 
 
-def worst_first(found: Iterable[Trouble]) -> list[Trouble]:
-    """Return what was *found* in the order of KINDS; kinds of other versions are last."""
+def worst_first(troubles: Iterable[Trouble]) -> list[Trouble]:
+    """Return *troubles* in the order of KINDS; kinds of other versions are last."""
     place = {what: number for number, what in enumerate(KINDS)}
-    return sorted(found, key=lambda each: (place.get(each.what, len(place)), *each[1:5]))
+    return sorted(
+        troubles, key=lambda trouble: (place.get(trouble.what, len(place)), *trouble[1:5])
+    )
 
 
 def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:
@@ -163,9 +165,9 @@ def _collisions(hosts: str) -> str:
     )
 
 
-def doubtful(found: Iterable[Trouble]) -> str:
+def doubtful(troubles: Iterable[Trouble]) -> str:
     """Return the sentence on hosts whose figures are doubtful because of a trouble, "" without any."""
-    hosts = {each.host for each in found if each.what in DOUBTFUL}
+    hosts = {trouble.host for trouble in troubles if trouble.what in DOUBTFUL}
     return sentence(hosts, "whose figures are doubtful: silent, or with a wrong clock")
 
 

@@ -35,7 +35,7 @@ INTERVALS = 20  # of a window
 SHORTEST = 60.0  # seconds; most scrapes are more frequent
 WEEK = 7 * 86400.0  # seconds: how far from a time without data others are looked for
 SAME_BOOT = 60.0  # seconds by which the time of a boot may move with the clock
-COUNTED = "|".join((*(each.name for each in exported.COUNTERS), exported.IN_FLIGHT))
+COUNTED = "|".join((*(counter.name for counter in exported.COUNTERS), exported.IN_FLIGHT))
 NODE_TIME = "node_time_seconds"
 AT_THE_END = exported.TIMESTAMP, NODE_TIME, exported.INFO, exported.EDGE, exported.EDGE_BYTES, exported.BUILD, exported.LIFE_USED, exported.LIFE_WRITTEN  # fmt: skip
 # Fields of a line after the name: the counters in the kernel's order.
@@ -132,7 +132,7 @@ class PrometheusHost(Source):
     def _last_before_boot(self) -> float:
         """Return the last place in the window at which an earlier boot was known; 0 if there is none."""
         boots = self._range(f"node_boot_time_seconds{{{self._selector}}}")
-        values = [pair for each in boots for pair in each.values]
+        values = [pair for series in boots for pair in series.values]
         last = max(values, default=(0.0, 0.0))[1]
         return max((place for place, boot in values if abs(boot - last) > SAME_BOOT), default=0.0)
 
@@ -145,8 +145,8 @@ class PrometheusHost(Source):
         *after*: leave out samples up to this place.
         """
         counters = self._range(f"{{__name__=~{quoted(f'{prefix}({COUNTED})')},{self._selector}}}")
-        found = _samples(counters, prefix, self._range(instants))
-        samples = [(place, sample) for place, sample in found if place > after]
+        scraped = _samples(counters, prefix, self._range(instants))
+        samples = [(place, sample) for place, sample in scraped if place > after]
         for (_, earlier), (place, later) in pairwise(samples):
             yield place, diskstats.between(earlier, later)
 
@@ -172,23 +172,26 @@ def _samples(
     counters: Iterable[Series], prefix: str, instants: Iterable[Series]
 ) -> Iterator[tuple[float, diskstats.Sample]]:
     """Yield each new scrape: its place in the window, and the counters of all devices."""
-    units = {prefix + each.name: (each.field, each.unit) for each in exported.COUNTERS}
+    units = {
+        prefix + definition.name: (definition.field, definition.unit)
+        for definition in exported.COUNTERS
+    }
     units[prefix + exported.IN_FLIGHT] = "in_flight", 1
-    found: dict[float, dict[str, dict[str, float]]] = {}
-    for each in counters:
-        counter = units.get(each.labels.get("__name__", ""))
+    scrapes: dict[float, dict[str, dict[str, float]]] = {}
+    for series in counters:
+        counter = units.get(series.labels.get("__name__", ""))
         if counter is None:  # it was not asked for
             continue
         field, unit = counter
-        for place, value in each.values:
-            devices = found.setdefault(place, {})
-            devices.setdefault(each.labels.get("device", ""), {})[field] = value * unit
-    scraped = {place: time for each in instants for place, time in each.values}
+        for place, value in series.values:
+            devices = scrapes.setdefault(place, {})
+            devices.setdefault(series.labels.get("device", ""), {})[field] = value * unit
+    scraped = {place: time for series in instants for place, time in series.values}
     last = 0.0
-    for place in sorted(found.keys() & scraped.keys()):
+    for place in sorted(scrapes.keys() & scraped.keys()):
         if scraped[place] > last:
             last = scraped[place]
-            lines = (_line(name, fields) for name, fields in found[place].items())
+            lines = (_line(name, fields) for name, fields in scrapes[place].items())
             yield place, diskstats.Sample(last, filter(None, lines))
 
 
@@ -198,7 +201,7 @@ def _line(name: str, fields: dict[str, float]) -> str:
         str(round(fields[key] / (SECTOR if key in IN_SECTORS else 1)))
         for key in takewhile(fields.__contains__, FIELDS)
     ]
-    length = max((each for each in LENGTHS if each <= len(words)), default=0)
+    length = max((known for known in LENGTHS if known <= len(words)), default=0)
     return f"0 0 {name} {' '.join(words[:length])}" if length and name.split() == [name] else ""
 
 
@@ -221,8 +224,10 @@ class HostSearch(NamedTuple):
         labels = (self.cluster, "job", "instance")
         asked = f"group by ({', '.join(labels)}) ({exported.TIMESTAMP}{{{selector}}})"
         answer = self.server.query(asked, self.time)
-        hosts = sorted(tuple(each.labels.get(label, "") for label in labels) for each in answer)
-        exact = [each for each in hosts if each[2] == host] or hosts
+        hosts = sorted(
+            tuple(host_labels.labels.get(label, "") for label in labels) for host_labels in answer
+        )
+        exact = [host_labels for host_labels in hosts if host_labels[2] == host] or hosts
         if not exact:
             other = other_times(self.server, f"{exported.TIMESTAMP}{{{selector}}}", self.time)
             raise NameNotFound(f"no host {host!r} with a topology in {self.server.url}{other}")
@@ -248,8 +253,8 @@ def other_times(server: Prometheus, series: str, missing: float) -> str:
     )
     try:
         for which, asked, time in nearest:
-            for found in server.query(asked, time):
-                place = f"{which}: {instant(found.value)} (--at @{found.value:.0f})"
+            for sample in server.query(asked, time):
+                place = f"{which}: {instant(sample.value)} (--at @{sample.value:.0f})"
                 return f" at {instant(missing)}; {place}"
     except (SourceError, ParseError):
         pass

@@ -148,7 +148,7 @@ class Prometheus:
                 owners = dict(zip(new, map(made, labels), strict=True))
             except (ValueError, TypeError, RecursionError):  # none, or written in another way
                 samples = self._samples(expression, status, content, most)
-                return [(made(each.labels), each.value) for each in samples]
+                return [(made(sample.labels), sample.value) for sample in samples]
             self._samples(expression, status, first, most)
             self.budget.charge(SERIES_BYTES * len(new))
             known.update(owners)
@@ -166,7 +166,9 @@ class Prometheus:
         data = self._ask("query_range", {"query": expression, **given}, OF_MATRIX, self._data)
         if data.get("resultType") != "matrix":
             raise ParseError(f"{self.url}: not a matrix: {expression[:QUOTED]}")
-        return [Series(_labels(each), _figures(each.get("values"))) for each in data["result"]]
+        return [
+            Series(_labels(series), _figures(series.get("values"))) for series in data["result"]
+        ]
 
     def _ask(
         self,
@@ -381,12 +383,12 @@ def _series(text: str, url: str, most: int) -> tuple[bytearray, list[str], list[
 def _vector(result: list[Any]) -> list[Sample]:
     """Return the series of a vector that have a figure; ``ParseError`` unless each has text labels and a pair."""
     try:  # a list for each step: there are 100,000s
-        labels = _checked([each["metric"] for each in result])
-        values = [float(text) for _, text in [each["value"] for each in result]]
+        labels = _checked([series["metric"] for series in result])
+        values = [float(text) for _, text in [series["value"] for series in result]]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ParseError("a series of unknown form in the server's answer") from error
     both = zip(labels, values, strict=True)
-    return [Sample(each, value) for each, value in both if abs(value) < LARGEST]
+    return [Sample(owner, value) for owner, value in both if abs(value) < LARGEST]
 
 
 def _checked(labels: list[dict[str, str]]) -> list[dict[str, str]]:

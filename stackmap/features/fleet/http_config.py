@@ -84,7 +84,7 @@ def read_http_config(path: str) -> HttpConfig:
     token = _secret(given, "bearer_token", folder) or _secret(auth, "credentials", folder)
     if basic and token:
         raise InputError(f"{path}: basic_auth and a token exclude each other")
-    ca, cert, key = (tls.get(each) for each in ("ca_file", "cert_file", "key_file"))
+    ca, cert, key = (tls.get(name) for name in ("ca_file", "cert_file", "key_file"))
     if (cert is None) != (key is None):
         raise InputError(f"{path}: tls_config needs both cert_file and key_file")
     verify = os.path.join(folder, ca) if ca else True

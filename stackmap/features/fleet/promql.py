@@ -171,9 +171,9 @@ class Expressions(NamedTuple):
             longest = self.over_window("sum", series)
             mean, labels = f"({mean} and topk by ({self.id}) (1, {longest}))", f"{self.id}, device"
         if field == "wear":
-            each, disks = f"max by ({self.id}, disk) ({mean})", f"on ({self.of_host}, disk)"
+            per_disk, disks = f"max by ({self.id}, disk) ({mean})", f"on ({self.of_host}, disk)"
             mean, labels = (
-                f"topk by ({self.id}) (1, {each} * {disks} group_left () {self._wear})",
+                f"topk by ({self.id}) (1, {per_disk} * {disks} group_left () {self._wear})",
                 f"{self.id}, disk",
             )
         if self.level:
@@ -221,8 +221,8 @@ class Expressions(NamedTuple):
         if field == "hosts":
             return f"count by ({labels}) (group by ({self.of_host}, {labels}) ({self.counted()}))"
         value = self._of_levels(field)
-        each = ", ".join(dict.fromkeys(f"{self.of_host}, {KIND_LEVEL}, {labels}".split(", ")))
-        return f"sum by ({labels}) (max by ({each}) ({value}))"
+        once = ", ".join(dict.fromkeys(f"{self.of_host}, {KIND_LEVEL}, {labels}".split(", ")))
+        return f"sum by ({labels}) (max by ({once}) ({value}))"
 
     def _of_levels(self, field: str) -> str:
         if field in ("volumes", "shared"):

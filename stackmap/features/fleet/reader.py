@@ -101,11 +101,11 @@ class FleetReader:
         levels = self._levels()
         troubles = tuple(self._health())
         groups = self._groups(troubles) if asked.by else ()
-        hosts = [each.labels.get("instance", "") for each in per_host]
+        hosts = [sample.labels.get("instance", "") for sample in per_host]
         volumes = () if asked.by else self._worst_volumes(hosts, levels)
         self._tell_missing()
         self._partial += filter(None, (health.doubtful(troubles),))
-        self._partial += [f"the server warns: {each}" for each in self._server.warnings]
+        self._partial += [f"the server warns: {warning}" for warning in self._server.warnings]
         return Fleet(
             asked.window,
             asked.time,
@@ -122,17 +122,17 @@ class FleetReader:
     def _worst_volumes(self, hosts: list[str], levels: Iterable[Group]) -> list[Volume]:
         """Return the volumes to show, the worst first; a remark on those that are not known."""
         asked = self._asked
-        wanted = round(sum(each.volumes + each.shared for each in levels))
+        wanted = round(sum(group.volumes + group.shared for group in levels))
         chosen = self._worst() if 0 < asked.limit < wanted else None
         per_page = min(PAGE, round(PAGE_VOLUMES * len(hosts) / (wanted or 1)) or 1)
         if chosen is not None and not chosen:
             self._notes.append(NO_FIGURE.format(sort=asked.sort))
         names = hosts if chosen is None else [key.host for key in chosen]
-        found = self._volumes(names, chosen, per_page)
+        volumes = self._volumes(names, chosen, per_page)
         shown = wanted if chosen is None else len(chosen)
-        if len(found) < shown:
-            self._partial.append(NO_INFO.format(lacking=shown - len(found), shown=shown))
-        return worst_first(found, asked.sort)
+        if len(volumes) < shown:
+            self._partial.append(NO_INFO.format(lacking=shown - len(volumes), shown=shown))
+        return worst_first(volumes, asked.sort)
 
     def _query(self, expression: str) -> list[Sample]:
         return self._server.query(expression, self._asked.time)
@@ -143,8 +143,8 @@ class FleetReader:
         """Yield the answers to *several*, asked a few at a time; no more than these are kept."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             waiting: deque[Future[Answer]] = deque()
-            for each in several:
-                waiting.append(pool.submit(ask, each))
+            for task in several:
+                waiting.append(pool.submit(ask, task))
                 if len(waiting) == AT_ONCE:
                     yield waiting.popleft().result()
             while waiting:
@@ -165,11 +165,11 @@ class FleetReader:
         fields = ["hosts", "volumes", "shared", *LEVEL_FIGURES]
         fields += SAVINGS if self._asked.savings else ()
         sums = self._sums(KIND_LEVEL, fields)
-        if self._all.hourly and all(each.write_bytes is None for each in sums):
+        if self._all.hourly and all(group.write_bytes is None for group in sums):
             self._all = self._all._replace(hourly=False)
             sums = self._sums(KIND_LEVEL, fields)
             self._notes.append(NO_HOURS)
-        if all(each.write_bytes is None for each in sums) and not self._query(
+        if all(group.write_bytes is None for group in sums) and not self._query(
             self._all.without_counters
         ):
             raise InputError(YOUNG)  # the rules have counted the volumes
@@ -184,13 +184,13 @@ class FleetReader:
         if by != MODEL:
             fields = ["hosts", "volumes", "shared", *LEVEL_FIGURES]
         groups = self._sums(by, fields)
-        if not any(each.value for each in groups):
+        if not any(group.value for group in groups):
             self._notes.append(NO_MODEL if by == MODEL else NO_LABEL.format(label=by))
         if by == MODEL:
-            models = [each.model for each in troubles]
-            return tuple(each._replace(troubles=models.count(each.value)) for each in groups)
-        found = health.counted(self._looked, (self._all.cluster, "job", "instance"), by)
-        return tuple(each._replace(troubles=found.get(each.value)) for each in groups)
+            models = [trouble.model for trouble in troubles]
+            return tuple(group._replace(troubles=models.count(group.value)) for group in groups)
+        troubled = health.counted(self._looked, (self._all.cluster, "job", "instance"), by)
+        return tuple(group._replace(troubles=troubled.get(group.value)) for group in groups)
 
     def _sums(self, labels: str, fields: Collection[str]) -> tuple[Group, ...]:
         sums: dict[str, dict[str, float]] = {}
@@ -228,21 +228,21 @@ class FleetReader:
         if chosen is not None:
             chosen = {joined.get(key, key) for key in chosen}
         return [
-            Volume(key, state=_state(each), **each)
-            for key, each in figures.items()
-            if "level" in each and (chosen is None or key in chosen)
+            Volume(key, state=_state(values), **values)
+            for key, values in figures.items()
+            if "level" in values and (chosen is None or key in chosen)
         ]
 
     def _figures(self, pages: list[Expressions]) -> dict[Key, Figures]:
         """Return the figures of each volume, by part."""
-        found: dict[Key, Figures] = {}
+        volumes: dict[Key, Figures] = {}
         known: dict[str, Figures] = {}
 
         def figures(labels: Mapping[str, str]) -> Figures:
             key = self._key(labels)
-            if key not in found:
+            if key not in volumes:
                 self._server.budget.charge(VOLUME_BYTES)
-            return found.setdefault(key, {})
+            return volumes.setdefault(key, {})
 
         def ask(task: tuple[Expressions, str]) -> Sequence[tuple[Any, float]]:
             page, part = task
@@ -256,7 +256,7 @@ class FleetReader:
                 return []
 
         lives = self._lives(pages) if "wear" in self._asked.parts else {}
-        parts = [each for each in PARTS if each in self._asked.parts and (lives or each != "wear")]
+        parts = [name for name in PARTS if name in self._asked.parts and (lives or name != "wear")]
         tasks = [(page, part) for page in pages for part in parts]
         for (_, part), answer in zip(tasks, self._together(ask, tasks), strict=True):
             if part == "level":
@@ -276,7 +276,7 @@ class FleetReader:
             else:
                 for volume, value in answer:  # half a million in a large fleet
                     volume[part] = value
-        return found
+        return volumes
 
     def _disk(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(labels.get(key, "") for key in (self._all.cluster, "job", "instance", "disk"))
@@ -288,9 +288,9 @@ class FleetReader:
                 return {}
             used, written, everything = (
                 {
-                    self._disk(each.labels): each.value
+                    self._disk(sample.labels): sample.value
                     for answer in self._together(self._query, asked)
-                    for each in answer
+                    for sample in answer
                 }
                 for asked in (
                     [page.life(LIFE_USED) for page in pages],
@@ -308,9 +308,9 @@ class FleetReader:
         """Return the names of each volume with several names in the window; add a remark where they are not known."""
         hosts = self._together(lambda page: self._names(page.renamed), pages)
         renamed = [
-            any_of({each.labels.get("instance", "") for each in page}) for page in hosts if page
+            any_of({sample.labels.get("instance", "") for sample in page}) for page in hosts if page
         ]
-        names = [self._all._replace(host=each).names for each in renamed]
+        names = [self._all._replace(host=host).names for host in renamed]
         by_uuid: dict[tuple[str, str, str, str], list[Key]] = {}
         for answer in self._together(self._names, names):
             for series in answer:
@@ -339,7 +339,7 @@ class FleetReader:
             return joined
         hosts = any_of({key.host for key in joined})
         counted = self._query(pages[0]._replace(host=hosts, top="").samples)
-        samples = {self._key(each.labels): each.value for each in counted}
+        samples = {self._key(sample.labels): sample.value for sample in counted}
         for present_name in dict.fromkeys(joined.values()):
             names = [present_name, *(was for was, now in joined.items() if now == present_name)]
             _weigh([(figures.get(key, {}), samples.get(key, 0)) for key in names])
@@ -349,7 +349,9 @@ class FleetReader:
     def _health(self) -> Iterator[Trouble]:
         """Yield what is wrong at the end of the window; a remark where that is not known."""
         hosts = self._all.hosts
-        expressions = [each % hosts for each in (health.NOW, health.SINCE, health.LOOKED)]
+        expressions = [
+            expression % hosts for expression in (health.NOW, health.SINCE, health.LOOKED)
+        ]
         try:
             now, since, looked = self._together(self._query, expressions)
         except NO_ANSWER as error:
@@ -364,7 +366,7 @@ class FleetReader:
     def _tell_missing(self) -> None:
         """Add what is missing or doubtful to ``partial``; what is only to know is a note."""
         doubts = health.doubts(self._all)
-        for said, is_missing in self._together(lambda each: self._doubt(*each), doubts):
+        for said, is_missing in self._together(lambda doubt: self._doubt(*doubt), doubts):
             if said:
                 (self._partial if is_missing else self._notes).append(said)
 
@@ -374,7 +376,7 @@ class FleetReader:
             answer = self._query(expression)
         except NO_ANSWER as error:
             return f"hosts {what}: not known: {error}", True
-        names = [each.labels.get("instance", "") for each in answer]
+        names = [sample.labels.get("instance", "") for sample in answer]
         return health.sentence(names, what), what not in health.NOTES
 
     def _key(self, labels: Mapping[str, str]) -> Key:

@@ -49,8 +49,8 @@ class File(NamedTuple):
         return self.path.partition("/day=")[2]
 
     def _part(self, name: str) -> str:
-        found = re.search(f"/{name}=([^/]*)/", self.path)
-        return found[1] if found else ""
+        match = re.search(f"/{name}=([^/]*)/", self.path)
+        return match[1] if match else ""
 
 
 Scan = Callable[[Any, Sequence[str]], Any]  # a context with the SQL of a source
@@ -61,12 +61,12 @@ def incomplete(files: Mapping[str, Iterable[File]]) -> list[str]:
     """Return each recording that lacks the file of a table, with the tables; *files*: by table."""
     tables: dict[tuple[str, ...], set[str]] = {}
     for table, of_table in files.items():
-        for each in of_table:
-            tables.setdefault((f"host={each.host}", f"day={each.recording}"), set()).add(table)
+        for file in of_table:
+            tables.setdefault((f"host={file.host}", f"day={file.recording}"), set()).add(table)
     return [
-        f"{safe('/'.join(recording))}: no file in {', '.join(sorted(files.keys() - found))}"
-        for recording, found in sorted(tables.items())
-        if found != files.keys()
+        f"{safe('/'.join(recording))}: no file in {', '.join(sorted(files.keys() - having))}"
+        for recording, having in sorted(tables.items())
+        if having != files.keys()
     ]
 
 
@@ -92,10 +92,10 @@ def _local(place: str) -> tuple[Scan, Lister]:
 
 def _state(path: str) -> tuple[int, float | None]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, None
-    return found.st_size, found.st_mtime if stat.S_ISREG(found.st_mode) else None
+    return status.st_size, status.st_mtime if stat.S_ISREG(status.st_mode) else None
 
 
 def _s3(place: str) -> tuple[Scan, Lister]:
@@ -124,15 +124,15 @@ def _s3(place: str) -> tuple[Scan, Lister]:
 
     def listed(table: str) -> list[File]:
         try:
-            found = system.get_file_info(fs.FileSelector(f"{prefix}/{table}", recursive=True))
+            listing = system.get_file_info(fs.FileSelector(f"{prefix}/{table}", recursive=True))
         except FileNotFoundError:
             return []
         except OSError as error:
             raise InputError(f"{place}: {safe(str(error))}") from error
         return sorted(
-            File(each.path, each.size or 0, each.mtime.timestamp())
-            for each in found
-            if re.search("/host=[^/]*/day=[^/]*/[^/]*[.]parquet$", each.path)
+            File(entry.path, entry.size or 0, entry.mtime.timestamp())
+            for entry in listing
+            if re.search("/host=[^/]*/day=[^/]*/[^/]*[.]parquet$", entry.path)
         )
 
     return scan, listed

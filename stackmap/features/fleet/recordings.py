@@ -134,7 +134,7 @@ VOLUMES = f"""CREATE TEMP TABLE volumes AS
     WITH seen AS (SELECT period, any_value(host) AS host, any_value(machine) AS machine, max(last) AS last
         FROM devices GROUP BY period),
     layered AS (SELECT period, top, max(seconds) AS seconds,
-        {", ".join(f"{_of('volume', each)} AS {each}" for each in ("read_bytes", "write_bytes", "reads", "writes", "io_ms"))},
+        {", ".join(f"{_of('volume', figure)} AS {figure}" for figure in ("read_bytes", "write_bytes", "reads", "writes", "io_ms"))},
         {_of("raid", "read_bytes")} AS raid_read, {_of("raid", "write_bytes")} AS raid_written,
         {_of("members", "read_bytes + write_bytes")} AS member_bytes,
         {_of("disks", "read_bytes + write_bytes")} AS disk_bytes, {_of("disks", "requests")} AS disk_requests
@@ -154,7 +154,7 @@ VOLUMES = f"""CREATE TEMP TABLE volumes AS
     SELECT host, machine, CASE WHEN uuid = '' THEN name ELSE uuid END AS identity,
         arg_max(struct_pack(top, name, uuid, kind, level, shared, members, syncing, degraded, ideal), last) AS facts,
         count(DISTINCT name) AS names,
-        {", ".join(f"sum({each}) / sum(seconds) FILTER ({each} IS NOT NULL) AS {each}" for each in sorted(RATES))}
+        {", ".join(f"sum({rate}) / sum(seconds) FILTER ({rate} IS NOT NULL) AS {rate}" for rate in sorted(RATES))}
     FROM figures GROUP BY ALL"""  # fmt: skip
 SLOWEST = f"""WITH slow AS (SELECT w.period, w.top, f.device, max(f.ratio) AS ratio FROM findings f
         JOIN weights w ON w.period = f.period AND f.device IN (w.device, w.disk)
@@ -234,7 +234,7 @@ class _Reader:
     def read(self) -> Fleet:
         files = {table: self._files(table) for table in STAGES}
         self._incomplete = incomplete(files)
-        size = sum(each.size for of_table in files.values() for each in of_table)
+        size = sum(file.size for of_table in files.values() for file in of_table)
         memory = min(LEAST_MEMORY + MEMORY_PER_BYTE * size, MOST_MEMORY)
         for setting in ("memory_limit", "max_temp_directory_size"):
             self._connection.execute(f"SET {setting} = '{memory}B'")
@@ -247,7 +247,7 @@ class _Reader:
     def _fleet(self, files: dict[str, list[File]]) -> Fleet:
         asked = self._asked
         self._stage("devices", files["devices"])
-        written = [(each.host, each.day, each.written) for each in files["devices"]]
+        written = [(file.host, file.day, file.written) for file in files["devices"]]
         self._connection.execute(
             "CREATE TEMP TABLE written AS SELECT host, day, max(written) AS written FROM (SELECT unnest(?::VARCHAR[]) AS host, unnest(?::VARCHAR[]) AS day, unnest(?::DOUBLE[]) AS written) GROUP BY ALL",
             [list(column) for column in zip(*written, strict=True)],
@@ -261,7 +261,7 @@ class _Reader:
         window = {"begin": EARLIEST if asked.seconds is None else end - asked.seconds, "end": end}
         for table in ("stacks", "weights", "findings"):
             self._stage(table, files[table])
-        days = [f"{datetime.fromtimestamp(max(0, each), UTC):%Y-%m-%d}" for each in window.values()]
+        days = [f"{datetime.fromtimestamp(max(0, time), UTC):%Y-%m-%d}" for time in window.values()]
         inside = [
             f for f in files["intervals"] if window["begin"] <= 0 or days[0] <= f.day <= days[1]
         ]
@@ -270,7 +270,7 @@ class _Reader:
         self._stage("intervals", inside, window)
         self._connection.execute(PARTS)
         self._connection.execute(VOLUMES)
-        volumes = [each for each in self._volumes(window) if asked.level in ("", each.level)]
+        volumes = [volume for volume in self._volumes(window) if asked.level in ("", volume.level)]
         span = self._rows("SELECT count(DISTINCT (host, machine)), sum(seconds) FROM (SELECT host, machine, period, max(seconds) AS seconds FROM intervals JOIN devices USING (period, device) GROUP BY ALL)")[0]  # fmt: skip
         if not span[0] or (not volumes and not asked.by):
             raise InputError(nothing)
@@ -287,17 +287,17 @@ class _Reader:
     def _files(self, table: str) -> list[File]:
         """Return the files of *table*; ``InputError`` if there are none."""
         kept: list[File] = []
-        found = [each for each in self._list(table) if fnmatchcase(each.host, self._asked.host or "*")]  # fmt: skip
-        if not found:
+        listed = [file for file in self._list(table) if fnmatchcase(file.host, self._asked.host or "*")]  # fmt: skip
+        if not listed:
             raise InputError(f"{self._asked.place}: no recordings ({table}/host=*/day=*/*.parquet); stackmap export --parquet -o DIR/ writes them")  # fmt: skip
         hosts: dict[str, str] = {}  # by recording and day: the first that has it
-        for each in found:
-            if each.written is None:
-                self._left_out.append(f"{safe(each.path)}: no regular file")
-            elif hosts.setdefault(each.recording, each.host) != each.host:
-                self._left_out.append(f"{safe(each.path)}: a copy of a recording of {safe(hosts[each.recording])}")  # fmt: skip
+        for file in listed:
+            if file.written is None:
+                self._left_out.append(f"{safe(file.path)}: no regular file")
+            elif hosts.setdefault(file.recording, file.host) != file.host:
+                self._left_out.append(f"{safe(file.path)}: a copy of a recording of {safe(hosts[file.recording])}")  # fmt: skip
             else:
-                kept.append(each)
+                kept.append(file)
         return kept
 
     def _rows(self, query: str, values: dict[str, float] | None = None) -> list[tuple[Any, ...]]:
@@ -325,7 +325,7 @@ class _Reader:
             return made
         into = f"INSERT INTO {table}" if made else f"CREATE TEMP TABLE {table} AS"
         try:
-            with self._scan(self._connection, [each.path for each in files]) as source:
+            with self._scan(self._connection, [file.path for file in files]) as source:
                 self._put(
                     into, table, query.format(source=source), values, _most_rows(table, files)
                 )
@@ -379,7 +379,7 @@ class _Reader:
             )  # fmt: skip
 
     def _models(self, seconds: float, troubles: Iterable[Trouble]) -> Iterator[Group]:
-        of_models = [each.model for each in troubles]
+        of_models = [trouble.model for trouble in troubles]
         for model, hosts, disks, requests, waited in self._rows(MODELS, {"seconds": seconds}):
             yield Group(model, hosts, disks=disks, requests=requests, io_seconds=waited, troubles=of_models.count(model))  # fmt: skip
 
@@ -426,5 +426,5 @@ class _Reader:
 
 def _most_rows(table: str, files: Iterable[File]) -> float:
     """Return how many rows *files* of *table* may have."""
-    size = sum(each.size for each in files)
+    size = sum(file.size for file in files)
     return FREE_ROWS + ROWS_PER_BYTE.get(table, OTHER_ROWS_PER_BYTE) * size

@@ -226,13 +226,13 @@ def sums_by_level(volumes: Iterable[Volume]) -> tuple[Group, ...]:
 
 
 def _level(level: str, volumes: Sequence[Volume]) -> Group:
-    own = [each for each in volumes if not each.shared]
-    saved = [each.raid10_saves for each in volumes if (each.raid10_saves or 0) > 0]
+    own = [volume for volume in volumes if not volume.shared]
+    saved = [volume.raid10_saves for volume in volumes if (volume.raid10_saves or 0) > 0]
     return Group(
-        level, hosts=len({each.key.host for each in volumes}), volumes=len(own), shared=len(volumes) - len(own),
-        write_bytes=_sum_of_known(each.write_bytes for each in own), requests=_sum_of_known(each.iops for each in own),
-        io_seconds=_sum_of_known(each.io_seconds for each in own), wasted_bytes=_sum_of_known(each.wasted_bytes for each in volumes),
-        wasted_requests=_sum_of_known(each.wasted_requests for each in volumes),
+        level, hosts=len({volume.key.host for volume in volumes}), volumes=len(own), shared=len(volumes) - len(own),
+        write_bytes=_sum_of_known(volume.write_bytes for volume in own), requests=_sum_of_known(volume.iops for volume in own),
+        io_seconds=_sum_of_known(volume.io_seconds for volume in own), wasted_bytes=_sum_of_known(volume.wasted_bytes for volume in volumes),
+        wasted_requests=_sum_of_known(volume.wasted_requests for volume in volumes),
         raid10_saves=_sum_of_known(saved), gaining=len(saved),
     )  # fmt: skip
 
@@ -296,8 +296,8 @@ def fleet_json(fleet: Fleet, time: str) -> dict[str, object]:
         "wasted_requests": fleet.sum_of("wasted_requests"),
         "partial": list(fleet.partial),
         "notes": list(fleet.notes),
-        "health": [each.json_fields() for each in fleet.health],
-        **({"groups": [_group(each, fleet.by) for each in fleet.groups]} if fleet.by else {}),
+        "health": [trouble.json_fields() for trouble in fleet.health],
+        **({"groups": [_group(group, fleet.by) for group in fleet.groups]} if fleet.by else {}),
         "volumes": [_volume(volume) for volume in fleet.volumes],
     }
 
