@@ -49,10 +49,12 @@ def decision_section(
     elif projected:
         figures = (*figures[:2], *projected)
     changes: list[Block] = []
-    for each in proposals:
-        mark = f" {each.wish}" if len(proposals) > 1 else ""
-        changes.append(Paragraph(paragraph((_gain(each), _time(each))), f"What it gives{mark}:"))
-        changes.append(Paragraph(paragraph(_takes(each)), f"What it takes{mark}:"))
+    for proposal in proposals:
+        mark = f" {proposal.wish}" if len(proposals) > 1 else ""
+        changes.append(
+            Paragraph(paragraph((_gain(proposal), _time(proposal))), f"What it gives{mark}:")
+        )
+        changes.append(Paragraph(paragraph(_takes(proposal)), f"What it takes{mark}:"))
     blocks: tuple[Block, ...] = (
         *([Tiles(figures)] if figures else []),
         Paragraph(_problem(report, first), "Problem:"),
@@ -81,7 +83,7 @@ def _problem(report: Report, stack: StackFigures) -> str:
     if cost is not None and len(stack.layers) > 1:
         moved = f"For each {per}, the disks move {number(cost, 2)} bytes."
     said = f"On {who}, {listed(waits)} on average." if waits else f"{who}: its waits are unknown."
-    grave = any(each.is_grave for each in report.findings_of(stack.top.name))
+    grave = any(finding.is_grave for finding in report.findings_of(stack.top.name))
     return paragraph(
         (said, moved, "" if grave else "No rule found a problem in the measured interval.")
     )
@@ -95,7 +97,7 @@ def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
         return first_line(report.judged)
     if before := before_converting(report.topology, decision):
         return before
-    planned = next((each for each in proposals if each.plan is not None), None)
+    planned = next((proposal for proposal in proposals if proposal.plan is not None), None)
     if planned is not None and planned.plan is not None:
         name = report.topology[planned.top].full_title
         return (
@@ -161,8 +163,8 @@ def _takes(proposal: Proposal) -> Iterator[str]:
     projection, plan = proposal.projection, proposal.plan
     held = None if projection is None else projection.now.usable
     if projection is not None and projection.need is not None:
-        count, each = projection.now.members.count, projection.need.member_bytes
-        new, now = size(projection.need.members * each), size(count * each)
+        count, per_member = projection.now.members.count, projection.need.member_bytes
+        new, now = size(projection.need.members * per_member), size(count * per_member)
         yield f"Space: {new} of disks instead of {now}, for the same {size(held)}."
     if plan is None:
         yield f"Hours and downtime are unknown: {proposal.unplanned or 'there is no plan'}."
@@ -182,13 +184,13 @@ def _takes(proposal: Proposal) -> Iterator[str]:
 def _alternatives(report: Report, others: tuple[Proposal, ...]) -> Iterator[Block]:
     """Yield which layouts would help and which would not; only without --to."""
     parts: dict[str, list[str]] = {"Would help:": [], "May help:": [], "Would not help:": []}
-    for each in others:
-        if each.is_present or each.requests is None:
+    for proposal in others:
+        if proposal.is_present or proposal.requests is None:
             continue
-        few, then = HELPS * each.requests.now.likely, each.requests.then
+        few, then = HELPS * proposal.requests.now.likely, proposal.requests.then
         helps, never = then.high <= few, then.likely >= few
         lead = "Would help:" if helps else "Would not help:" if never else "May help:"
-        parts[lead].append(_gain(each))
+        parts[lead].append(_gain(proposal))
     for lead, said in parts.items():
         if said:
             yield Paragraph(paragraph(said), lead)
@@ -207,8 +209,10 @@ def _risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
 
 def _not_judged(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
     """Yield the questions that neither the rules nor the plan could judge."""
-    asked = [each.question.subject for each in report.judged.open_questions]
-    plans = [each.plan for each in proposals if each.plan is not None]
-    asked += [each.partition(":")[0] for plan in plans for each in plan.unchecked if ":" in each]
+    asked = [question.question.subject for question in report.judged.open_questions]
+    plans = [proposal.plan for proposal in proposals if proposal.plan is not None]
+    asked += [
+        remark.partition(":")[0] for plan in plans for remark in plan.unchecked if ":" in remark
+    ]
     if asked:
         yield Paragraph(f"{listed(list(dict.fromkeys(asked)))}.", "Not judged:")

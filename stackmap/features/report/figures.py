@@ -45,7 +45,7 @@ MAX_STACKS = 8  # with all details, unless stacks are named; the others are in a
 # sysstat's formats: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?: ([AP])M)?")
 # The rates of which an hour has sums, and their places: a million of them as keys would take 300 MB.
-SUMMED = {each: n for n, each in enumerate(product(("read", "write", "total"), RATES))}
+SUMMED = {key: n for n, key in enumerate(product(("read", "write", "total"), RATES))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ class Hour:
         device, direction, figure = key
         if device not in self.sums or not self.seconds:
             return None
-        found = self.sums[device][SUMMED[direction, figure]]
-        return None if isnan(found) else found / self.seconds
+        total = self.sums[device][SUMMED[direction, figure]]
+        return None if isnan(total) else total / self.seconds
 
 
 class Hours:
@@ -246,26 +246,26 @@ class Report:
     @property
     def episodes(self) -> Sequence[Episode]:
         """The worst episodes, the worst first."""
-        return [each.episode for each in self.judged.times.found] if self.judged.times else []
+        return [judged.episode for judged in self.judged.times.found] if self.judged.times else []
 
     def episodes_of(self, top: str) -> tuple[Episode, ...]:
         """Return the episodes of the stack of *top*, the worst first."""
         stack = set(self.topology.with_all_below(top))
-        return tuple(each for each in self.episodes if not stack.isdisjoint(each.devices))
+        return tuple(episode for episode in self.episodes if not stack.isdisjoint(episode.devices))
 
     @cached_property
     def findings(self) -> Sequence[Finding]:
         """What lasts, then what holds in episodes only; each the worst first."""
-        found: dict[tuple[str, str], Finding] = {}
-        for each in (*self.judged.found, *self.judged.in_episodes):
-            found.setdefault((each.rule.id, each.device), each)
-        return [*found.values()]
+        by_rule: dict[tuple[str, str], Finding] = {}
+        for finding in (*self.judged.found, *self.judged.in_episodes):
+            by_rule.setdefault((finding.rule.id, finding.device), finding)
+        return [*by_rule.values()]
 
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
-        found = self._places_of_findings
+        places_of = self._places_of_findings
         stack = set(self.topology.with_all_below(top))
-        places = sorted(place for name in stack for place in found.get(name, ()))
+        places = sorted(place for name in stack for place in places_of.get(name, ()))
         return tuple(self.findings[place] for place in places)
 
     @cached_property
@@ -349,8 +349,8 @@ class Measuring:
         )
         part = self.topology.select(self.named) if self.named else self.topology
         if kept.intervals is None:
-            found = findings(context, part)
-            judged = Judged(context, found, unjudged(context, found, part.devices))
+            reported = findings(context, part)
+            judged = Judged(context, reported, unjudged(context, reported, part.devices))
         else:
             judged = judge_over_time(self.topology, kept.intervals, tuple(caps), part=part)
         detailed, others, idle = self._chosen(interval, (*judged.found, *judged.in_episodes))
@@ -377,12 +377,12 @@ class Measuring:
         busy = [name for name in every if not interval.loads[name].idle]
         severities, weights = list(Severity), {}
         worst_of: dict[str, int] = {}
-        for each in judged:
-            severity = severities.index(each.severity)
-            worst_of[each.device] = min(severity, worst_of.get(each.device, severity))
+        for finding in judged:
+            severity = severities.index(finding.severity)
+            worst_of[finding.device] = min(severity, worst_of.get(finding.device, severity))
         for name in busy:
             stack = self.topology.with_all_below(name)
-            worst = min(worst_of.get(each, len(severities)) for each in stack)
+            worst = min(worst_of.get(device, len(severities)) for device in stack)
             weights[name] = worst, -(interval.loads[name].total.ios or 0.0)
         busy.sort(key=weights.__getitem__)
         # One that is idle shows that all are.

@@ -57,9 +57,9 @@ def _episodes(report: Report) -> Iterator[doc.Block]:
     if times is None or not times.found:
         return
     clock, worst = times.series.clock(), report.episodes[:SHOWN]
-    each = "; ".join(slower(report.topology, times.series, clock, each) for each in worst)
+    episodes = "; ".join(slower(report.topology, times.series, clock, episode) for episode in worst)
     many = f"{len(worst)} worst of {times.total}" if times.total > SHOWN else "worst first"
-    yield doc.Paragraph(f"The charts shade episodes of slow I/O ({many}): {each}.")
+    yield doc.Paragraph(f"The charts shade episodes of slow I/O ({many}): {episodes}.")
 
 
 def _at_disks(report: Report) -> list[tuple[Share, ...]]:
@@ -67,7 +67,7 @@ def _at_disks(report: Report) -> list[tuple[Share, ...]]:
     tops = [stack.top.name for stack in report.stacks]
     if not report.course[1:]:  # no chart of one point
         return [()] * len(tops)
-    ledgers = (Ledger(report.topology, each.interval.loads) for each in report.course)
+    ledgers = (Ledger(report.topology, stretch.interval.loads) for stretch in report.course)
     disks = [stack.layers[-1].layer.devices for stack in report.stacks]
     shares = [list(map(ledger.share, tops, disks)) for ledger in ledgers]
     return list(zip(*shares, strict=True))
@@ -80,19 +80,19 @@ def _resolution(report: Report) -> str:
     axis = "Times are UTC."
     if _axis(course) != "time":
         axis = "The text has no full time stamps, so the axis counts its reports."
-    each, intervals = course[0].count, plural(period.count, "interval")
-    if each == 1:
+    per_point, intervals = course[0].count, plural(period.count, "interval")
+    if per_point == 1:
         return f"Each point is one of {intervals}. {axis}"
     seconds = course[0].interval.seconds
     long = f" ({number(seconds, 0)} s)" if seconds else ""
     return (
-        f"{intervals}; each point is the mean of {each}{long}. The shaded band spans the lowest and "
+        f"{intervals}; each point is the mean of {per_point}{long}. The shaded band spans the lowest and "
         f"highest interval. {axis}"
     )
 
 
 def _axis(course: tuple[Stretch, ...]) -> str:
-    return "time" if all((each.start or 0.0) > DAY for each in course) else "number"
+    return "time" if all((stretch.start or 0.0) > DAY for stretch in course) else "number"
 
 
 def _charts(
@@ -125,7 +125,7 @@ def _chart(
     axis = _axis(course)
     x = tuple(map(float, range(1, len(course) + 1)))
     if axis == "time":
-        x = tuple(each.start or 0.0 for each in course)
+        x = tuple(stretch.start or 0.0 for stretch in course)
     return doc.Chart(key, title, unit, axis, x, tuple(lines))
 
 
@@ -135,7 +135,7 @@ def _shaded(report: Report, name: str) -> tuple[tuple[float, float], ...]:
         return ()
     clock, spans = (
         report.kept.intervals.clock(),
-        [each.span for each in report.episodes_of(name)[:SHOWN]],
+        [episode.span for episode in report.episodes_of(name)[:SHOWN]],
     )
     if _axis(report.course) == "time":
         return tuple((clock.ends[a] - clock.pace, clock.ends[b]) for a, b in spans if clock.ends)
@@ -145,12 +145,12 @@ def _shaded(report: Report, name: str) -> tuple[tuple[float, float], ...]:
 
 def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> doc.Line | None:
     """Return the means with their extremes; None without any load."""
-    means = tuple(each.mean(name, direction, figure) for each in course)
+    means = tuple(stretch.mean(name, direction, figure) for stretch in course)
     if not any(means):
         return None
-    if all(each.count == 1 for each in course):
+    if all(stretch.count == 1 for stretch in course):
         return doc.Line(REQUESTS[direction], means)
-    ends = (each.ends((name, direction, figure)) or (None, None) for each in course)
+    ends = (stretch.ends((name, direction, figure)) or (None, None) for stretch in course)
     low, high = zip(*ends, strict=True)
     return doc.Line(REQUESTS[direction], means, low, high)
 
@@ -161,7 +161,9 @@ def _extents(unit: str, figures: Iterable[Extent]) -> str:
     for direction, ends, mean in figures:
         if ends is not None and mean is not None and ends[1]:
             values = (*ends, mean)
-            low, high, middle = (shown(each, unit).replace(" requests/s", "/s") for each in values)
+            low, high, middle = (
+                shown(value, unit).replace(" requests/s", "/s") for value in values
+            )
             parts.append(f"{REQUESTS[direction]} {low} to {high}, mean {middle}")
     return "; ".join(parts)
 
@@ -178,7 +180,7 @@ def _disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> It
         if shares[0].estimated:
             belongs += " An estimate: other volumes use these disks."
         extents = _extents("requests/s", _at_disks_over_time(stack, shares))
-        if extents and any(each.count > 1 for each in report.course):
+        if extents and any(stretch.count > 1 for stretch in report.course):
             extents += ", each a mean of intervals"
         words = paragraph((sentence(extents), belongs))
         key, title = f"disks-{stack.top.name}", "Disk requests"
@@ -193,7 +195,7 @@ def _await_per_disk(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
     slowest = sorted(known, key=lambda name: -known[name])[:MOST_DISKS]
     lines = []
     for name in (name for name in disks if name in slowest):
-        values = tuple(each.mean(name, "total", "await_ms") for each in report.course)
+        values = tuple(stretch.mean(name, "total", "await_ms") for stretch in report.course)
         lines.append(doc.Line(report.topology[name].title, values))
     if len(lines) < FEWEST_DISKS:
         return
@@ -289,13 +291,13 @@ def _sizes(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
 
 def _size_chart(stack: StackFigures, by_direction: dict[str, dict[int, float]]) -> doc.Chart:
     """Return the share of requests per size class, by direction."""
-    every = span(each for classes in by_direction.values() for each in classes)
+    every = span(least for classes in by_direction.values() for least in classes)
     shares = {
-        direction: {each: count / sum(classes.values()) for each, count in classes.items()}
+        direction: {least: count / sum(classes.values()) for least, count in classes.items()}
         for direction, classes in by_direction.items()
     }
     lines = tuple(
-        doc.Line(REQUESTS[direction], tuple(classes.get(each, 0.0) for each in every))
+        doc.Line(REQUESTS[direction], tuple(classes.get(least, 0.0) for least in every))
         for direction, classes in shares.items()
     )
     words = []

@@ -107,7 +107,7 @@ def page_of(
 def _drawings(report: Report) -> Iterator[doc.Block]:
     """Yield one drawing per stack; devices with a grave finding are marked."""
     yield doc.Paragraph(DRAWINGS_INTRO)
-    suspects = frozenset(each.device for each in report.findings if each.is_grave)
+    suspects = frozenset(finding.device for finding in report.findings if finding.is_grave)
     for stack in report.stacks:
         part = report.topology.subset(report.topology.with_all_below(stack.top.name))
         title = description(report.topology, stack)
@@ -142,9 +142,11 @@ def _findings(report: Report) -> Iterator[doc.Block]:
                 yield doc.Paragraph(f"{block.parts[0]}.")
             else:
                 yield block
-    yield from (open_question(report.topology, each) for each in report.judged.open_questions)
-    for number, each in enumerate(report.judged.found):
-        yield finding_card(report.topology, each, number)
+    yield from (
+        open_question(report.topology, question) for question in report.judged.open_questions
+    )
+    for number, finding in enumerate(report.judged.found):
+        yield finding_card(report.topology, finding, number)
 
 
 def _devices(report: Report) -> doc.Table:
@@ -154,7 +156,7 @@ def _devices(report: Report) -> doc.Table:
         name for top in tops for name in report.topology.with_all_below(top)
     )
     metrics = [metric for metric in METRICS if not metric.extended]
-    shown = [each for each in part.rows() if each[0].name in report.interval.loads]
+    shown = [row for row in part.rows() if row[0].name in report.interval.loads]
     rows: tuple[doc.Row, ...] = tuple(
         (
             name,
@@ -191,10 +193,10 @@ def _data(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[doc.Block
     if len(report.course) > 1:
         yield _file("The load over time, CSV", "course.csv", _series(report))
     yield _file("Each layer, JSON", "layers.json", json.dumps(layers, indent=1))
-    for n, each in enumerate(proposals):
-        if each.projection is not None:
-            text = json.dumps(whatif_json([each.projection]), indent=1)
-            yield _file(f"The projection on {each.wish}, JSON", f"whatif-{n}.json", text)
+    for n, proposal in enumerate(proposals):
+        if proposal.projection is not None:
+            text = json.dumps(whatif_json([proposal.projection]), indent=1)
+            yield _file(f"The projection on {proposal.wish}, JSON", f"whatif-{n}.json", text)
 
 
 def _file(title: str, name: str, text: str) -> doc.Folded:
@@ -223,20 +225,20 @@ def _series(report: Report) -> str:
     for figure in FIGURES:
         headings += [figure, f"{figure}_least", f"{figure}_most"]
     rows = []
-    for stack, each in product(report.stacks, report.course):
-        time = instant(each.start) or each.interval.stamp
+    for stack, stretch in product(report.stacks, report.course):
+        time = instant(stretch.start) or stretch.interval.stamp
         for direction in known_directions(stack.layers[0]):
             row = [
                 stack.top.title,
                 stack.top.name,
                 time,
-                each.interval.seconds,
-                each.count,
+                stretch.interval.seconds,
+                stretch.count,
                 direction,
             ]
             for figure in FIGURES:
                 key = stack.top.name, direction, figure
-                row += [each.mean(*key), *(each.ends(key) or (None, None))]
+                row += [stretch.mean(*key), *(stretch.ends(key) or (None, None))]
             rows.append(row)
     return _csv(headings, rows)
 
@@ -310,11 +312,11 @@ def _measured(report: Report) -> Iterator[str]:
             f"{duration(report.kept.period.seconds or 0.0)} may not represent other hours. Before a costly "
             "change, record a day with the busiest hour: `stackmap record`."
         )
-    each = report.course[0].count
-    if each > 1:
+    per_group = report.course[0].count
+    if per_group > 1:
         yield (
             f"{plural(report.kept.period.count, 'interval')} were averaged in {len(report.course)} groups "
-            f"of {each}. Charts, percentiles and rules about time use the groups; peaks use the "
+            f"of {per_group}. Charts, percentiles and rules about time use the groups; peaks use the "
             "intervals."
         )
     yield UNITS

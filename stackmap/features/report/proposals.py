@@ -101,7 +101,7 @@ class Proposal(NamedTuple):
     @property
     def chosen(self) -> Outcome | None:
         """The safest method that has a plan; None if there is none."""
-        return next((each for each in self.outcomes if each.plan is not None), None)
+        return next((outcome for outcome in self.outcomes if outcome.plan is not None), None)
 
     def mends(self, finding: Finding) -> bool:
         """Whether the proposed layout resolves *finding*."""
@@ -175,7 +175,7 @@ def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
         ways = tuple(outcomes(context))
     except (PlanRefused, LayoutError) as refusal:
         return (), str(refusal)
-    has_plan = any(each.plan is not None for each in ways)
+    has_plan = any(outcome.plan is not None for outcome in ways)
     return ways, "" if has_plan else "; ".join(refusals(ways))
 
 
@@ -204,7 +204,7 @@ def projection_section(report: Report, proposals: tuple[Proposal, ...]) -> Secti
 
 def plan_section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
     """Return the commands of each proposal."""
-    planned = any(each.plan is not None for each in proposals)
+    planned = any(proposal.plan is not None for proposal in proposals)
     intro = [Paragraph(PLAN_INTRO if proposals else NO_PLAN)] if planned or not proposals else []
     return Section("plan", "How to get there", (*intro, *_parts(report, proposals, _planned)))
 
@@ -214,9 +214,9 @@ def _parts(
     proposals: tuple[Proposal, ...],
     blocks: Callable[[Proposal, int], Iterator[Block]],
 ) -> Iterator[Part]:
-    for number, each in enumerate(proposals):
-        title = f"{report.topology[each.top].full_title} as {each.wish}"
-        yield Part(title, tuple(blocks(each, number)))
+    for number, proposal in enumerate(proposals):
+        title = f"{report.topology[proposal.top].full_title} as {proposal.wish}"
+        yield Part(title, tuple(blocks(proposal, number)))
 
 
 def proposed_layout(proposal: Proposal) -> str:
@@ -241,18 +241,18 @@ def _planned(proposal: Proposal, number: int) -> Iterator[Block]:
     if chosen is None or context is None:
         yield Paragraph(f"{proposal.unplanned}.", "No plan:")
         return
-    others = [each for each in proposal.outcomes if each is not chosen]
+    others = [outcome for outcome in proposal.outcomes if outcome is not chosen]
     yield from plan_blocks(context, chosen, others, f"step-{number}")
 
 
 def _bars(requests: Requests, before: str, after: str) -> Bars:
     """Return the requests of all disks and of each, *before* and *after*."""
-    total, (now, each) = requests.then, requests.per_device
+    total, (now, per_disk) = requests.then, requests.per_device
     bars = (
         Bar(f"all disks, {before}", requests.now.likely),
         Bar(f"all disks, {after}", total.likely, total.low, total.high),
         Bar(f"each disk, {before}", now),
-        Bar(f"each disk, {after}", each.likely, each.low, each.high),
+        Bar(f"each disk, {after}", per_disk.likely, per_disk.low, per_disk.high),
     )
     return Bars("Requests at the disks", "requests/s", bars)
 
@@ -269,23 +269,23 @@ def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]
     """Yield each proposal with its effect and the findings that it fixes."""
     if not proposals:
         yield Paragraph(NOTHING_PROPOSED, "Proposal:")
-    for place, each in enumerate(proposals, 1):
+    for place, proposal in enumerate(proposals, 1):
         mark = f" {place}:" if len(proposals) > 1 else ":"
-        name = report.topology[each.top].full_title
-        if each.is_present:
-            present = f"{proposed_layout(each)} is the present layout of {name}."
+        name = report.topology[proposal.top].full_title
+        if proposal.is_present:
+            present = f"{proposed_layout(proposal)} is the present layout of {name}."
             yield Paragraph(present, f"Proposal{mark}")
             continue
         way = "There is no plan for it: see How to get there."
-        if each.chosen is not None and each.plan is not None:
-            count = plural(len(each.plan.steps), "step")
-            way = f"Plan of {count}: {each.chosen.strategy.summary}."
-        yield Paragraph(f"{name} as {proposed_layout(each)}. {way}", f"Proposal{mark}")
-        effects = f"No projection: {each.unprojected}."
-        if each.projection is not None:
-            effects = paragraph((effect(each.projection), _on_shared_disks(report, each)))
+        if proposal.chosen is not None and proposal.plan is not None:
+            count = plural(len(proposal.plan.steps), "step")
+            way = f"Plan of {count}: {proposal.chosen.strategy.summary}."
+        yield Paragraph(f"{name} as {proposed_layout(proposal)}. {way}", f"Proposal{mark}")
+        effects = f"No projection: {proposal.unprojected}."
+        if proposal.projection is not None:
+            effects = paragraph((effect(proposal.projection), _on_shared_disks(report, proposal)))
         yield Paragraph(effects, f"Effect{mark}")
-        yield from _fixes(report, each, mark)
+        yield from _fixes(report, proposal, mark)
 
 
 def _on_shared_disks(report: Report, proposal: Proposal) -> str:
@@ -301,14 +301,14 @@ def _on_shared_disks(report: Report, proposal: Proposal) -> str:
     every = math.fsum(filter(None, rates))
     if requests is None or None in rates or every <= OTHERS * requests.now.likely:
         return ""
-    each, ours = every / len(disks), requests.now.likely / len(disks)
-    after = each - ours + requests.per_device[1].likely
-    serve = f"these {len(disks)} disks serve {short(each)} requests/s each"
+    per_disk, ours = every / len(disks), requests.now.likely / len(disks)
+    after = per_disk - ours + requests.per_device[1].likely
+    serve = f"these {len(disks)} disks serve {short(per_disk)} requests/s each"
     if len(disks) == 1:
-        serve = f"{report.topology[disks[0]].title} serves {short(each)} requests/s"
+        serve = f"{report.topology[disks[0]].title} serves {short(per_disk)} requests/s"
     return (
         f"With all other load, {serve} now. A disk of the new layout, one of "
-        f"{requests.devices[1]}, would serve about {short(after)}: {change(each, after, 'fewer')}."
+        f"{requests.devices[1]}, would serve about {short(after)}: {change(per_disk, after, 'fewer')}."
     )
 
 
@@ -356,7 +356,7 @@ def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
     if projection is not None and not projection.idle:
         yield NO_LATENCY
     if plan is not None:
-        yield from (f"NOT CHECKED: {each}." for each in plan.unchecked)
+        yield from (f"NOT CHECKED: {remark}." for remark in plan.unchecked)
     if projection is not None:
         space, usable = capacity(projection), projection.now.usable
         yield space

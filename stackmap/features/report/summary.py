@@ -124,7 +124,7 @@ def details(report: Report, proposals: tuple[Proposal, ...]) -> tuple[doc.Block,
 def tiles(stack: StackFigures) -> Iterator[doc.Tile]:
     """Yield the key figures of *stack*, the longest wait first."""
     head = stack.layers[0]
-    waits = sorted(awaits(stack), key=lambda each: -each[1])
+    waits = sorted(awaits(stack), key=lambda wait: -wait[1])
     if waits:
         (direction, slowest), *rest = waits
         others = (f"of a {d} {shown(ms, 'ms')}" for d, ms in rest)
@@ -143,7 +143,7 @@ def tiles(stack: StackFigures) -> Iterator[doc.Tile]:
 
 def _per_request(stack: StackFigures) -> str:
     head = stack.layers[0]
-    busy = [each for each in known_directions(head) if head.share.part(each).ios]
+    busy = [known for known in known_directions(head) if head.share.part(known).ios]
     direction = busy[-1] if busy else "total"
     many = at_disks(stack, direction)
     mark = "about " if stack.layers[-1].share.estimated else ""
@@ -152,9 +152,14 @@ def _per_request(stack: StackFigures) -> str:
 
 def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[doc.Tile]:
     """Yield the waits and the requests below *stack*, now and on each layout that is proposed for it."""
-    for each in proposals:
-        projection, requests = each.projection, each.requests
-        if projection is None or requests is None or each.is_present or each.top != stack.top.name:
+    for proposal in proposals:
+        projection, requests = proposal.projection, proposal.requests
+        if (
+            projection is None
+            or requests is None
+            or proposal.is_present
+            or proposal.top != stack.top.name
+        ):
             continue
         where, now, band, _ = requests
         changed = change(now.likely, band.likely, "fewer")
@@ -167,9 +172,9 @@ def projected_tiles(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Ite
             (direction, before_ms, after_ms), *rest = waits
             others = (f"of a {way} {now_ms} → {then_ms}" for way, now_ms, then_ms in rest)
             wait = f"{before_ms} → {after_ms}"
-            yield doc.Tile(f"wait of a {direction}, now → {each.wish}", wait, ", ".join(others))
+            yield doc.Tile(f"wait of a {direction}, now → {proposal.wish}", wait, ", ".join(others))
         value = requests_change(now, band)
-        yield doc.Tile(f"{where} requests per second, now → {each.wish}", value, beside)
+        yield doc.Tile(f"{where} requests per second, now → {proposal.wish}", value, beside)
 
 
 def _table(report: Report) -> doc.Table:
