@@ -45,30 +45,32 @@ def blocks(
     yield Listing(tuple(_origin(context.origin)))
     if first := before_converting(context.topology, context.decision):
         yield Paragraph(first, FIRST)
-    yield from (Paragraph(each, "SUSPECT DISK:") for each in _suspects(plan, context))
+    yield from (Paragraph(suspect, "SUSPECT DISK:") for suspect in _suspects(plan, context))
     yield Paragraph(_headline(plan, context))
     yield Paragraph(f"{chosen.strategy.summary}.", f"Method {chosen.strategy.name}:")
     yield Listing(
         (
-            *(f"Checked: {each}." for each in plan.checked),
-            *(f"NOT CHECKED: {each}." for each in plan.unchecked),
+            *(f"Checked: {check}." for check in plan.checked),
+            *(f"NOT CHECKED: {check}." for check in plan.unchecked),
         )
     )
     yield Paragraph(ROLL_BACK)
     for number, step in enumerate(plan.steps, 1):
         yield _card(step, number, key)
     if others:
-        yield Folded("Other methods", (Listing(tuple(_way(each, context) for each in others)),))
+        yield Folded(
+            "Other methods", (Listing(tuple(_way(outcome, context) for outcome in others)),)
+        )
 
 
 def _suspects(plan: Plan, context: PlanContext) -> Iterator[str]:
     """Yield the steps that name each slow or hanging disk, and how to leave it out."""
     for disk in dict.fromkeys(disk for _, disk in plan.suspects):
-        numbered = [number for number, each in plan.suspects if each == disk]
+        numbered = [number for number, suspect in plan.suspects if suspect == disk]
         steps = f"{sentence(_steps(numbered))[:-1]} use{'s' * (len(numbered) == 1)}"
-        found = heading(context.topology, context.suspects[disk])
+        problem = heading(context.topology, context.suspects[disk])
         name = context.topology[disk].title
-        yield f"{steps} {name}. {found}. To leave it out, name other devices with `--onto`."
+        yield f"{steps} {name}. {problem}. To leave it out, name other devices with `--onto`."
 
 
 def _origin(origin: Origin) -> Iterator[str]:
@@ -166,7 +168,7 @@ def numbers(marked: Sequence[bool]) -> str:
 
 def _card(step: Step, number: int, key: str) -> Card:
     """Return a step: its effect, risk and undo; one command per line."""
-    blocks: list[Block] = [Paragraph(each, "May print:") for each in announced(step.command)]
+    blocks: list[Block] = [Paragraph(warning, "May print:") for warning in announced(step.command)]
     blocks.append(Command(step.line))
     if step.risks != NOTHING:
         blocks.append(Paragraph(step.risks, "Risk:"))

@@ -60,7 +60,7 @@ def guarded(context: PlanContext, plan: Plan) -> Plan:
     target = _Target(context)
     steps = []
     for step in plan.steps:
-        reads = any(step.command[: len(each)] == each for each in READING)
+        reads = any(step.command[: len(reading)] == reading for reading in READING)
         before = () if reads else (*target.checks(), *_written(context, step))
         target.follow(step.command)
         # A roll-back may erase the superblocks of the new array's members.
@@ -161,7 +161,7 @@ def _written(context: PlanContext, step: Step) -> Iterator[Command]:
 
 def _pv(context: PlanContext, path: PvPath) -> Iterator[Command]:
     """Yield the checks of a PV: its VG and its bytes, and its UUID where that is known."""
-    pv = next(each for each in context.group.pvs if each.path == path)
+    pv = next(known for known in context.group.pvs if known.path == path)
     if pv.device not in context.topology:
         raise PlanRefused(f"the size of {path} is not known: its device is missing")
     group = lv_identity(context, LvPath(f"{context.group.name}/{detach_layers(context).name}"))[0]
@@ -207,7 +207,7 @@ def _of_array(digits: str) -> Uuid:
 def lv_identity(context: PlanContext, lv: LvPath) -> tuple[Word, ...]:
     """Return the UUIDs of the VG and of *lv*, and its bytes; refused if they are not known."""
     volume = context.group.volumes.get(lv.name)
-    both = next((found for d in context.topology if d.label == lv and (found := lvm_uuids(d))), ())
+    both = next((uuids for d in context.topology if d.label == lv and (uuids := lvm_uuids(d))), ())
     if not both or volume is None:
         raise PlanRefused(f"the UUID of {lv} is not known: the input lacks its device-mapper uuid")
     return (*both, Number(volume.extents * context.group.extent))

@@ -40,14 +40,14 @@ def plan_context(
     """Return the context of a plan for *name*; refused unless *name* means one device. *judged*: the samples."""
     device = target(topology, find_one_name(topology, name))
     groups, reason = _groups(host, topology)
-    named = tuple(found for each in onto for found in find_one_name(topology, each))
+    named = tuple(device_name for given in onto for device_name in find_one_name(topology, given))
     return PlanContext(
         topology,
         device,
         wanted,
         groups=groups,
         reason=reason,
-        mounts={each.point: each for each in mountinfo.read(host)},
+        mounts={mount.point: mount for mount in mountinfo.read(host)},
         priorities=mountinfo.swap_priorities(host),
         component_sizes=_component_sizes(host, topology),
         onto=named,

@@ -77,8 +77,8 @@ def with_lab_results(plan: Plan, method: str, context: PlanContext) -> Plan:
     if pair in rows:
         checked = (f"{way} was followed in a lab, {_where(rows[pair], tools)}", *checked)
     else:
-        others = ", ".join(" to ".join(each) for each in rows)
-        everywhere = tuple(k for k in BOTH if all(k in each for each in rows.values()))
+        others = ", ".join(" to ".join(levels) for levels in rows)
+        everywhere = tuple(k for k in BOTH if all(k in levels for levels in rows.values()))
         instead = f"with the method {method} these were: {others}, {_where(everywhere, tools)}"
         unchecked = (f"{way} was not followed in a lab; {instead}", *unchecked)
     return replace(plan, checked=(*plan.checked, *checked), unchecked=(*unchecked, *plan.unchecked))
@@ -118,5 +118,7 @@ WARNINGS = (
 def announced(command: Command) -> tuple[str, ...]:
     """Return the warnings that *command* may print although it succeeds, each with its meaning."""
     return tuple(
-        f'"{each.begins} ...": {each.means}' for each in WARNINGS if each.words <= {*command}
+        f'"{warning.begins} ...": {warning.means}'
+        for warning in WARNINGS
+        if warning.words <= {*command}
     )

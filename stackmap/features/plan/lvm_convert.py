@@ -206,20 +206,20 @@ class _Members:
         group, volume = self.context.group, self.context.volume
         image = -(-volume.extents // self.data)
         metadata = metadata_extents(group, image, volume.region)
-        each = image + metadata + _reshape_extents(self.context)
+        per_member = image + metadata + _reshape_extents(self.context)
         before = conversion.before
         more = members(conversion.after, self.data) - members(before, self.data)
         if more > 0:
             devices = {pv.path: pv.device for pv in group.pvs}
             present = [devices[path] for image in self.held for path in image if path in devices]
-            chosen = place(self.context, more, each, avoiding=present, freed=self.freed)
+            chosen = place(self.context, more, per_member, avoiding=present, freed=self.freed)
             self.held += [frozenset({pv.path}) for pv in chosen]
             return tuple(PvPath(pv.path) for pv in chosen)
         # Which member of a raid4 has its parity is not known here. Every second one of a raid10 is redundant.
         if more < 0 and before != "raid4":
             gone = self.held[1::2] if before == "raid10" else self.held[more:]
             self.held = self.held[0::2] if before == "raid10" else self.held[:more]
-            self.freed |= {path: each for image in gone for path in image}
+            self.freed |= {path: per_member for image in gone for path in image}
         return ()
 
 
@@ -241,11 +241,11 @@ def _reshape_extents(context: PlanContext) -> int:
 
 def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
     """Return the extents that conversions allocate on the present members' PVs."""
-    each = sum(c.before in NO_METADATA and c.after == "raid0_meta" for c in conversions)
+    extents = sum(c.before in NO_METADATA and c.after == "raid0_meta" for c in conversions)
     if any(conversion.reshape for conversion in conversions):
-        each += _reshape_extents(context)
+        extents += _reshape_extents(context)
     held = Counter(path for image in _held(context) for path in image)
-    return {path: each * images for path, images in held.items()} if each else {}
+    return {path: extents * images for path, images in held.items()} if extents else {}
 
 
 def _steps(
@@ -265,7 +265,7 @@ def _steps(
                 (*_converting(conversion.after, name), *paths),
                 f"converts it to {conversion.after} with {members(conversion.after, data)} members",
                 _risks(conversion, conversions, adds=bool(paths)),
-                tuple(_converting(each.after, name) for each in back),
+                tuple(_converting(step_back.after, name) for step_back in back),
                 AFTER_SYNC,
             )
         ]
@@ -347,7 +347,7 @@ def path(before: str, after: str) -> tuple[Conversion, ...] | None:
         seen.add(segtype)
         onward = [Conversion(a, b, reshape=False) for a, b in TAKEOVERS if a == segtype]
         onward += [Conversion(a, b, reshape=True) for a, b in RESHAPES if a == segtype]
-        for conversion in sorted(onward, key=lambda each: each.after):
+        for conversion in sorted(onward, key=lambda step: step.after):
             more = RESHAPE_COST if conversion.reshape else TAKEOVER_COST
             more += STRIPED_COST if conversion.after in STRIPED and conversion.after != after else 0
             heapq.heappush(

@@ -72,9 +72,11 @@ def copy(context: PlanContext) -> Plan:
         *before,
         *context.mark_unprotected((switch, *after, *layers.after, remove), result),
     )
-    each, several = ("each of ", (f"these {len(pvs)} PVs share no disk",)) if pvs[1:] else ("", ())
+    prefix, several = (
+        ("each of ", (f"these {len(pvs)} PVs share no disk",)) if pvs[1:] else ("", ())
+    )
     room = f"{image + metadata} free extents of {format_extent_size(group)}"
-    checked = (f"{room} on {each}{', '.join(pv.path for pv in pvs)}", *several)
+    checked = (f"{room} on {prefix}{', '.join(pv.path for pv in pvs)}", *several)
     untested = untested_users(context) if before else ()
     larger = enlarged(context) if image * stripes > context.volume.extents else ()
     unchecked = (*layers.unchecked, *untested, *larger, GEOMETRY)
@@ -206,6 +208,6 @@ def _add(
         SYNC_LOAD,
         (words("lvconvert --yes --mirrors", Number(len(images) - 1), *words("--", name), *paths),),
     )
-    each, separate = ("each of ", ", on separate disks") if len(paths) > 1 else ("", "")
-    room = f"{extents + metadata} free extents on {each}{', '.join(paths)}{separate}"
+    prefix, separate = ("each of ", ", on separate disks") if len(paths) > 1 else ("", "")
+    room = f"{extents + metadata} free extents on {prefix}{', '.join(paths)}{separate}"
     return [convert, waiting(name, "raid1")], (room,)

@@ -212,8 +212,10 @@ def require_unused(context: PlanContext, device: Device) -> None:
         raise PlanRefused(f"{device.title} is in use: {device.uses[0].name}")
     if device.state not in (None, "active") or device.read_only or device.size is None:
         raise PlanRefused(f"{device.title} is not active, read-only, or of unknown size")
-    if found := context.contents.get(device.name):
-        raise PlanRefused(f"{device.title} contains {found}: run wipefs --all if it is not needed")
+    if content := context.contents.get(device.name):
+        raise PlanRefused(
+            f"{device.title} contains {content}: run wipefs --all if it is not needed"
+        )
 
 
 def unknown_contents(context: PlanContext) -> tuple[str, ...]:
@@ -226,9 +228,9 @@ def unknown_contents(context: PlanContext) -> tuple[str, ...]:
 def capacity(chosen: tuple[Device, ...], layout: Layout) -> int:
     """Return the minimum bytes of a new array on *chosen*, with the most that mdadm reserves."""
     smallest = min(device.size or 0 for device in chosen)
-    each = smallest - min(RESERVED, smallest // RESERVED_SHARE) - MIB
+    per_member = smallest - min(RESERVED, smallest // RESERVED_SHARE) - MIB
     striped = RAID_LEVELS[layout.level].stripes
-    return int(each * ((layout.members - layout.parity) / layout.copies if striped else 1))
+    return int(per_member * ((layout.members - layout.parity) / layout.copies if striped else 1))
 
 
 def _layout_option(layout: Layout) -> Command:

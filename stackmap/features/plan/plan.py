@@ -93,8 +93,12 @@ class PlanContext:
     @cached_property
     def suspects(self) -> Mapping[str, Finding]:
         """The disks that hang or are sick, with the finding that says so."""
-        found = {} if self.judged is None else self.judged.decide().suspects
-        return {disk: each for name, each in found.items() for disk in disks(self.topology, name)}
+        suspects = {} if self.judged is None else self.judged.decide().suspects
+        return {
+            disk: finding
+            for name, finding in suspects.items()
+            for disk in disks(self.topology, name)
+        }
 
     @property
     def is_lvm(self) -> bool:
@@ -201,10 +205,10 @@ def mangled(name: str) -> str:
     return re.sub(_MANGLED, _hexadecimal, name)
 
 
-def _hexadecimal(found: re.Match[str]) -> str:
+def _hexadecimal(match: re.Match[str]) -> str:
     """Return a letter, which may stand for a byte that is not UTF-8, as the hexadecimal of its bytes."""
-    not_utf8 = "\udc80" <= found[0] <= "\udcff"
-    letter = found[0].encode(errors="surrogateescape" if not_utf8 else "surrogatepass")
+    not_utf8 = "\udc80" <= match[0] <= "\udcff"
+    letter = match[0].encode(errors="surrogateescape" if not_utf8 else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in letter)
 
 

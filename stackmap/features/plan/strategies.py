@@ -37,8 +37,8 @@ class Strategy:
 
 
 STRATEGIES = {
-    each.name: each
-    for each in (
+    strategy.name: strategy
+    for strategy in (
         Strategy("mirror", "lvconvert adds or removes mirrors", lvm_copy.mirror, lvm=True),
         Strategy("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
         Strategy("copy", "creates a new LV and copies the data", lvm_copy.copy, lvm=True),
@@ -71,8 +71,12 @@ def outcomes(context: PlanContext) -> list[Outcome]:
     if context.is_lvm:
         _require_usable_group(context)
         require_no_snapshots(context)
-    found = [_outcome(each, context) for each in STRATEGIES.values() if each.lvm == context.is_lvm]
-    return sorted(found, key=_rank)
+    results = [
+        _outcome(strategy, context)
+        for strategy in STRATEGIES.values()
+        if strategy.lvm == context.is_lvm
+    ]
+    return sorted(results, key=_rank)
 
 
 def refusals(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
@@ -172,13 +176,15 @@ def _with_disks(context: PlanContext, plan: Plan) -> Plan:
     if judged is None:
         return replace(plan, unchecked=(NO_SAMPLES, *plan.unchecked))
     if not judged.has_judged_disks:
-        subjects = ", ".join(each.question.subject for each in judged.open_questions)
+        subjects = ", ".join(doubt.question.subject for doubt in judged.open_questions)
         why = f"the samples do not tell ({subjects} not judged)"
         return replace(plan, unchecked=(TOO_FEW.format(why=why), *plan.unchecked))
     topology = context.topology
     paths = {str(path_of(device)): device.name for device in topology}
     group = context.groups if context.is_lvm else None
-    paths |= {pv.path: pv.device for each in (group or {}).values() for pv in each.pvs}
+    paths |= {
+        pv.path: pv.device for volume_group in (group or {}).values() for pv in volume_group.pvs
+    }
 
     def named(step: Step) -> list[str]:
         # Those that the step names by their paths, except volumes and arrays.

@@ -63,7 +63,7 @@ def stop_users(context: PlanContext, place: BlockDevicePath) -> StopAndStart:
                 )
             before, after = USERS[use.kind](context, use, device, path)
             # Several mounts of one file system need one check, before the first.
-            stop, start = stop + before, after + [each for each in start if each not in after]
+            stop, start = stop + before, after + [step for step in start if step not in after]
         if device.kind is Kind.CRYPT:
             before, after = _crypt(context, device, place)
             stop, start = stop + before, after + start
@@ -188,8 +188,8 @@ def _mount(context: PlanContext, use: Use, device: Device, path: BlockDevicePath
 
 def _swap(context: PlanContext, _: Use, device: Device, path: BlockDevicePath) -> StopAndStart:
     old = path_of(device)
-    known = (context.priorities.get(each) for each in (f"/dev/{device.name}", old))
-    chosen = next((each for each in known if each is not None and each >= 0), None)
+    known = (context.priorities.get(name) for name in (f"/dev/{device.name}", old))
+    chosen = next((number for number in known if number is not None and number >= 0), None)
     priority = () if chosen is None else words("--priority", Number(chosen))
     swapon = (*words("swapon"), *priority, *words("--"))
     stop, start = _pair(

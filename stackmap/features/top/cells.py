@@ -115,9 +115,9 @@ def _blame(moment: Moment, _: State, row: Row) -> Cell:
         return ""
     loads = moment.blame(row.device)
     parts = [
-        (source_on_disk(moment.topology, loads, each).removeprefix(f"{FILE_SYSTEM} on "), share)
-        for each in loads.loaders
-        if (share := loads.share(each))
+        (source_on_disk(moment.topology, loads, loader).removeprefix(f"{FILE_SYSTEM} on "), share)
+        for loader in loads.loaders
+        if (share := loads.share(loader))
     ]
     return Shares(parts)
 
@@ -158,10 +158,10 @@ def tones(moment: Moment) -> dict[tuple[str, str], str]:
     A finding on peers is one on each of them.
     """
     return {
-        (device, each.rule.id): str(each.severity)
-        for each in reversed(moment.findings)
-        if each.is_grave
-        for device in (each.device, *each.peers)
+        (device, finding.rule.id): str(finding.severity)
+        for finding in reversed(moment.findings)
+        if finding.is_grave
+        for device in (finding.device, *finding.peers)
     }
 
 
@@ -180,7 +180,7 @@ def tone_of(
         for (device, rule), tone in severities.items()
         if (device == row.device or device in layers) and rule.startswith(column.rules)
     }
-    return next((str(each) for each in Severity if str(each) in judged), "")
+    return next((str(severity) for severity in Severity if str(severity) in judged), "")
 
 
 NARROWEST_NAME, WIDE_NAME = 16, 36
@@ -206,14 +206,14 @@ def chosen(columns: tuple[Column, ...], room: int, measure: str = "") -> tuple[C
     Those of *measure* are not left out.
     """
     kept = tuple(
-        each._replace(rank=0) if each.heading in SHOWS.get(measure, ()) else each
-        for each in columns
+        column._replace(rank=0) if column.heading in SHOWS.get(measure, ()) else column
+        for column in columns
     )
-    while sum((each.width or NARROWEST_NAME) + 1 for each in kept) > room:
-        worst = max(each.rank for each in kept)
+    while sum((column.width or NARROWEST_NAME) + 1 for column in kept) > room:
+        worst = max(column.rank for column in kept)
         if not worst:
             break
-        kept = tuple(each for each in kept if each.rank != worst)
+        kept = tuple(column for column in kept if column.rank != worst)
     return kept
 
 
@@ -223,15 +223,19 @@ def widths(columns: Sequence[Column], room: int, longest: int = WIDE_NAME) -> li
 
     More than the *longest* name takes is left empty at the right, beside the figures; a bar or a sentence fills it.
     """
-    left = max(0, room - sum((each.width or NARROWEST_NAME) + 1 for each in columns))
+    left = max(0, room - sum((column.width or NARROWEST_NAME) + 1 for column in columns))
     is_name = not columns[0].width and columns[0].words == NAME
     longest = max(longest if is_name else room, NARROWEST_NAME)
     name = min(left, min(longest, WIDE_NAME) - NARROWEST_NAME)
-    spark = min(left - name, max(each.most - each.width for each in columns))
+    spark = min(left - name, max(column.most - column.width for column in columns))
     name = min(left - spark, longest - NARROWEST_NAME)
     return [
-        NARROWEST_NAME + name if not each.width else each.width + spark if each.most else each.width
-        for each in columns
+        NARROWEST_NAME + name
+        if not column.width
+        else column.width + spark
+        if column.most
+        else column.width
+        for column in columns
     ]
 
 
@@ -240,7 +244,7 @@ DIGITS = 2  # as in iostat
 
 def digits_of(cells: Iterable[Cell], room: int) -> int:
     """Return the decimals of a column: ``DIGITS``, or fewer if its largest figure has no room for them."""
-    longest = max((len(each.text(0)) for each in cells if isinstance(each, Figure)), default=0)
+    longest = max((len(cell.text(0)) for cell in cells if isinstance(cell, Figure)), default=0)
     return min(DIGITS, max(0, room - longest - 1))
 
 
@@ -251,12 +255,12 @@ def filled(
     digits = digits_of(cells, room)
     return [
         _filled(
-            each.text(digits).replace(".", point) if isinstance(each, Figure) else each,
+            cell.text(digits).replace(".", point) if isinstance(cell, Figure) else cell,
             room,
             column,
             ascii_only=ascii_only,
         )
-        for each in cells
+        for cell in cells
     ]
 
 
@@ -312,8 +316,8 @@ def chart(
     """
     room, high = size
     steps = SPARKS[ascii_only]
-    each = max(1, -(-len(values) * broad // max(1, room)))
-    groups = [values[max(0, end - each) : end] for end in range(len(values), 0, -each)][::-1]
+    per_bar = max(1, -(-len(values) * broad // max(1, room)))
+    groups = [values[max(0, end - per_bar) : end] for end in range(len(values), 0, -per_bar)][::-1]
     highest = [max((v for v in group if v is not None), default=None) for group in groups]
     known = [value for value in highest if value is not None]
     most = max([*known, 2 * (usual(known) or 0.0)])

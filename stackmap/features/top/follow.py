@@ -77,9 +77,9 @@ class RecordedIntervals:
 
     def after(self) -> Iterator[TopologyInterval]:
         """Yield the next interval; nothing after the last one."""
-        for found in self._stream:
-            self._ends.append(found[1].time or 0.0)
-            yield found
+        for pair in self._stream:
+            self._ends.append(pair[1].time or 0.0)
+            yield pair
             return
 
     def before(self) -> Iterator[TopologyInterval]:
@@ -121,9 +121,9 @@ class RecordedIntervals:
         since = max(begin, time - before)
         self._stream = self._opened(TimeWindow(since, self._window.until, self._window.every))
         self._ends = []
-        for found in self._stream:
-            self._ends.append(found[1].time or 0.0)
-            yield found
+        for pair in self._stream:
+            self._ends.append(pair[1].time or 0.0)
+            yield pair
             if self._ends[-1] >= time - 1e-6:
                 return
         if not self._ends:

@@ -75,7 +75,9 @@ class Incidents:
 
     def _search(self, topology: Topology) -> None:
         tops = set(self._tops)
-        series = IntervalSeries(_part(each, each.loads.keys() & tops) for each in self._kept)
+        series = IntervalSeries(
+            _part(interval, interval.loads.keys() & tops) for interval in self._kept
+        )
         clock = series.clock()
         ends = [interval.time or 0.0 for interval in self._kept]
         # The others are found again, unless more intervals show that they were usual.
@@ -91,8 +93,10 @@ class Incidents:
 
     def forget(self, names: set[str]) -> None:
         """Forget the loads of the devices *names*, which were replaced or went away."""
-        self._kept = deque((_part(each, each.loads.keys() - names) for each in self._kept), KEPT)
-        self._loads = sum(len(each.loads) for each in self._kept)
+        self._kept = deque(
+            (_part(interval, interval.loads.keys() - names) for interval in self._kept), KEPT
+        )
+        self._loads = sum(len(interval.loads) for interval in self._kept)
 
 
 def _part(interval: Interval, names: Collection[str]) -> Interval:

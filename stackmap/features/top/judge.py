@@ -54,7 +54,7 @@ class LastingFindings:
 
     def judge(self, findings: Iterable[Finding], intervals: int = 1) -> None:
         """Take the *findings* of the last *intervals* intervals together."""
-        now = {(each.rule.id, each.device): each for each in findings}
+        now = {(current.rule.id, current.device): current for current in findings}
         for key, finding in now.items():
             seen = self._seen.setdefault(key, _Seen(finding))
             seen.finding = finding
@@ -76,8 +76,8 @@ class LastingFindings:
     @property
     def shown(self) -> list[Finding]:
         """The findings to show, the worst first."""
-        shown = [each.finding for each in self._seen.values() if each.shown]
-        return sorted(shown, key=lambda each: WORST_FIRST.index(each.severity))
+        shown = [seen.finding for seen in self._seen.values() if seen.shown]
+        return sorted(shown, key=lambda finding: WORST_FIRST.index(finding.severity))
 
 
 JUDGED = 10  # intervals that are judged together, as explain does
@@ -164,7 +164,9 @@ class Judge:
         yield
         yield from judging.steps()
         lasting = [
-            each for each in judging.findings() if self._gone.isdisjoint((each.device, *each.peers))
+            finding
+            for finding in judging.findings()
+            if self._gone.isdisjoint((finding.device, *finding.peers))
         ]
         self._lasting.judge(lasting, count)
         yield
@@ -183,13 +185,13 @@ class Judge:
 
 def _average(intervals: Sequence[Interval]) -> Interval:
     """Return the average; devices that were idle throughout are not added up, for there may be thousands."""
-    known = set.intersection(*(set(each.loads) for each in intervals))
+    known = set.intersection(*(set(interval.loads) for interval in intervals))
     idle = dict.fromkeys(known, IDLE)
-    for each in intervals:
-        for name, load in each.loads.items():
+    for interval in intervals:
+        for name, load in interval.loads.items():
             if load is not IDLE:
                 idle.pop(name, None)
-    whole = next(average(_without(each, idle.keys()) for each in intervals))
+    whole = next(average(_without(interval, idle.keys()) for interval in intervals))
     return replace(whole, loads={**idle, **whole.loads})
 
 
@@ -203,7 +205,7 @@ CLEAR = "No finding that needs action."
 
 def verdict(topology: Topology, questions: Sequence[Unjudged]) -> str:
     """Return the sentence for a round without a grave finding; it names the open *questions*."""
-    for each in questions:
-        if each.question is LOAD:
-            return f"Not judged: {filled(LOAD.reason, words_of(topology, each.observed))}"
+    for question in questions:
+        if question.question is LOAD:
+            return f"Not judged: {filled(LOAD.reason, words_of(topology, question.observed))}"
     return " ".join(filter(None, (CLEAR, not_judged(questions))))

@@ -97,7 +97,7 @@ class _Column:
         sums = self.sums.get(name)
         if sums is None:
             return 0.0 if name in self.names and metric != "await" else None
-        parts = [sums[len(METRICS) * each :] for each in DIRECTIONS[direction]]
+        parts = [sums[len(METRICS) * place :] for place in DIRECTIONS[direction]]
         amount = sum(part[METRICS.index(metric)] for part in parts)
         whole = sum(part[0] for part in parts) if metric == "await" else self.seconds
         value = ratio(amount, whole)

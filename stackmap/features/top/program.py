@@ -99,7 +99,7 @@ class Watcher:
             chosen = find_existing(topology, self._names)
             part = topology if chosen or not self._names else topology.subset(())
             self._scope = Scope(part, interval.loads, chosen)
-        self._events += (Event(interval.time, each) for each in interval.events)
+        self._events += (Event(interval.time, text) for text in interval.events)
         moment = Moment(self._scope, self._scope.corrected(interval), recent=self._recent)
         self._recent.add(moment.interval)
         self._judge.take(interval, moment.interval)
@@ -116,7 +116,7 @@ class Watcher:
         moment.groups = self._group_loads(topology, interval)
         moment.processes = self._process_loads(interval)
         moment.events = tuple(
-            sorted((*self._events, *self._incidents.events), key=lambda each: each.time or 0.0)
+            sorted((*self._events, *self._incidents.events), key=lambda event: event.time or 0.0)
         )
         moment.past = self._incidents.intervals
         if not self.state.paused:
@@ -214,7 +214,7 @@ class Watcher:
             who = owner(group) or ("group", group)
             whole = by_group.get((group, number), GroupLoad(group, *who, devices[number], 0.0, 0.0))
             by_group[group, number] = whole if load is None else whole.plus(load)
-        return sorted(by_group.values(), key=lambda each: -each.ios)
+        return sorted(by_group.values(), key=lambda group_load: -group_load.ios)
 
 
 KEPT = 300.0  # seconds that W writes
@@ -256,8 +256,8 @@ def on_machine(session: Session, terminal: Terminal, names: Sequence[str], secon
             while True:
                 watcher.begin(seconds)
                 try:
-                    for each in source.intervals(length):
-                        watcher.take(*each)
+                    for pair in source.intervals(length):
+                        watcher.take(*pair)
                         if length != seconds:
                             break
                 except _NewInterval as new:

@@ -107,16 +107,16 @@ def _services(moment: Moment, state: State) -> list[Row]:
     """
     topology, groups = moment.topology, moment.groups or ()
     users = {(use.kind, use.name, name): use for name, use in moment.scope.users}
-    counted = {each.who for each in groups}
+    counted = {group.who for group in groups}
     rows = [_user_row(topology, who, use) for who, use in users.items() if who not in counted]
     rows += [
-        _user_row(topology, each.who, each)
-        for each in groups
-        if each.device in topology and (each.ios or each.who in users)
+        _user_row(topology, group.who, group)
+        for group in groups
+        if group.device in topology and (group.ios or group.who in users)
     ]
     rows += [
-        Row(f"process {each.pid}", each.title, about=each, shows="blame")
-        for each in moment.processes
+        Row(f"process {process.pid}", process.title, about=process, shows="blame")
+        for process in moment.processes
     ]
     rows = [r for r in rows if _has(state.filter, r.name, device_title(topology, r))]
     if state.sort:
@@ -159,9 +159,9 @@ def row_figure(moment: Moment, state: State, row: Row, metric: str) -> float | N
 def _findings(moment: Moment, state: State) -> list[Row]:
     topology = moment.topology
     rows = (
-        Row(f"{each.rule.id} {each.device}", finding_text(topology, each), each.device,
-            about=each, shows="explain", title=topology[each.device].title if each.device else "")
-        for each in moment.findings
+        Row(f"{finding.rule.id} {finding.device}", finding_text(topology, finding), finding.device,
+            about=finding, shows="explain", title=topology[finding.device].title if finding.device else "")
+        for finding in moment.findings
     )  # fmt: skip
     return [row for row in rows if _has(state.filter, row.name)]
 
@@ -173,8 +173,8 @@ def finding_text(topology: Topology, finding: Finding) -> str:
 
 def _events(moment: Moment, state: State) -> list[Row]:
     rows = (
-        Row(f"{place}", f"{(instant(each.time) or '-')}  {each.text}", about=each, shows="tree")
-        for place, each in reversed([*enumerate(moment.events)])
+        Row(f"{place}", f"{(instant(event.time) or '-')}  {event.text}", about=event, shows="tree")
+        for place, event in reversed([*enumerate(moment.events)])
     )
     return [row for row in rows if _has(state.filter, row.name)]
 

@@ -109,15 +109,15 @@ def _explained(moment: Moment, row: Row) -> Iterator[Block]:
     start = row.stack or row.device
     devices = set(moment.topology.with_all_below(start)) if start else set()
     shown = [
-        each
-        for each in moment.findings
-        if each is row.about or devices.intersection((each.device, *each.peers))
+        finding
+        for finding in moment.findings
+        if finding is row.about or devices.intersection((finding.device, *finding.peers))
     ]
     if isinstance(row.about, Finding):
         shown = [row.about]
     yield Headline((row.name,))
-    for number, each in enumerate(shown):
-        yield finding_card(moment.topology, each, number)
+    for number, finding in enumerate(shown):
+        yield finding_card(moment.topology, finding, number)
     if not shown:
         judged = moment.verdict.startswith(CLEAR)
         yield Paragraph(NONE_HERE if judged else moment.verdict)
@@ -182,7 +182,7 @@ def _totals(moment: Moment) -> str:
 
 
 def _worst(moment: Moment) -> Line:
-    grave = [each for each in moment.findings if each.is_grave]
+    grave = [finding for finding in moment.findings if finding.is_grave]
     if not grave:
         return [Span(moment.verdict)]
     severity = str(grave[0].severity)

@@ -87,8 +87,8 @@ def table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list
         for column, room in places
     ]
     heading = (
-        aligned(each.heading, room, each.words, ascii_only=look.ascii) + " "
-        for each, room in places
+        aligned(shown.heading, room, shown.words, ascii_only=look.ascii) + " "
+        for shown, room in places
     )
     lines: list[Line] = [[Span(text, "bold") for text in heading]]
     for number, row in enumerate(page):
@@ -199,9 +199,9 @@ def _over_time(
         amounts = (values[-1] if values else None, usual(known), max(known, default=None))
         figures = [Figure(ratio(value, unit)) for value in amounts]
         digits = digits_of(figures, FIGURE - 1)
-        texts = [each.text(digits).replace(".", look.point).rjust(FIGURE) for each in figures]
+        texts = [figure.text(digits).replace(".", look.point).rjust(FIGURE) for figure in figures]
         broad = max(1, room_left // INSTANTS)
         first, *others = chart(values, (room_left, high), broad, ascii_only=look.ascii)
         lines.append([Span(word.ljust(WORD) + first + "".join(texts))])
-        lines += [[Span(" " * WORD + each)] for each in others]
+        lines += [[Span(" " * WORD + bars)] for bars in others]
     return [fitted(line, room, ascii_only=look.ascii) for line in lines]
