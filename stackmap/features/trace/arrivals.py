@@ -132,7 +132,7 @@ def line_of(event: BlockEvent) -> str:
 
 def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
     """Return the requests in *text* by device, in their order; ``ParseError`` for another text."""
-    found: defaultdict[str, list[TracedRequest]] = defaultdict(list)
+    requests: defaultdict[str, list[TracedRequest]] = defaultdict(list)
     flying: defaultdict[tuple[str, str, int], deque[int]] = defaultdict(deque)
     start: int | None = None
     for words in _lines(text):
@@ -141,7 +141,7 @@ def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
         start = micros if start is None else start
         time = (micros - start) / 1e6
         if kind == "Q":
-            own = found[number]
+            own = requests[number]
             flying[number, operation, sector + sectors].append(len(own))
             own.append(
                 TracedRequest(
@@ -155,9 +155,9 @@ def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
                 )
             )
         elif waiting := flying.get((number, operation, sector)):
-            own, place = found[number], waiting.popleft()
+            own, place = requests[number], waiting.popleft()
             own[place] = own[place]._replace(done=time)
-    return {number: tuple(own) for number, own in found.items()}
+    return {number: tuple(own) for number, own in requests.items()}
 
 
 def _lines(text: str) -> Iterator[list[str]]:

@@ -200,12 +200,12 @@ def print_events(
     # A closed pipe ends the trace too.
     with closing(trace.requests(limits.seconds, limits.max_overhead)) as batches:
         for requests in batches:
-            wanted = [each for each in requests if options.wants(each)]
+            wanted = [request for request in requests if options.wants(request)]
             count += len(wanted)
             if as_json:
                 objects = requests_json(topology, wanted, trace.start, follow=options.follow)
                 # One write, because each write is flushed.
-                click.echo("".join(f"{json.dumps(each)}\n" for each in objects), nl=False)
+                click.echo("".join(f"{json.dumps(entry)}\n" for entry in objects), nl=False)
             elif wanted:
                 blocks = request_blocks(topology, wanted, trace.start, follow=options.follow)
                 print_blocks(blocks, heading=heading)

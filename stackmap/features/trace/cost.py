@@ -142,7 +142,7 @@ def measured(
     symbols = _chosen(known)
     if symbols is None:
         return ASSUMED
-    at_layers, at_disks = (_copied(each, symbols) for each in (layers, disks))
+    at_layers, at_disks = (_copied(probe_set, symbols) for probe_set in (layers, disks))
     names = [probe.name for probe in at_layers.probes]
     idle = (Trigger(f"{GROUP}/{name}", "hist:keys=common_pid:size=128:pause") for name in names)
     before = _seconds(host)
@@ -202,7 +202,10 @@ def _copied(original: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
             fields[event] = [*TRACEPOINT]
     return ProbeSet(
         tuple(_copy(name, wanted, symbols) for name, wanted in fields.items()),
-        tuple(each._replace(name=_other_name(each.name)) for each in original.synthetic),
+        tuple(
+            measured_event._replace(name=_other_name(measured_event.name))
+            for measured_event in original.synthetic
+        ),
         tuple(map(_renamed, original.triggers)),
     )
 
@@ -210,7 +213,7 @@ def _copied(original: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
 def _copy(name: str, fields: Iterable[str], symbols: Mapping[str, str]) -> Probe:
     symbol = symbols[END if name in AT_END else ARRIVAL]
     return Probe(
-        f"{PREFIX}{name}", symbol, tuple(f"{each}={VALUES.get(each, OTHER)}" for each in fields)
+        f"{PREFIX}{name}", symbol, tuple(f"{field}={VALUES.get(field, OTHER)}" for field in fields)
     )
 
 

@@ -127,7 +127,7 @@ def proving(
     host: LiveTracingHost, topology: Topology, chosen: Iterable[str]
 ) -> Iterator[list[Proof]]:
     """Count while the context is entered; the list is filled at its end. ``SourceError`` if dm refuses."""
-    names = {name for each in chosen for name in topology.with_all_below(each)}
+    names = {name for volume in chosen for name in topology.with_all_below(volume)}
     volumes = [d for d in topology if d.target == TARGET and (d.name in names or not names)]
     proofs: list[Proof] = []
     with Statistics(host, histogram=False) as statistics:
@@ -145,7 +145,7 @@ def proving(
 def _counted(host: LiveTracingHost) -> dict[str, int]:
     """Return the bytes read and written so far, by device."""
     counters = diskstats.parse(host.read(diskstats.PATH).splitlines())
-    return {name: each.read_bytes + each.write_bytes for name, each in counters.items()}
+    return {name: counted.read_bytes + counted.write_bytes for name, counted in counters.items()}
 
 
 NEAR = 0.05  # a relative difference that does not count: the two are not read at the same instant
@@ -153,7 +153,7 @@ NEAR = 0.05  # a relative difference that does not count: the two are not read a
 
 def proof_sentences(proofs: Iterable[Proof]) -> list[Block]:
     """Return a sentence per volume: its counters are doubled, right, or neither."""
-    sentences: list[Block] = [Paragraph(_sentence(each), "proof:") for each in proofs]
+    sentences: list[Block] = [Paragraph(_sentence(proof), "proof:") for proof in proofs]
     return sentences or [
         Paragraph("there is no LVM RAID volume, so no counter is doubled", "proof:")
     ]

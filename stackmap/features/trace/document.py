@@ -173,10 +173,10 @@ def _slow(stack: TracedStack) -> Iterator[str]:
 def _withheld(stack: TracedStack) -> Iterator[str]:
     for layer in stack.layers:
         for name, by_direction in layer.devices.items():
-            for direction, found in by_direction.items():
-                if found.withheld:
+            for direction, requests in by_direction.items():
+                if requests.withheld:
                     yield (
-                        f"no latencies of the {direction}s of {layer.titles[name]}: {found.withheld}"
+                        f"no latencies of the {direction}s of {layer.titles[name]}: {requests.withheld}"
                     )
 
 
@@ -275,16 +275,16 @@ def drawn(columns: list[tuple[str, Distribution]]) -> Iterator[str]:
       1.0 ms-2.1 ms                      0
       2.1 ms-4.2 ms     ####             1
     """
-    powers = [found.by_powers() for _, found in columns]
-    used = [power for each in powers for power in each]
+    powers = [distribution.by_powers() for _, distribution in columns]
+    used = [power for by_power in powers for power in by_power]
     bar = max(6, BAR if len(columns) == 1 else ALL_BARS // len(columns))
     width = bar + 9
     yield f"{'':20}{''.join(f'{title[: width - 1]:{width}}' for title, _ in columns)}".rstrip()
     for power in range(min(used), max(used) + 1):
         cells = []
-        for found in powers:
-            count = found.get(power, 0)
-            longest = max(found.values(), default=1)
+        for distribution in powers:
+            count = distribution.get(power, 0)
+            longest = max(distribution.values(), default=1)
             marks = "#" * max(bool(count), round(bar * count / longest))
             cells.append(f"{f'{marks:{bar}} {count}':{width}}")
         yield f"  {_span(power):18}{''.join(cells)}".rstrip()
@@ -309,10 +309,10 @@ def heat_map(parts: list[Distribution]) -> Iterator[str]:
       524 µs-1.0 ms      .+@
     """
     powers = [part.by_powers() for part in parts]
-    used = [power for each in powers for power in each]
-    most = max(count for each in powers for count in each.values())
+    used = [power for by_power in powers for power in by_power]
+    most = max(count for by_power in powers for count in by_power.values())
     for power in range(max(used), min(used) - 1, -1):
-        cells = (_shade(each.get(power, 0) / most) for each in powers)
+        cells = (_shade(by_power.get(power, 0) / most) for by_power in powers)
         yield f"  {_span(power):18}{''.join(cells)}".rstrip()
 
 
@@ -332,6 +332,6 @@ def short_time(nanoseconds: float) -> str:
     >>> short_time(2**20), short_time(2**15), short_time(2**31)
     ('1.0 ms', '33 µs', '2.1 s')
     """
-    unit, length = next(each for each in TIME_UNITS if nanoseconds >= each[1])
+    unit, length = next(known for known in TIME_UNITS if nanoseconds >= known[1])
     value = nanoseconds / length
     return f"{value:.{1 if value < 10 and length > 1 else 0}f} {unit}"

@@ -153,11 +153,11 @@ def row_updates(topology: Topology, raid: Device, trace: Trace) -> RowUpdates:
         return RowUpdates(raid, reason=NOTHING_WRITTEN)
     if probes.QUEUE_EVENT in trace.full:
         return _counted(raid, layout, rows, pages, Distribution({}))._replace(doubt=FULL_MAP)
-    found = _counted(raid, layout, rows, pages, sizes)
-    check, largest = found.self_check, sizes.max.high if sizes.max else 0
+    updates = _counted(raid, layout, rows, pages, sizes)
+    check, largest = updates.self_check, sizes.max.high if sizes.max else 0
     uncertain = largest * _uncertain(trace, raid.number, sizes.count) + LOST * sizes.total
     if check is None or abs(check - 1) * sizes.total <= min(uncertain, FAR * sizes.total):
-        return found
+        return updates
     words = f"they hold {check:.4f} of the bytes written, so rows or requests were not counted"
     return RowUpdates(raid, self_check=check, reason=Reason("self-check", words))
 
@@ -250,9 +250,9 @@ class TracedLayer(NamedTuple):
         """Return the device much slower than its peers, and how many times; None without one."""
         medians = sorted(
             (median.middle, name)
-            for name, found in self.devices.items()
-            if direction in found and found[direction].latency.count >= ENOUGH
-            if (median := found[direction].latency.percentile(0.5)) is not None
+            for name, by_direction in self.devices.items()
+            if direction in by_direction and by_direction[direction].latency.count >= ENOUGH
+            if (median := by_direction[direction].latency.percentile(0.5)) is not None
         )
         if len(medians) < 2 or medians[-1][0] < SLOW * medians[-2][0]:
             return None
@@ -275,7 +275,7 @@ class TracedStack(NamedTuple):
     @property
     def idle(self) -> bool:
         """Whether the top had no requests."""
-        return not any(found.arrived != 0 for found in self.layers[0].requests.values())
+        return not any(requests.arrived != 0 for requests in self.layers[0].requests.values())
 
 
 def traced_stacks(
@@ -287,7 +287,7 @@ def traced_stacks(
         raid = parity_device(topology, name)
         traced = tuple(_layer(topology, trace, layer) for layer in layers(topology, name))
         over_time = _over_time(trace, _numbers(topology, name))
-        withheld = {d for d, found in traced[0].requests.items() if found.withheld}
+        withheld = {d for d, requests in traced[0].requests.items() if requests.withheld}
         stack = TracedStack(
             topology[name],
             traced,
@@ -307,9 +307,9 @@ def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]
         until: dict[str, dict[tuple[int, int], int]] = {number: {} for number in numbers}
         before: Counter[tuple[int, int]] = Counter()
         parts = []
-        for each in trace.slices:
+        for part in trace.slices:
             for number, counts in until.items():
-                counts.update(each.get((number, direction), {}))
+                counts.update(part.get((number, direction), {}))
             total = Counter(Distribution.merged(until.values()).counts)
             parts.append(Distribution(total - before))
             before = total
@@ -322,15 +322,21 @@ def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
     # Only what has a queue of its own dispatches: above it, addresses of bios match by chance.
     queued = not any(topology.below(name) for name in layer.devices)
     devices = {
-        name: found
+        name: by_direction
         for name in layer.devices
-        if (found := _by_direction(trace, _numbers(topology, name), queued=queued))
+        if (by_direction := _by_direction(trace, _numbers(topology, name), queued=queued))
     }
     titles = {name: topology[name].title for name in layer.devices}
     whole = {
         direction: _together(parts)
         for direction in (READ, WRITE, BOTH)
-        if (parts := [found[direction] for found in devices.values() if direction in found])
+        if (
+            parts := [
+                by_direction[direction]
+                for by_direction in devices.values()
+                if direction in by_direction
+            ]
+        )
     }
     return TracedLayer(layer, whole, devices, titles)
 
@@ -339,11 +345,11 @@ def _by_direction(trace: Trace, numbers: list[str], *, queued: bool) -> dict[str
     """Return the requests of the devices *numbers*; *queued*: these have queues, from which they dispatch."""
     by_direction = {}
     for direction in (READ, WRITE, BOTH):
-        found = _together([_requests(trace, (number, direction)) for number in numbers])
+        together = _together([_requests(trace, (number, direction)) for number in numbers])
         if not queued:
-            found = found._replace(dispatched=NO_VALUES, queued=NO_VALUES, served=NO_VALUES)
-        if found.arrived != 0:
-            by_direction[direction] = found
+            together = together._replace(dispatched=NO_VALUES, queued=NO_VALUES, served=NO_VALUES)
+        if together.arrived != 0:
+            by_direction[direction] = together
     return by_direction
 
 
@@ -384,7 +390,7 @@ def _together(parts: Collection[Requests]) -> Requests:
     """Return the requests of several devices, without latencies if those of one of them are withheld."""
     withheld = next((part.withheld for part in parts if part.withheld), "")
     distributions = [
-        Distribution.merged(each.counts for each in same)
+        Distribution.merged(counts.counts for counts in same)
         for same in zip(*(part[:5] for part in parts), strict=True)
     ]
     latency, size, dispatched, queued, served = distributions

@@ -59,12 +59,16 @@ def _layer(layer: TracedLayer) -> dict[str, object]:
         **_directions(layer.requests),
     }
     if len(layer.devices) > 1:
-        keys["by_device"] = {name: _directions(each) for name, each in layer.devices.items()}
+        keys["by_device"] = {
+            name: _directions(by_direction) for name, by_direction in layer.devices.items()
+        }
     return keys
 
 
 def _directions(requests: dict[str, Requests]) -> dict[str, object]:
-    keys: dict[str, object] = {each: _requests(requests.get(each)) for each in (READ, WRITE)}
+    keys: dict[str, object] = {
+        direction: _requests(requests.get(direction)) for direction in (READ, WRITE)
+    }
     if BOTH in requests:
         keys[BOTH] = _requests(requests[BOTH])
     return keys
@@ -93,11 +97,11 @@ def distribution_json(distribution: Distribution, unit: int) -> dict[str, object
     figures = {name: distribution.percentile(share) for name, share in PERCENTILES.items()}
     figures["max"] = distribution.max
     return {
-        **{name: _value(each, unit) for name, each in figures.items()},
+        **{name: _value(figure, unit) for name, figure in figures.items()},
         "ranges": {
-            name: [each.low / unit, each.high / unit]
-            for name, each in figures.items()
-            if each is not None and not each.exact
+            name: [figure.low / unit, figure.high / unit]
+            for name, figure in figures.items()
+            if figure is not None and not figure.exact
         },
         "histogram": [
             [low / unit, (high if high - low > 1 else low) / unit, n]

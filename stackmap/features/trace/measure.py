@@ -121,15 +121,15 @@ class Instruments:
             + at_disks * self.cost.disk
             + (requests - counted) * self.cost.other
         )
-        hits, skipped = (sum(each[name] for name in probes.NAMES) for each in (fired, missed))
+        hits, skipped = (sum(counts[name] for name in probes.NAMES) for counts in (fired, missed))
         return Spent(hits, taken, skipped)
 
     def _counts(self) -> tuple[Counter[str], Counter[str], Counter[str]]:
         """Return the requests that arrived by device; the hits, and the skipped ones, by probe, those of others too."""
         counters = diskstats.parse(self._host.read(diskstats.PATH).splitlines())
         arrivals = {
-            name: each.reads + each.read_merges + each.writes + each.write_merges
-            for name, each in counters.items()
+            name: counted.reads + counted.read_merges + counted.writes + counted.write_merges
+            for name, counted in counters.items()
             if name in self._names or not self._names
         }
         none = Counter[str](), Counter[str]()
@@ -157,7 +157,10 @@ class Instruments:
 
     def _add(self, tracing: Tracing, probe_set: ProbeSet) -> None:
         """Install *probe_set*; its histograms count nothing until "cont"."""
-        paused = (each.in_state("pause") if each.counts else each for each in probe_set.triggers)
+        paused = (
+            trigger.in_state("pause") if trigger.counts else trigger
+            for trigger in probe_set.triggers
+        )
         tracing.install(probe_set._replace(triggers=tuple(paused)))
         self._triggers += probe_set.triggers
 
@@ -200,13 +203,13 @@ class Instruments:
         _require_symbols(symbols, (probes.SUBMIT_SYMBOL, probes.END_SYMBOL))
         again = self._host.constant(probes.AGAIN) if probes.FLAGS in offsets else None
         layers = probes.at_layers(offsets, again, self._numbers)
-        count = sum(each.kind is Kind.DISK for each in self._devices)
+        count = sum(device.kind is Kind.DISK for device in self._devices)
         has_dispatch = probes.DISPATCH_SYMBOL in symbols
         disks = probes.at_disks(offsets if has_dispatch else None, self._numbers, max(1, count))
         self.cost = cost.measured(self._host, tracing, symbols.keys(), layers, disks)
         self._add(tracing, layers)
         self._add(tracing, disks)
-        arrays = [each for each in self._devices if each.layout and each.layout.parity]
+        arrays = [device for device in self._devices if device.layout and device.layout.parity]
         if arrays:
             try:
                 self._add(tracing, self._rows(offsets, symbols, arrays))
@@ -262,7 +265,7 @@ class Tracer:
         arrivals: bool = False,
     ) -> None:
         self._host = host
-        names = frozenset(name for each in chosen for name in topology.with_all_below(each))
+        names = frozenset(name for volume in chosen for name in topology.with_all_below(volume))
         self._names = names or topology.devices.keys()
         self._instruments = Instruments(host, topology, names)
         self._overhead = Overhead(host)

@@ -168,8 +168,10 @@ def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
         for (number, is_group, owner, direction), figures in _entries(requests)
     ]
     every = (*requests, *times)
-    in_flight = sum(each.dropped for each in every if each.trigger.startswith(PER_BIO))
-    return rows, in_flight, sum(each.dropped for each in every) - in_flight
+    in_flight = sum(
+        histogram.dropped for histogram in every if histogram.trigger.startswith(PER_BIO)
+    )
+    return rows, in_flight, sum(histogram.dropped for histogram in every) - in_flight
 
 
 def _entries(
@@ -283,33 +285,31 @@ class OwnerSample(NamedTuple):
 
     def owners(self, topology: Topology, chosen: Iterable[str]) -> list[Owner]:
         """Return the owners at *chosen* and at all devices above and below, in tree order, the heaviest first."""
-        found: dict[tuple[str, bool, int], Owner] = {}
+        owners: dict[tuple[str, bool, int], Owner] = {}
         selected = topology.select(chosen)
         names_of = {device.number: _counted_at(selected, device) for device in selected}
         for row in self.rows:
             for device in names_of.get(row.number, ()):
                 name = self.groups.get(row.owner, "") if row.is_group else row.name
                 key = (device, row.is_group, row.owner)
-                owner = found.setdefault(key, Owner(*key, name, {}))
+                owner = owners.setdefault(key, Owner(*key, name, {}))
                 owner.parts[row.direction] = owner.parts.get(row.direction, Sum()).plus(row.io)
         place = {device.name: number for number, device in enumerate(selected)}
-        return sorted(
-            found.values(), key=lambda each: (place[each.device], -each.bytes, each.title)
-        )
+        return sorted(owners.values(), key=lambda one: (place[one.device], -one.bytes, one.title))
 
     def json(self, topology: Topology, chosen: Iterable[str]) -> dict[str, object]:
         """Return the keys that a trace adds to the object of ``blame -J``."""
         listed = self.owners(topology, chosen)
         return {
             "cgroups": [
-                {"cgroup": each.name or None, "owner": each.title, **_owner(each)}
-                for each in listed
-                if each.is_group
+                {"cgroup": owner.name or None, "owner": owner.title, **_owner(owner)}
+                for owner in listed
+                if owner.is_group
             ],
             "processes": [
-                {"command": each.name, "pid": each.number, **_owner(each)}
-                for each in listed
-                if not each.is_group
+                {"command": owner.name, "pid": owner.number, **_owner(owner)}
+                for owner in listed
+                if not owner.is_group
             ],
             "lost": {"hits": self.dropped},
             "overhead": self.overhead,
@@ -324,8 +324,8 @@ class OwnerSample(NamedTuple):
             ("groups", "control groups and services, traced", True),
             ("processes", "processes, traced", False),
         ):
-            owners = [each for each in listed if each.is_group is is_group]
-            if rows := tuple(row for each in owners for row in _rows(topology, each)):
+            owners = [owner for owner in listed if owner.is_group is is_group]
+            if rows := tuple(row for owner in owners for row in _rows(topology, owner)):
                 table = Table(f"traced-{key}", COLUMNS, (Rows(rows),), legend=LEGEND)
                 blocks += [Headline((heading,)), table]
         if not blocks:

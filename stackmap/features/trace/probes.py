@@ -230,7 +230,7 @@ def _only(numbers: Iterable[int]) -> str:
 def sizes(numbers: tuple[int, ...]) -> ProbeSet:
     """Return the counts of sizes at every layer and at disks; they need no probes."""
     events = (QUEUE_EVENT, ISSUE_EVENT)
-    return ProbeSet(triggers=tuple(t for each in events for t in size_triggers(each, numbers)))
+    return ProbeSet(triggers=tuple(t for event in events for t in size_triggers(event, numbers)))
 
 
 def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> ProbeSet:

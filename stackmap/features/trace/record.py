@@ -114,15 +114,15 @@ class TraceRecord:
         """Raise ``ValueError`` for a value that no trace has."""
         whole = (self.cpus, self.hits, self.missed, self.dm_major)
         texts = (*self.texts.items(), *self.dm_stats.items(), self.slices, self.sources, self.notes)
-        known = (each for each in (self.cost, self.peak, self.switching) if each is not None)
+        known = (share for share in (self.cost, self.peak, self.switching) if share is not None)
         shares = (*self.times, *known, *(self.added or ()))
         if not (
             all(type(number) is int and 0 <= number < LIMIT for number in whole)
             and self.cpus
             and isinstance(self.arrivals, str)
             and all(0 <= number < LIMIT for number in shares)
-            and all(isinstance(each, (list, tuple)) for each in texts)
-            and all(isinstance(text, str) for each in texts for text in each)
+            and all(isinstance(part, (list, tuple)) for part in texts)
+            and all(isinstance(text, str) for part in texts for text in part)
         ):
             raise ValueError("a value of the wrong kind")
 
@@ -177,7 +177,8 @@ def parse(record: TraceRecord) -> Trace:
     """Return the counts in *record*; ``ParseError`` if its texts are not the kernel's."""
     histograms = {event: trace_text.parse_histograms(text) for event, text in record.texts.items()}
     latencies, rows, gaps = (
-        histograms.get(each) for each in (probes.LATENCY_EVENT, probes.ROW_EVENT, probes.GAP_EVENT)
+        histograms.get(event)
+        for event in (probes.LATENCY_EVENT, probes.ROW_EVENT, probes.GAP_EVENT)
     )
     return Trace(
         record.seconds,
@@ -189,11 +190,11 @@ def parse(record: TraceRecord) -> Trace:
         sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
         rows=None if rows is None else _rows(rows, record.dm_major),
         member_bytes={
-            number_of(each.number("dev")): each.sums["size"]
-            for each in entries_of(histograms.get(probes.SUBMIT_EVENT, ()))
-            if "size" in each.sums
+            number_of(entry.number("dev")): entry.sums["size"]
+            for entry in entries_of(histograms.get(probes.SUBMIT_EVENT, ()))
+            if "size" in entry.sums
         },
-        dropped=sum(each.dropped for group in histograms.values() for each in group),
+        dropped=sum(histogram.dropped for group in histograms.values() for histogram in group),
         full=frozenset(e for e, group in histograms.items() if any(h.dropped for h in group)),
         slices=tuple(_latency(trace_text.parse_histograms(text)) for text in record.slices),
         record=record,
@@ -270,4 +271,4 @@ def _rows(histograms: Iterable[Histogram], dm_major: int) -> Mapping[str, Rows]:
 
 def entries_of(histograms: Iterable[Histogram]) -> Iterable[Entry]:
     """Return the entries of all *histograms*."""
-    return (entry for each in histograms for entry in each.entries)
+    return (entry for histogram in histograms for entry in histogram.entries)

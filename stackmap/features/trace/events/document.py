@@ -32,7 +32,7 @@ def request_blocks(
     topology: Topology, requests: Iterable[Request], start: float, *, follow: bool
 ) -> list[Block]:
     """Return a line per request; with *follow*, the requests that it caused below it. *start*: the time of 0 s."""
-    rows = [row for each in requests for row in _rows(topology, [each], start, follow=follow)]
+    rows = [row for request in requests for row in _rows(topology, [request], start, follow=follow)]
     return [Table("requests", COLUMNS, (Rows(tuple(rows)),), legend=LEGEND)] if rows else []
 
 
@@ -48,7 +48,7 @@ def _rows(
     """Yield the line of the requests *alike*; with *follow* also the lines of the requests that they caused."""
     first = alike[0]
     waited = None if first.issued is None else first.issued - first.queued
-    ends = [each.done for each in alike if each.done is not None]
+    ends = [request.done for request in alike if request.done is not None]
     seconds = max(ends) - first.queued if len(ends) == len(alike) else None
     count = f"×{len(alike)}" if len(alike) > 1 else ""
     name, kind = title(topology, first), " ".join(filter(None, (first.operation, part(first))))
@@ -57,8 +57,8 @@ def _rows(
         Label(" ".join(filter(None, (kind, count))), (kind, str(len(alike)))),
         f"{first.command} {first.pid}",
         Value(first.queued - start, divided(1, 6)),
-        Value(min(each.sector for each in alike) * SECTOR, kib),
-        Value(sum(each.sectors for each in alike) * SECTOR, kib),
+        Value(min(request.sector for request in alike) * SECTOR, kib),
+        Value(sum(request.sectors for request in alike) * SECTOR, kib),
         "" if waited is None else Value(waited * 1000, divided(1, 2)),
         Value(None if seconds is None else seconds * 1000, divided(1, 2)),
     )
@@ -68,9 +68,9 @@ def _rows(
 
 def _below(alike: Sequence[Request]) -> Iterator[tuple[list[Request], bool]]:
     """Yield the requests that *alike* caused, pages of one member together; and whether they are shown elsewhere."""
-    causes = {*alike, *(cause for each in alike for cause in each.causes)}
+    causes = {*alike, *(cause for request in alike for cause in request.causes)}
     groups: dict[object, list[Request]] = {}
-    for below in dict.fromkeys(each for request in alike for each in request.caused()):
+    for below in dict.fromkeys(caused for request in alike for caused in request.caused()):
         first, *others = below.because_of()
         shown = bool(others) and first not in causes
         kind = (below.name, below.operation, part(below), shown)
@@ -131,7 +131,7 @@ def requests_json(
     for request in requests:
         yield _request(topology, request, start)
         if follow:
-            below = (each for each in request.caused() if _first_cause(each, request))
+            below = (caused for caused in request.caused() if _first_cause(caused, request))
             yield from requests_json(topology, below, start, follow=True)
 
 
@@ -160,8 +160,8 @@ def _request(topology: Topology, request: Request, start: float) -> dict[str, ob
     return {
         "schema": SCHEMA,
         "id": request.id,
-        "caused_by": [each.id for each in request.because_of()],
-        "derived": any(DERIVED in (each.how, request.how) for each in request.causes),
+        "caused_by": [cause.id for cause in request.because_of()],
+        "derived": any(DERIVED in (cause.how, request.how) for cause in request.causes),
         "time": request.queued - start,
         "command": request.command,
         "pid": request.pid,

@@ -76,13 +76,13 @@ class Follower:
 
     def dispatched(self) -> list[Request]:
         """Return the requests that devices with a queue were sent since the previous call."""
-        found, self._dispatched = self._dispatched, []
-        return found
+        dispatched, self._dispatched = self._dispatched, []
+        return dispatched
 
     def _released(self, requests: list[Request]) -> list[Request]:
         for request in requests:
             del self._waiting[request.id]
-        return sorted(requests, key=lambda each: each.id)
+        return sorted(requests, key=lambda released: released.id)
 
     def _name(self, number: str) -> str:
         return self._names.get(number, number)
@@ -206,7 +206,7 @@ class Follower:
             return
         request.done = event.time
         for bio in request.causes:
-            if bio.unissued <= 0 and all(each.done is not None for each in bio.below):
+            if bio.unissued <= 0 and all(below.done is not None for below in bio.below):
                 self._done(bio, event.time)
 
     def _done(self, request: Request, time: float) -> None:

@@ -173,7 +173,7 @@ def _causes(above: InFlight, held: Iterable[Place], operation: str) -> Iterator[
                 if request.operation == wanted
             }
             if matching:
-                yield from sorted(matching - seen, key=lambda each: each.id)
+                yield from sorted(matching - seen, key=lambda request: request.id)
                 seen |= matching
                 break
 

@@ -64,7 +64,7 @@ class Request:
     def caused(self) -> Iterator[Request]:
         """Yield the requests that it caused one layer below; a merged request is replaced by the one dispatched."""
         for below in self.below:
-            sent = [each for each in below.below if each.how == MERGED]
+            sent = [merged for merged in below.below if merged.how == MERGED]
             yield from sent or [below]
 
     def because_of(self) -> tuple[Request, ...]:
@@ -74,7 +74,7 @@ class Request:
             for cause in self.causes
             for above in (cause.causes or (cause,) if self.how == MERGED else (cause,))
         )
-        return tuple(sorted(causes_above, key=lambda each: each.id))
+        return tuple(sorted(causes_above, key=lambda above: above.id))
 
     def roots(self) -> frozenset[Request]:
         """Return the requests that were not caused by another, itself if none caused it."""
@@ -86,7 +86,7 @@ class Request:
 
     def settled(self) -> bool:
         """Whether it and all that it caused is done."""
-        return self.done is not None and all(each.settled() for each in self.below)
+        return self.done is not None and all(below.settled() for below in self.below)
 
 
 BUCKET = 2048  # sectors: 1 MiB
