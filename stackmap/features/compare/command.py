@@ -92,7 +92,7 @@ def command(
         recordings = _recording(old, was), _recording(new, now)
     comparison = replace(compare(*recordings, pairs), unmatched=unmatched)
     if not (names or mapped):
-        busy = tuple(each for each in comparison.stacks if not each.idle)
+        busy = tuple(stack for stack in comparison.stacks if not stack.idle)
         comparison = replace(comparison, stacks=busy)
     if not comparison.stacks:
         raise InputError(
@@ -158,7 +158,7 @@ def _tops(old: Side, new: Side) -> tuple[Pairs, tuple[Unmatched, ...]]:
     """Return the pairs of tops, and the tops that the other side lacks."""
     pairs, unmatched = pairs_of(old.topology, old.tops, new.topology, new.tops)
     if not pairs:
-        absent = ", ".join(each.title for each in unmatched)
+        absent = ", ".join(top.title for top in unmatched)
         only = f" (only one has {absent})" if absent else ""
         raise NameNotFound(f"no top volume is in both{only}; {RENAMED}")
     return pairs, unmatched
@@ -168,7 +168,7 @@ def _pairs(
     old: Side, new: Side, names: tuple[str, ...], mapped: tuple[str, ...]
 ) -> tuple[Pairs, list[str]]:
     """Return the pairs that *names* and *mapped* mean, and the names that one side lacks."""
-    pairs = [_mapped(old.topology, new.topology, each) for each in mapped]
+    pairs = [_mapped(old.topology, new.topology, pair) for pair in mapped]
     lacking: list[str] = []
     for name in names:
         matches = _matches(old.topology, new.topology, name)

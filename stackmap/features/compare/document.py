@@ -80,91 +80,93 @@ def conclusions(stack: StackComparison) -> list[str]:
         return [f"Nothing to compare: the volume has no figures {' and '.join(absent)}."]
     named = _named(stack)
     most = sorted(named.items(), key=lambda entry: -_far(entry[1]))
-    figures = [_figure(key, each) for key, each in most]
+    figures = [_figure(key, compared) for key, compared in most]
     load = [*_limited_by_volume(stack), _load(stack)]
     if not any(map(_is_changed, named.values())):
         return [*(["No change of cost or await."] if figures else []), *load, *figures]
-    changed = [each for each in named.values() if each.change is not None]
+    changed = [compared for compared in named.values() if compared.change is not None]
     if any(map(_is_changed, changed)) and not any(map(_is_tested, changed)):
         figures.append("Too few intervals to prove these changes.")
-    reasons = dict.fromkeys(each.reason for each in _waits(stack))
-    figures += [f"The change of await says nothing about the volume: {each}." for each in reasons]
+    reasons = dict.fromkeys(why.reason for why in _waits(stack))
+    figures += [f"The change of await says nothing about the volume: {why}." for why in reasons]
     return [*figures, *load]
 
 
 def _named(stack: StackComparison) -> dict[Figured, FigureComparison]:
     """Return the figures that sentences name."""
     known = {
-        key: each
+        key: compared
         for key in HEADLINES
-        if (each := stack.find(*key)) is not None and each.change is not None
+        if (compared := stack.find(*key)) is not None and compared.change is not None
     }
-    named = {key: each for key, each in known.items() if SECOND_CHOICE.get(key) not in known}
-    return named | {("await", TOP, each.direction): each for each in _waits(stack)}
+    named = {
+        key: compared for key, compared in known.items() if SECOND_CHOICE.get(key) not in known
+    }
+    return named | {("await", TOP, compared.direction): compared for compared in _waits(stack)}
 
 
-def _far(each: FigureComparison) -> float:
+def _far(compared: FigureComparison) -> float:
     """Return how much a figure changed: the logarithm of the factor, up or down."""
-    return abs(log(_times(each) or inf))
+    return abs(log(_times(compared) or inf))
 
 
 def _place(stack: StackComparison) -> tuple[float, float]:
     """Return the sort key of *stack*: what changed most first; of about as much, by the change of its requests."""
     most = max(map(_far, _named(stack).values()), default=0.0)
-    load = (_far(each) for each in stack.load if each.figure.key == "rate")
+    load = (_far(compared) for compared in stack.load if compared.figure.key == "rate")
     return -round(min(most, MOST) / log(2)), -max(load, default=0.0)
 
 
 def _waits(stack: StackComparison) -> list[FigureComparison]:
     """Return the awaits at the top that are known on both sides, but not at a similar load."""
-    found = (each for each in stack.waits if each.layer == TOP and each.reason)
-    return [each for each in found if _times(each) is not None]
+    unlike = (compared for compared in stack.waits if compared.layer == TOP and compared.reason)
+    return [compared for compared in unlike if _times(compared) is not None]
 
 
-def _times(each: FigureComparison) -> float | None:
+def _times(compared: FigureComparison) -> float | None:
     """Return after ÷ before, compared or not; None if one of them is unknown or 0."""
-    if each.change is not None:
-        return each.change.ratio or None
-    if each.before is None or each.after is None:
+    if compared.change is not None:
+        return compared.change.ratio or None
+    if compared.before is None or compared.after is None:
         return None
-    return ratio(each.after.value, each.before.value) or None
+    return ratio(compared.after.value, compared.before.value) or None
 
 
 def caveats(stack: StackComparison) -> list[str]:
     """Return the figures that were not compared, with the reason; the warnings; the method."""
     sentences = [sentence(words) for words in _not_compared(stack)]
-    sentences += [f"Warning: {each}." for each in stack.warnings]
+    sentences += [f"Warning: {warning}." for warning in stack.warnings]
     return [*sentences, _method(stack)] if any(map(_is_tested, stack.judged)) else sentences
 
 
-def _is_tested(each: FigureComparison) -> bool:
-    return each.change is not None and each.change.chance is not None
+def _is_tested(compared: FigureComparison) -> bool:
+    return compared.change is not None and compared.change.chance is not None
 
 
-def _is_changed(each: FigureComparison) -> bool:
-    times = _times(each)
+def _is_changed(compared: FigureComparison) -> bool:
+    times = _times(compared)
     return times is None or factor(times) != NO_CHANGE
 
 
-def _figure(key: Figured, each: FigureComparison) -> str:
-    before, after = value_of(each, each.before), value_of(each, each.after)
-    unit = " ms" if each.figure.unit == "ms" else ""
-    between = range_of(each.change)
-    times = _times(each)
-    parts = [change_of(each.change) if each.change or times is None else factor(times)]
+def _figure(key: Figured, compared: FigureComparison) -> str:
+    before, after = value_of(compared, compared.before), value_of(compared, compared.after)
+    unit = " ms" if compared.figure.unit == "ms" else ""
+    between = range_of(compared.change)
+    times = _times(compared)
+    parts = [change_of(compared.change) if compared.change or times is None else factor(times)]
     if between != UNKNOWN:
         parts.append(f"95 % interval {between}")
-    if _is_tested(each):
-        parts.append("significant" if each.significant else "not significant")
+    if _is_tested(compared):
+        parts.append("significant" if compared.significant else "not significant")
     return sentence(f"{HEADLINES[key]}: {before} → {after}{unit} ({'; '.join(parts)})")
 
 
 def _load(stack: StackComparison) -> str:
     changes = [
-        f"{each.figure.titles[each.direction]} {_times_or_ends(each, each.change)}"
-        for each in stack.load
-        if each.change is not None and each.before != each.after
-        if each.figure.key in DESCRIBED and _is_changed(each)
+        f"{compared.figure.titles[compared.direction]} {_times_or_ends(compared, compared.change)}"
+        for compared in stack.load
+        if compared.change is not None and compared.before != compared.after
+        if compared.figure.key in DESCRIBED and _is_changed(compared)
     ]
     load = f"Change of the load: {', '.join(changes) or 'none'}."
     return (
@@ -172,16 +174,18 @@ def _load(stack: StackComparison) -> str:
     )
 
 
-def _times_or_ends(each: FigureComparison, change: Change) -> str:
+def _times_or_ends(compared: FigureComparison, change: Change) -> str:
     """Return the factor of *change*; both figures where one is 0."""
     if change.ratio:
         return factor(change.ratio)
-    return f"{value_of(each, each.before)} → {value_of(each, each.after)}"
+    return f"{value_of(compared, compared.before)} → {value_of(compared, compared.after)}"
 
 
 def _limited_by_volume(stack: StackComparison) -> Iterator[str]:
     """Yield the meaning of another request rate at a similar queue depth: a closed loop."""
-    changes = {each.figure.key: each for each in stack.load if each.direction == "total"}
+    changes = {
+        compared.figure.key: compared for compared in stack.load if compared.direction == "total"
+    }
     requests, queue = changes.get("rate"), changes.get("queue")
     if requests is None or queue is None or requests.change is None or queue.change is None:
         return
@@ -190,10 +194,10 @@ def _limited_by_volume(stack: StackComparison) -> Iterator[str]:
         return
     if is_similar(deeper) and not is_similar(times):
         waits = "".join(
-            f", {HEADLINES['await', TOP, each.direction]} {value_of(each, each.before)} → "
-            f"{value_of(each, each.after)} ms"
-            for each in stack.waits
-            if each.layer == TOP and each.before is not None and each.after is not None
+            f", {HEADLINES['await', TOP, compared.direction]} {value_of(compared, compared.before)} → "
+            f"{value_of(compared, compared.after)} ms"
+            for compared in stack.waits
+            if compared.layer == TOP and compared.before is not None and compared.after is not None
         )
         rates = f"requests/s {factor(times)}{waits}"
         yield f"At a similar queue depth, {rates}: the volume limits the rate, not the load."
@@ -203,8 +207,8 @@ def _not_compared(stack: StackComparison) -> Iterator[str]:
     """Yield which figures were not compared and why, each reason once."""
     shown = _waits(stack)  # with their reasons among the conclusions
     waits = [e for e in stack.waits if e.layer == TOP and e.reason and e not in shown]
-    for reason, several in groupby(waits, key=lambda each: each.reason):
-        names = " and ".join(HEADLINES["await", TOP, each.direction] for each in several)
+    for reason, several in groupby(waits, key=lambda compared: compared.reason):
+        names = " and ".join(HEADLINES["await", TOP, compared.direction] for compared in several)
         yield f"{names} not compared: {reason}"
     for name, side in _sides(stack):
         for layer, reason in side.reasons.items():
@@ -218,7 +222,7 @@ def _sides(stack: StackComparison) -> tuple[tuple[str, StackRecord], ...]:
 
 
 def _method(stack: StackComparison) -> str:
-    tested = [each for each in stack.judged if _is_tested(each)]
+    tested = [compared for compared in stack.judged if _is_tested(compared)]
     before = _blocks([e.before for e in tested], stack.before.recording.batch_size)
     after = _blocks([e.after for e in tested], stack.after.recording.batch_size)
     return (
@@ -230,18 +234,20 @@ def _method(stack: StackComparison) -> str:
 
 def _blocks(estimates: Iterable[Estimate | None], batch: int) -> str:
     """Return the block lengths in intervals, lowest and highest; *batch*: intervals per value."""
-    spreads = [each.spread or each.absolute for each in estimates if each is not None]
+    spreads = [
+        estimate.spread or estimate.absolute for estimate in estimates if estimate is not None
+    ]
     lengths = sorted({spread.block * batch for spread in spreads if spread is not None})
     return "-".join(map(str, dict.fromkeys((*lengths[:1], *lengths[-1:])))) or "-"
 
 
-def value_of(each: FigureComparison, estimate: Estimate | None) -> str:
+def value_of(compared: FigureComparison, estimate: Estimate | None) -> str:
     """Return a figure of one side, in the unit of its row."""
     if estimate is None:
         return UNKNOWN
-    if each.figure.unit in ("B", "B/s"):
+    if compared.figure.unit in ("B", "B/s"):
         return kib(estimate.value)
-    if each.figure.unit in ("/s", "ms") or each.figure.key == "queue":
+    if compared.figure.unit in ("/s", "ms") or compared.figure.key == "queue":
         return rate(estimate.value)
     return number(estimate.value, 3 if estimate.value < 0.1 else 2)
 
@@ -263,7 +269,7 @@ def range_of(change: Change | None) -> str:
 
 def _is_large(change: Change) -> bool:
     """Whether the change or an end of its range is shown as a factor, and so all three."""
-    return any(each is not None and each >= FACTOR for each in change[:3])
+    return any(times is not None and times >= FACTOR for times in change[:3])
 
 
 def factor(ratio: float, *, as_factor: bool = False) -> str:
@@ -288,7 +294,7 @@ def document(comparison: Comparison) -> Iterator[doc.Block]:
         yield doc.Listing(tuple(caveats(stack)))
     parts = []
     for when, other in (("after", "before"), ("before", "after")):
-        names = [each.title for each in comparison.unmatched if each.when == when]
+        names = [top.title for top in comparison.unmatched if top.when == when]
         parts += [f"{', '.join(names)}: a top {other}, below another {when}"] if names else []
     if parts:
         yield doc.Listing((f"Left out: {'; '.join(parts)}.",))
@@ -345,11 +351,11 @@ def _table(stack: StackComparison) -> doc.Table:
 def _by_layer(stack: StackComparison) -> Iterator[tuple[str, str, tuple[FigureComparison, ...]]]:
     """Yield each layer, its title with its number of devices, before → after where it changed, and its figures."""
     every = (*stack.ratios, *stack.waits)
-    order = dict.fromkeys(each.layer for each in (*stack.waits, *stack.ratios))
+    order = dict.fromkeys(compared.layer for compared in (*stack.waits, *stack.ratios))
     for layer in sorted(order, key=lambda layer: (layer != TOP, layer == LAST)):
         counts = [len(side.devices.get(layer, ())) for _, side in _sides(stack)]
         named = f"{layer} ({' → '.join(dict.fromkeys(str(count or '-') for count in counts))})"
-        figures = tuple(each for each in every if each.layer == layer)
+        figures = tuple(compared for compared in every if compared.layer == layer)
         yield layer, "top" if layer == TOP else named, figures
 
 

@@ -23,7 +23,7 @@ def compare_json(comparison: Comparison) -> dict[str, object]:
         "method": {"name": METHOD, "draws": DRAWS, "seed": SEED, "level": 0.95},
         "before": _recording_json(comparison.before),
         "after": _recording_json(comparison.after),
-        "apart": [{"top": each.title, "below_another": each.when} for each in comparison.unmatched],
+        "apart": [{"top": top.title, "below_another": top.when} for top in comparison.unmatched],
         "stacks": [_stack_json(stack) for stack in comparison.stacks],
     }
 
@@ -83,16 +83,16 @@ def _figures_json(
 ) -> list[dict[str, object]]:
     return [
         {
-            "figure": each.figure.key,
-            "layer": each.layer,
-            "direction": each.direction,
-            "before": _estimate_json(each.before, batches[0]),
-            "after": _estimate_json(each.after, batches[1]),
-            "change": _change_json(each),
-            "reason": each.reason or None,
-            "reason_code": code_of(each.reason),
+            "figure": compared.figure.key,
+            "layer": compared.layer,
+            "direction": compared.direction,
+            "before": _estimate_json(compared.before, batches[0]),
+            "after": _estimate_json(compared.after, batches[1]),
+            "change": _change_json(compared),
+            "reason": compared.reason or None,
+            "reason_code": code_of(compared.reason),
         }
-        for each in figures
+        for compared in figures
     ]
 
 
@@ -108,13 +108,13 @@ def _estimate_json(estimate: Estimate | None, batch: int) -> dict[str, object] |
     }
 
 
-def _change_json(each: FigureComparison) -> dict[str, object] | None:
-    if each.change is None:
+def _change_json(compared: FigureComparison) -> dict[str, object] | None:
+    if compared.change is None:
         return None
     return {
-        "ratio": each.change.ratio,
-        "low": each.change.low,
-        "high": each.change.high,
-        "p": each.change.chance,
-        "significant": each.significant if each.change.chance is not None else None,
+        "ratio": compared.change.ratio,
+        "low": compared.change.low,
+        "high": compared.change.high,
+        "p": compared.change.chance,
+        "significant": compared.significant if compared.change.chance is not None else None,
     }

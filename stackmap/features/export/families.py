@@ -94,16 +94,20 @@ def counted(host: Exported) -> list[Family]:
     """Return the families that change with every reading: the counters of devices that node_exporter leaves out."""
     used = {name for stack in host.stacks for name in host.topology.with_all_below(stack.top.name)}
     names = sorted(n for n in used & host.counters.keys() if not exported.is_exported(n))
-    found = []
-    for each in exported.COUNTERS:
-        values = {name: getattr(host.counters[name], each.field) for name in names}
-        help_ = f"{each.help} As node_exporter's, for devices that it leaves out."
-        samples = tuple(({"device": n}, v / each.unit) for n, v in values.items() if v is not None)
-        found.append(Family(exported.OWN + each.name, "counter", help_, samples))
+    counters = []
+    for counter in exported.COUNTERS:
+        values = {name: getattr(host.counters[name], counter.field) for name in names}
+        help_ = f"{counter.help} As node_exporter's, for devices that it leaves out."
+        samples = tuple(
+            ({"device": n}, v / counter.unit) for n, v in values.items() if v is not None
+        )
+        counters.append(Family(exported.OWN + counter.name, "counter", help_, samples))
     in_flight = (({"device": name}, host.counters[name].in_flight) for name in names)
-    found.append(_gauge(exported.OWN + exported.IN_FLIGHT, "Requests in flight.", in_flight))
-    found.append(_gauge(exported.TIMESTAMP, "When stackmap read the topology.", [({}, host.time)]))
-    return [family for family in found if family.samples]
+    counters.append(_gauge(exported.OWN + exported.IN_FLIGHT, "Requests in flight.", in_flight))
+    counters.append(
+        _gauge(exported.TIMESTAMP, "When stackmap read the topology.", [({}, host.time)])
+    )
+    return [family for family in counters if family.samples]
 
 
 def _gauge(name: str, help_: str, samples: Iterable[Sample]) -> Family:
@@ -137,8 +141,8 @@ def _stack_families(topology: Topology, stacks: Iterable[Stack]) -> Iterator[Fam
     )  # fmt: skip
     raids = [(_of(s), s.raid, s.shape) for s in stacks if s.raid and s.shape]
     for name, help_, figure in RAID_FIGURES:
-        found = ((of, figure(raid, shape)) for of, raid, shape in raids)
-        known = ((of, value) for of, value in found if value is not None)
+        figures = ((of, figure(raid, shape)) for of, raid, shape in raids)
+        known = ((of, value) for of, value in figures if value is not None)
         yield _gauge(f"stackmap_stack_{name}", help_, known)
     yield _gauge(
         "stackmap_stack_ideal_write_ratio",
@@ -153,8 +157,8 @@ def _of(stack: Stack) -> dict[str, str]:
 
 def _identity(stack: Stack) -> dict[str, str]:
     """Return the UUID of an LV or array, and whether stacks share it; a WWN is a serial number, and stays here."""
-    found = {"uuid": lasting_uuid(stack.top), "shared": "1" if stack.shared else ""}
-    return {key: value for key, value in found.items() if value}
+    facts = {"uuid": lasting_uuid(stack.top), "shared": "1" if stack.shared else ""}
+    return {key: value for key, value in facts.items() if value}
 
 
 def ideal_write(topology: Topology, stack: Stack) -> float | None:
@@ -187,8 +191,8 @@ def _state_families(topology: Topology) -> Iterator[Family]:
     devices = [device for device in topology if device.counts]
     shares = [(device, name, share) for device in devices for name, share in _shares(device)]
     for name, _, _, _, help_ in RATIOS:
-        found = ((_device(device), share) for device, of, share in shares if of == name)
-        yield _gauge(f"stackmap_{name}_ratio", help_, found)
+        used = ((_device(device), share) for device, of, share in shares if of == name)
+        yield _gauge(f"stackmap_{name}_ratio", help_, used)
     for name in CACHE_COUNTS:
         yield Family(
             f"stackmap_cache_{name}_total",
@@ -220,8 +224,8 @@ def _shares(device: Device) -> Iterator[tuple[str, float]]:
 
 def fullest(device: Device) -> tuple[float | None, str]:
     """Return the used share of the fullest space, and its name; None and "" without any."""
-    found = ((share, FULL_OF[name]) for name, share in _shares(device) if name in FULL_OF)
-    return max(found, default=(None, ""))
+    spaces = ((share, FULL_OF[name]) for name, share in _shares(device) if name in FULL_OF)
+    return max(spaces, default=(None, ""))
 
 
 def lasting_state(device: Device) -> str:
@@ -235,27 +239,27 @@ def _device(device: Device) -> dict[str, str]:
 
 
 def _findings(findings: Iterable[Finding]) -> Family:
-    found = dict.fromkeys(
-        (each.rule.id, each.rule.name, str(each.severity), each.device)
-        for each in findings
-        if each.severity is not Severity.GOOD
+    rows = dict.fromkeys(
+        (finding.rule.id, finding.rule.name, str(finding.severity), finding.device)
+        for finding in findings
+        if finding.severity is not Severity.GOOD
     )
     keys = ("id", "rule", "severity", "device")
     return _gauge(
         "stackmap_finding",
         "A finding of stackmap check on device.",
-        ((dict(zip(keys, each, strict=True)), 1) for each in found),
+        ((dict(zip(keys, row, strict=True)), 1) for row in rows),
     )
 
 
 def _broken(host: Exported) -> Family:
     """Return the devices that ``check`` calls broken: degraded while their data is there."""
-    broken = dict.fromkeys(each.device for each in host.findings if each.rule.id in BROKEN)
-    found = ((host.topology[name], trouble_of(host.topology, name)) for name in broken)
+    broken = dict.fromkeys(finding.device for finding in host.findings if finding.rule.id in BROKEN)
+    troubles = ((host.topology[name], trouble_of(host.topology, name)) for name in broken)
     return _gauge(
         "stackmap_broken",
         "A device that stackmap check calls broken: degraded, failed, or hung (suspended).",
-        (({**_device(device), "what": what}, 1) for device, what in found),
+        (({**_device(device), "what": what}, 1) for device, what in troubles),
     )
 
 
@@ -282,7 +286,7 @@ def _slow_families(host: Exported) -> Iterator[Family]:
     if host.slow is None:
         return
     below = host.topology.with_all_below
-    found = [
+    slow_members = [
         (_of(s), [name for name in below(s.raid.name) if name in host.slow])
         for s in host.stacks
         if s.raid
@@ -290,12 +294,12 @@ def _slow_families(host: Exported) -> Iterator[Family]:
     yield _gauge(
         "stackmap_stack_slow_members",
         "Members of the RAID of a stack that explain calls slow, by the last 10 minutes.",
-        ((of, len(names)) for of, names in found),
+        ((of, len(names)) for of, names in slow_members),
     )
     yield _gauge(
         "stackmap_slow_member_ratio",
         "Await of a member that explain calls slow, divided by the median of its peers.",
-        (({**of, "device": name}, host.slow[name]) for of, names in found for name in names),
+        (({**of, "device": name}, host.slow[name]) for of, names in slow_members for name in names),
     )
 
 
@@ -303,17 +307,21 @@ def wear_families(
     topology: Topology, health: Mapping[str, Health], time: float
 ) -> Iterator[Family]:
     """Yield what disks say of their life; *time*: when they were asked, which is there even if none knows."""
-    known = [(_device(topology[name]), each) for name, each in health.items()]
+    known = [(_device(topology[name]), disk_health) for name, disk_health in health.items()]
     yield _gauge(
         exported.LIFE_USED,
         "Used share of the rated life of a disk, as it says itself; it goes on above 1.",
-        ((of, each.used) for of, each in known if each.used is not None),
+        ((of, disk_health.used) for of, disk_health in known if disk_health.used is not None),
     )
     yield Family(
         exported.LIFE_WRITTEN,
         "counter",
         "Bytes that hosts wrote to a disk since it was made, as it says itself.",
-        tuple((of, each.written) for of, each in known if each.written is not None),
+        tuple(
+            (of, disk_health.written)
+            for of, disk_health in known
+            if disk_health.written is not None
+        ),
     )
     yield _gauge(exported.WEAR_TIMESTAMP, "When stackmap asked the disks.", [({}, time)])
 
@@ -321,7 +329,7 @@ def wear_families(
 def _topology_families(topology: Topology) -> Iterator[Family]:
     yield _gauge(
         exported.INFO, "A block device: what it is, and its state.",
-        ((_facts(each), 1) for each in topology),
+        ((_facts(device), 1) for device in topology),
     )  # fmt: skip
     edges = dict.fromkeys(topology.edges)
     ends = dict.fromkeys((edge.above, edge.below, str(edge.role)) for edge in edges)

@@ -75,10 +75,10 @@ def schema_of(table: Table) -> Any:
     }  # fmt: skip
     return pa.schema([
         pa.field(
-            each.name, forms[each.form], nullable=each.form != TIME,
-            metadata={key: text for key, text in (("help", each.help), ("unit", each.unit)) if text} or None,
+            column.name, forms[column.form], nullable=column.form != TIME,
+            metadata={key: text for key, text in (("help", column.help), ("unit", column.unit)) if text} or None,
         )
-        for each in table.columns
+        for column in table.columns
     ])  # fmt: skip
 
 
@@ -122,9 +122,9 @@ class RowWriter:
 def writing_rows(file: IO[bytes], table: Table, *, described: bool) -> Iterator[RowWriter]:
     """Yield the writer of *table* to *file*, which is complete when this ends. *described*: by another file."""
     pa, schema = arrow(), schema_of(table)
-    numbers = [each.name for each in table.columns if each.form == NUMBER]
-    texts = [each.name for each in table.columns if each.form in (TEXT, TEXTS)]
-    times = [each.name for each in table.columns if each.form == TIME]
+    numbers = [column.name for column in table.columns if column.form == NUMBER]
+    texts = [column.name for column in table.columns if column.form in (TEXT, TEXTS)]
+    times = [column.name for column in table.columns if column.form == TIME]
     encodings = dict.fromkeys(numbers, "BYTE_STREAM_SPLIT") | dict.fromkeys(
         times, "DELTA_BINARY_PACKED"
     )

@@ -155,7 +155,9 @@ class _Day:
         """Add an interval."""
         interval = corrected(topology, measured)
         known = {
-            each.name: interval.loads[each.name] for each in part if each.name in interval.loads
+            device.name: interval.loads[device.name]
+            for device in part
+            if device.name in interval.loads
         }
         period = self._period(topology, part, known, measured)
         time, seconds = measured.time or 0.0, measured.seconds or 0.0
@@ -194,17 +196,17 @@ class _Day:
     ) -> Period:
         """Return the period of an interval with loads of the devices *known*."""
         key = id(topology), frozenset(known)
-        found = self._periods.get(key)
-        if found is not None and found.topology is part:
-            return found
+        known_period = self._periods.get(key)
+        if known_period is not None and known_period.topology is part:
+            return known_period
         number = _number(self._origin, self.date, len(self._periods))
         exported = tuple(stacks(part))
         begin = (interval.time or 0.0) - (interval.seconds or 0.0)
         period = Period(number, part, exported, {
             "devices": [[number, begin, interval.time, self._origin.machine, *row] for row in _devices(part)],
             "edges": [[number, e.above, e.below, str(e.role), e.start, e.length] for e in dict.fromkeys(part.edges)],
-            "stacks": [[number, *_stack(part, each)] for each in exported],
-            "weights": [[number, *row] for each in exported for row in _weights(each, known)],
+            "stacks": [[number, *_stack(part, stack)] for stack in exported],
+            "weights": [[number, *row] for stack in exported for row in _weights(stack, known)],
         }, {})  # fmt: skip
         self._periods[key] = period
         return period
@@ -218,19 +220,28 @@ class _Day:
         part, clock = period.topology, series.clock()
         begin, end = clock.ends[0] - clock.pace, clock.ends[-1]
         judged = judge_over_time(topology, series, part=part)
-        setup = [each for each in checks(Context(part)) if each.severity is not Severity.GOOD]
+        setup = [
+            finding for finding in checks(Context(part)) if finding.severity is not Severity.GOOD
+        ]
         head = period.number, begin, end
         put = self._writers["findings"]
-        put.add((*head, *_finding(topology, each)) for each in judged.found if _about(each, part))
-        put.add((*head, *_finding(topology, each)) for each in setup if _about(each, part))
-        for each in judged.times.found if judged.times else ():
-            episode = each.episode
+        put.add(
+            (*head, *_finding(topology, finding))
+            for finding in judged.found
+            if _about(finding, part)
+        )
+        put.add((*head, *_finding(topology, finding)) for finding in setup if _about(finding, part))
+        for judged_episode in judged.times.found if judged.times else ():
+            episode = judged_episode.episode
             span = clock.ends[episode.first] - clock.pace, clock.ends[episode.last]
-            put.add((period.number, *span, *_finding(topology, found)) for found in each.findings)
+            put.add(
+                (period.number, *span, *_finding(topology, finding))
+                for finding in judged_episode.findings
+            )
             usual, during = episode.awaits
             self._writers["episodes"].add([(
                 period.number, *span, episode.top, topology[episode.top].title, list(episode.devices),
-                str(episode.changed), episode.awaits.ratio, usual, during, [found.rule.id for found in each.findings],
+                str(episode.changed), episode.awaits.ratio, usual, during, [finding.rule.id for finding in judged_episode.findings],
             )])  # fmt: skip
 
 
@@ -250,7 +261,7 @@ def _counts(load: Load, seconds: float) -> Row:
     counts = (*load.read, *load.write, discard.ios, discard.bytes, discard.wait, flush.ios, flush.wait)  # fmt: skip
     milliseconds = 1000 * seconds
     return (
-        *[None if each is None else round(each * seconds, DIGITS) for each in counts],
+        *[None if count is None else round(count * seconds, DIGITS) for count in counts],
         _count(load.aqu, milliseconds),
         _count(load.busy, milliseconds),
     )
@@ -261,7 +272,7 @@ def _count(rate: float | None, seconds: float) -> float | None:
 
 
 def _devices(topology: Topology) -> Iterator[Row]:
-    broken = {each.device for each in checks(Context(topology)) if each.rule.id in BROKEN}
+    broken = {finding.device for finding in checks(Context(topology)) if finding.rule.id in BROKEN}
     machine = topology.machine
     for device in topology:
         shape = device.layout
@@ -293,18 +304,24 @@ def _stack(topology: Topology, stack: Stack) -> Row:
 def _weights(stack: Stack, known: Mapping[str, Load]) -> Iterator[Row]:
     """Yield the devices of each layer; *known*: those with counters. A layer that lacks one is left out."""
     disks = dict(stack.disks)
-    lacking = {each.layer for each in stack.weights if each.device not in known}
-    for each in stack.weights:
-        if each.layer not in lacking:
-            yield stack.top.name, each.layer, each.role, each.device, disks.get(each.device, "")
+    lacking = {weight.layer for weight in stack.weights if weight.device not in known}
+    for weight in stack.weights:
+        if weight.layer not in lacking:
+            yield (
+                stack.top.name,
+                weight.layer,
+                weight.role,
+                weight.device,
+                disks.get(weight.device, ""),
+            )
 
 
 def _layer(ledger: Ledger, top: str, number: int, layer: Layer, seconds: float) -> Row:
     share = ledger.share(top, layer.devices)
     counts = (
-        _count(each, seconds)
+        _count(amount, seconds)
         for part in (share.part("read"), share.part("write"))
-        for each in (part.ios, part.arrivals, part.bytes)
+        for amount in (part.ios, part.arrivals, part.bytes)
     )
     return top, number, layer.role, " ".join(layer.devices), *counts, share.estimated
 

@@ -65,21 +65,21 @@ def write_textfile(
     exported = _exported(session, names, "" if place == "-" else place)
     files = {NAME: families(exported)}
     asks = wear and (place == "-" or _is_old(os.path.join(place, WEAR), exported.time))
-    if asks and (found := _wear(session, exported)):
-        files[WEAR] = found
-    count = sum(len(family.samples) for each in files.values() for family in each)
+    if asks and (wear_said := _wear(session, exported)):
+        files[WEAR] = wear_said
+    count = sum(len(family.samples) for of_file in files.values() for family in of_file)
     if count > most:
         raise InputError(f"{count} series, more than --max-series {most}: name fewer volumes")
     if place == "-":
-        whole = [family for each in files.values() for family in each]
+        whole = [family for of_file in files.values() for family in of_file]
         sys.stdout.buffer.write(_encoded(whole))
         return
-    for name, each in files.items():
+    for name, of_file in files.items():
         path = os.path.join(place, name)
         output = OutputFile(path, force=True, mode=READABLE)  # refuses links and pipes
         _refuse_foreign(path, FIRST)
         with output.writing() as file:
-            file.write(_encoded(each))
+            file.write(_encoded(of_file))
 
 
 def _encoded(exported: list[Family]) -> bytes:
@@ -101,8 +101,8 @@ def _wear(session: Session, exported: Exported) -> list[Family]:
         tell("wear: only root may ask disks for their health")
         return []
     ask = health.read if session.live else health.recorded
-    found = wear_families(topology, ask(session.host, [*topology]), exported.time)
-    return [family for family in found if family.samples]
+    asked = wear_families(topology, ask(session.host, [*topology]), exported.time)
+    return [family for family in asked if family.samples]
 
 
 def _exported(session: Session, names: tuple[str, ...], place: str) -> Exported:
@@ -153,14 +153,17 @@ def _judged(
     context = measured_context(topology, intervals, limits=tuple(limits.read(host, topology)))
     if not context.loads:  # all counters went back
         return None, None
-    grave = [each for each in findings(context) if each.is_grave]
+    grave = [finding for finding in findings(context) if finding.is_grave]
     ratios = {
-        each.device: each.observed.evidence["ratio"].value for each in grave if each.rule.id == SLOW
+        finding.device: finding.observed.evidence["ratio"].value
+        for finding in grave
+        if finding.rule.id == SLOW
     }
     return ratios, [
-        each.device
-        for each in grave
-        if each.rule.id == HUNG and each.severity is Severity.CRITICAL  # else it goes on again
+        finding.device
+        for finding in grave
+        if finding.rule.id == HUNG
+        and finding.severity is Severity.CRITICAL  # else it goes on again
     ]
 
 
@@ -201,7 +204,7 @@ class KeptSamples(NamedTuple):
         # After a step of the clock the earlier times mean nothing.
         if known and not 0 < newest.time - known[-1].time <= GAP:
             known = ()
-        recent = (each for each in known if each.time >= newest.time - MOST)
+        recent = (sample for sample in known if sample.time >= newest.time - MOST)
         return KeptSamples(boot, (*recent, part))
 
     def intervals(self) -> list[Interval]:

@@ -251,10 +251,10 @@ class Senders:
         return None if unusable else frozenset({name})
 
     def _union(self, names: Iterable[str]) -> Names | None:
-        found: set[str] = set()
+        union: set[str] = set()
         for name in names:
             senders = self.of(name)
             if senders is None:
                 return None
-            found |= senders
-        return frozenset(found)
+            union |= senders
+        return frozenset(union)

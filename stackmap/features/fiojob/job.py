@@ -190,7 +190,7 @@ def _flushing(load: JobLoad) -> str:
 def fiojob_text(job: Job) -> str:
     """Return the job file; its comments explain the load and the options."""
     parts = ["\n".join(_comments(_head(job))), _part("global", (), job.options)]
-    parts += [_part(each.name, each.comments, each.options) for each in job.sections]
+    parts += [_part(section.name, section.comments, section.options) for section in job.sections]
     return "\n\n".join(parts) + "\n"
 
 

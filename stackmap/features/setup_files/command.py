@@ -43,14 +43,14 @@ def shipped() -> dict[str, Path]:
         files = distribution("stackmap").files or ()
     except PackageNotFoundError:
         files = ()
-    found = {
+    shipped_files = {
         match[1]: Path(str(file.locate()))
         for file in files
         if (match := SHIPPED.fullmatch(file.as_posix()))
     }
-    if not found:
+    if not shipped_files:
         raise InputError("nothing to copy: only a stackmap that pip installed needs setup-files")
-    return found
+    return shipped_files
 
 
 def put(source: Path, target: Path, program: str) -> None:
