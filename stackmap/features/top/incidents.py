@@ -82,7 +82,9 @@ class Incidents:
         ends = [interval.time or 0.0 for interval in self._kept]
         # The others are found again, unless more intervals show that they were usual.
         self._known = [known for known in self._known if known.begin < ends[0]]
-        earlier = {known.top: known.end for known in self._known}
+        earlier: dict[str, float] = {}
+        for known in self._known:
+            earlier[known.top] = max(known.end, earlier.get(known.top, 0.0))
         for episode in episodes(topology, series):
             begin, last = (ends[place] for place in episode.span)
             if begin <= earlier.get(episode.top, 0.0):

@@ -50,6 +50,15 @@ def test_an_event_stays_when_its_intervals_are_forgotten(monkeypatch):
     assert NIGHT > 44 + 60
 
 
+def test_the_rest_of_the_later_of_two_slow_times_is_no_event(monkeypatch):
+    """A search finds both, the worse one first; at the next, the begin of both is forgotten."""
+    monkeypatch.setattr(incidents, "MOST_LOADS", 4 * 60)
+    events = watched(night(1, slower=[(44, 47, 9), (54, 72, 12)])).events
+
+    begins = sorted((event.time - BEGIN) / PACE for event in events)
+    assert begins == [pytest.approx(44, abs=2), pytest.approx(54, abs=2)]
+
+
 def test_a_replaced_device_has_no_past():
     """Its name is that of another disk now, which is ten times as slow."""
     before, after = [*night(3, 60)], [*night(4, 40, mean=70)]
