@@ -106,7 +106,7 @@ def layers(topology: Topology, interval: Interval, *names: str) -> Results[Stack
 
 
 def blame(topology: Topology, interval: Interval, name: str) -> Results[Blame]:
-    """Return which volumes load each of the devices that *name* means."""
+    """Return the volumes that load each of the devices that *name* means."""
     ledger = _ledger(topology, interval)
     devices = find_all(topology, [name])
     blames = [blaming.blame(ledger, device) for device in devices]

@@ -54,7 +54,7 @@ def _has_width() -> bool:
 
 
 def decimal_point() -> str:
-    """Return that of the locale (LC_NUMERIC), for tables for people; "." if the locale is not installed."""
+    """Return the decimal point of the locale (LC_NUMERIC), for tables for people; "." if it is not installed."""
     import locale  # no form for programs pays for it
 
     before = locale.setlocale(locale.LC_NUMERIC)

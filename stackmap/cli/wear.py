@@ -30,7 +30,7 @@ Endurance = Callable[[int], float]  # bytes that may be written to a disk, by it
 
 def endurance(value: str) -> Endurance | None:
     """
-    Return what "3DWPD", "1DWPD:3y" or "1200TBW" allow; None if *value* is none of them.
+    Return the bytes that "3DWPD", "1DWPD:3y" or "1200TBW" allow, by disk size; None for another *value*.
 
     >>> endurance("600tbw")(1), endurance("2DWPD:1y")(1000), endurance("2")
     (600000000000000.0, 730500.0, None)
@@ -96,7 +96,7 @@ class DiskLives:
         return lives or NO_LIVES
 
     def _health(self, topology: Topology) -> tuple[Mapping[str, Health], bool]:
-        """Return what disks said, and whether that is all."""
+        """Return the health of the disks, and whether it is final."""
         if not self._live:
             from stackmap.host.capture import CapturedHost
 

@@ -192,7 +192,7 @@ PATHS = "/dev/"  # where the source of a mount is a device
 
 def names(capture: str) -> list[str]:
     """
-    Return what a NAME may be on this machine or in *capture*, each once; [] if it cannot be read.
+    Return the candidates for NAME on this machine or in *capture*, each once; [] if it cannot be read.
 
     These are VGs, LVs, other device-mapper devices, disks, partitions and mount points.
     """

@@ -129,7 +129,7 @@ def _told_paths(scan: Scan, mapped: MappedDevice) -> DmStatus:
 
 
 def _told(scan: Scan, block: Block, name: str) -> str:
-    """Return what LVM's report says of a volume, "" if nothing."""
+    """Return the field *name* of a volume in LVM's report, "" without one."""
     return sysfs.attribute(scan.host, f"{block.path}/lv/{name}")
 
 

@@ -119,7 +119,7 @@ def find_existing(topology: Topology, names: Iterable[str]) -> list[str]:
 
 
 def unmatched(topology: Topology, names: Iterable[str]) -> list[str]:
-    """Return those of *names* that no device has."""
+    """Return the *names* that no device has."""
     return [name for name in names if not _matching(topology, name)]
 
 

@@ -111,7 +111,7 @@ def inferred(topology: Topology, intervals: Sequence[Interval]) -> Topology:
 
 
 def _sentence(edges: Iterable[Edge], shapes: Mapping[str, Explanation]) -> str:
-    """Return what was inferred, in words."""
+    """Return a sentence that names the inferred edges."""
     below: dict[str, list[str]] = {}
     for edge in edges:
         below.setdefault(edge.above, []).append(edge.below)
@@ -209,7 +209,7 @@ class Search:
         self._to_compare = MAX_COMPARED
 
     def near(self, own: Series, names: Sequence[str]) -> list[str]:
-        """Return those of *names* that may be below a volume with the figures *own*, the busiest first."""
+        """Return the devices among *names* that may be below a volume with the figures *own*, the busiest first."""
         if not self._may_compare(own, names):
             return []
         most = [MOST * rate + 2 * own.slack + ROUNDED for rate in own.moved]
@@ -295,7 +295,7 @@ def _best(
 
 
 def _miss(shape: Shape, own: Series, members: Sequence[Series]) -> float:
-    """Return by how much *members* miss what a volume with the figures *own* and this *shape* sends them: the root of the squares, as a share."""
+    """Return the error of this explanation: the root mean square of what *members* moved less what *shape* sends them, as a share."""
     wanted, moved = _wanted(shape, own), _moved(members)
     pairs = (zip(a, b, strict=True) for a, b in zip(wanted, moved, strict=True))
     left = sum((a - b) ** 2 for both in pairs for a, b in both)
@@ -315,7 +315,7 @@ def _explained(
     series: Mapping[str, Series],
     search: Search,
 ) -> tuple[dict[str, list[Explanation]], dict[tuple[str, ...], list[Explanation]]]:
-    """Return the devices by the one base that explains them, and the ambiguous ones by all bases that do."""
+    """Return the explanations of devices on one base, by that base, and those on several members, by the members."""
     alone: dict[str, list[Explanation]] = {}
     groups: dict[tuple[str, ...], list[Explanation]] = {}
     for name in uppers:

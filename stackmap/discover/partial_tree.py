@@ -144,7 +144,7 @@ class ReportHost(InterceptingHost):
         self._told = told
 
     def read(self, path: str) -> str:
-        """Return the text of the report's own file, or of the one that was told."""
+        """Return the text of the report's own file, or of the one made from command outputs."""
         return self._first(super().read, self._told.read, path)
 
     def names_in(self, path: str) -> list[str]:
@@ -162,7 +162,7 @@ class ReportHost(InterceptingHost):
         return self._first(super().run, self._told.run, *command)
 
     def _first(self, own: Callable[..., str], told: Callable[..., str], *question: str) -> str:
-        """Return the answer of the report's own files, or the told one; the report's error if both have none."""
+        """Return the answer of the report's own files, or of command outputs; the report's error if both have none."""
         try:
             return own(*question)
         except SourceMissing:

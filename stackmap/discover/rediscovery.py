@@ -140,7 +140,7 @@ def _unaffected(
 
 
 def _answered(scan: Scan) -> tuple[bool, ...]:
-    """Return which of the questions about all mapped devices were answered."""
+    """Return whether tables are missing, whether statuses are, and whether no status was asked for."""
     return scan.tables is None, scan.statuses is None, scan.statuses is scan.tables
 
 

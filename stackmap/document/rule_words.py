@@ -229,7 +229,7 @@ def has_to_wait(topology: Topology, decision: Decision, finding: Finding) -> boo
 
 
 def before_converting(topology: Topology, decision: Decision) -> str:
-    """Return what to do before a change of layout is decided; "" if nothing is in the way."""
+    """Return the steps before a decision about the layout; "" if none is needed."""
     if not decision.before_layout:
         return ""
     first = decision.before_layout[0]

@@ -272,7 +272,7 @@ def _counted_pieces(stack: StackFigures) -> str:
 
 
 def _inferred(target: UnknownTarget) -> str:
-    """Return what counters tell of a device whose target is unknown."""
+    """Return a sentence on a device with an unknown target, from its counters."""
     name, why = target.device.title, f"its target {target.device.target} is unknown"
     if target.passes_on:
         return f"{name} passes requests through (estimated from counters): {why}"

@@ -98,7 +98,7 @@ kib = divided(KIB, 1)  # bytes as a number of KiB
 
 def duration(seconds: float) -> str:
     """
-    Return *seconds* in the largest unit that is at least 2 of it.
+    Return *seconds* in the largest unit of which it has at least two.
 
     >>> duration(90), duration(11520), duration(10)
     ('90 s', '3.2 h', '10 s')

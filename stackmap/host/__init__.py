@@ -75,7 +75,7 @@ class Host(Protocol):
         """Return udev's properties of block device *number* ("8:0"), {} if there are none."""
 
     def metadata(self, of: Metadata) -> list[dict[str, Json]]:
-        """Return what libblockdev reports of the LVs and sub-LVs of every VG, or of md's arrays."""
+        """Return libblockdev's records of the LVs and sub-LVs of every VG, or of md's arrays."""
 
     def machine_id(self) -> str:
         """Return a salted SHA-256 of the machine-id, which is confidential itself (machine-id(5))."""

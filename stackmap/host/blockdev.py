@@ -74,7 +74,7 @@ class LibraryQuestion(ForkedQuestion):
             return json.dumps({"refused": refusal_of(error)}).encode()
 
     def result(self, seconds: float) -> Any:
-        """Return what *ask* returned, or raise its error; ``SourceTimeout`` after *seconds*."""
+        """Return the answer of *ask*, or raise its error; ``SourceTimeout`` after *seconds*."""
         status, out, _ = self.answer(seconds)
         if status:
             ended = f"signal {-status}" if status < 0 else f"status {status}"
@@ -119,7 +119,7 @@ def disk_question(function: str, path: str) -> LibraryQuestion:
 
 
 def disk_health(function: str, path: str) -> dict[str, Json]:
-    """Return what a function of ``DISK_FUNCTIONS`` says of the disk at *path*; ``asleep`` alone if it sleeps."""
+    """Return the answer of a function of ``DISK_FUNCTIONS`` on the disk at *path*; only ``asleep`` if it sleeps."""
     plugin, label, names = DISK_FUNCTIONS[function]
     library = _library(plugin, label)
     ask = getattr(library, function)

@@ -334,7 +334,7 @@ def _sums(report: Interval) -> _Sums:
 
 
 def _whole(reports: Sequence[_Sums]) -> Sequence[_Sums]:
-    """Return *reports* without a first or last one that only a part of the load was in, of four or more."""
+    """Return *reports*, if four or more, without a first or last one that has only a part of the load."""
     if len(reports) <= ENDS:
         return reports
     first = 1 if _less(reports[0], reports[1]) else 0

@@ -68,7 +68,7 @@ def corrected_loads(
     loads: Mapping[str, Load],
     only: Iterable[str] | None = None,
 ) -> tuple[Mapping[str, Load], list[str]]:
-    """Return *loads*, some of those of *interval*, corrected, and what was; the mapping itself if nothing was."""
+    """Return *loads*, a part of *interval*'s, corrected, and the corrections; the same mapping if none applied."""
     if interval.clock is not None or interval.time is None:  # a text; counters have all partitions
         missing = (
             p for p, d in _only_partitions(topology).items() if p not in loads and d in loads

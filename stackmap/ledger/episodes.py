@@ -317,7 +317,7 @@ def _median(values: Iterable[float]) -> float | None:
 
 
 def _change(columns: Columns, first: int, last: int, clock: Clock) -> Change:
-    """Return which figure left its usual range when the span began, the farthest of several; few requests have no mix or size."""
+    """Return the figure farthest outside its usual range when the span began; few requests have no mix or size."""
     first, last = max(0, first - columns.first), last - columns.first
     lead = min(last, first + max(1, (last + 1 - first) // LEAD))
     rates = _sum(columns, "ios")

@@ -273,7 +273,7 @@ class Ledger:
         return {(Cause.DATA, d): share.part(d) for d in directions_of(share)}
 
     def written_to_disks(self, top: str) -> Mapping[str, Mapping[Cause, Traffic]]:
-        """Return what each disk wrote for *top*, by cause."""
+        """Return the writes to each disk for *top*, by cause."""
         return self._stack_rows(top).written_to_disks()
 
     def has_estimated_causes(self, top: str) -> bool:

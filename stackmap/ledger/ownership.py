@@ -228,7 +228,7 @@ def together(sent: Sent, several: list[Share]) -> Share:
 
 
 def completed(arrived: Traffic, whole: Flow) -> tuple[Traffic, bool]:
-    """Return *arrived* with its completions at a device that did *whole*, and whether these are an estimate."""
+    """Return *arrived* with its completions at a device that did *whole*, and whether they are an estimate."""
     if arrived.arrivals == 0:
         return arrived._replace(ios=0.0, wait=0.0), False
     part = ratio(arrived.arrivals, whole.arrivals)
@@ -335,7 +335,7 @@ def _bounded(whole: Flow, asked: Flow, own: Traffic, copies: Copies) -> Traffic:
 
 
 def _between(figures: Sequence[float], weight: float) -> tuple[float, float, float]:
-    """Return the estimate and its bounds, by what came, was asked for by all and by one, and was copied at most and surely."""
+    """Return the estimate and its bounds from all traffic, what all and one asked for, copies at most, and unasked reads."""
     all_here, every, mine, most, beyond = figures
     if not mine and not weight:
         return 0.0, 0.0, 0.0

@@ -147,7 +147,7 @@ class StackRows:
         return done
 
     def written_to_disks(self) -> dict[str, ByCause]:
-        """Return what was written to each disk, by cause."""
+        """Return the writes to each disk, by cause."""
         return {
             name: by_cause
             for (name, direction), by_cause in self._arrived.items()
@@ -308,7 +308,7 @@ class StackRows:
         return more if more > ROUNDING else 0.0
 
     def _from_others(self, name: str, direction: str) -> Amount:
-        """Return what arrived at *name*, whose members belong to the stack, and no device above sent."""
+        """Return the traffic at the RAID device *name* that no device above sent; 0 where others share its members."""
         own, share = self._sent.load(name).flow(direction), self._shares[name].part(direction)
         shared = any(self._shares[member].reason for member in self._data_below(name))
         if name == self._top or self._topology[name].layout is None or share.is_range or shared:

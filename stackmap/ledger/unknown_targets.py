@@ -40,7 +40,7 @@ def unknown_targets(
     topology: Topology, loads: Mapping[str, Load], seconds: float | None
 ) -> dict[str, UnknownTarget]:
     """
-    Return the devices with an unknown target of which the *loads* tell what they do.
+    Return the devices with an unknown target whose *loads* show what they do.
 
     None of those with fewer than ``ENOUGH`` requests in a direction that moved, or with requests that the device
     below only splits or that are still in flight.

@@ -201,7 +201,7 @@ def _run(figures: Figures, awaits: Logs, usual: float | None, span: Span) -> Run
 
 
 def _waited_usually(figures: Figures, awaits: Logs, usual: float, clock: Clock) -> float:
-    """Return what a device usually waits in a day or a shorter series, in requests in flight times intervals."""
+    """Return the usual waiting in a day, or in a shorter series: requests in flight times intervals."""
     rates = [r for r, ms in zip(figures.rates, awaits, strict=True) if r and ms is not None]
     day = min(1.0, DAY / clock.pace / len(awaits)) if clock.pace else 1.0
     return usual * median(rates) / 1000 * len(rates) * day
@@ -369,6 +369,6 @@ def _heights(
 
 
 def _longest_half(logs: Logs, count: int, level: Level) -> float:
-    """Return what the longest half of *count* intervals reach at least: of more intervals, the longest ones."""
+    """Return the least of the *count* ÷ 2 highest values; the middle of *level* without values."""
     longest = sorted(x for x in logs if x is not None)[-max(1, count // 2) :]
     return longest[0] if longest else level.middle

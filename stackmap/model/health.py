@@ -148,7 +148,7 @@ def error_words(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def grown_errors(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
-    """Yield what was added between two readings of one device, in words; not what is new in the second."""
+    """Yield the errors counted between two readings of one device, in words; not counts that only the second has."""
     for key, number in errors(now).items():
         more = number - before.get(key, number)
         if more > 0:

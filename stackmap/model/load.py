@@ -172,7 +172,7 @@ IDLE_WITHOUT_DISCARDS = IDLE_WITHOUT_FLUSHES._replace(discard=NONE)
 
 
 def is_shared_idle(load: Load | None) -> bool:
-    """Whether *load* is one of the three above, which idle devices share: a test of identity, for millions of rows."""
+    """Whether *load* is one of the three above, which idle devices share. An identity test, for millions of rows."""
     return load is IDLE or load is IDLE_WITHOUT_FLUSHES or load is IDLE_WITHOUT_DISCARDS
 
 

@@ -30,7 +30,7 @@ LV_HEALTH: Mapping[str, LvHealth] = {
 
 def lv_health(attributes: str) -> LvHealth | None:
     """
-    Return what LVM itself says is wrong with an LV, by its lv_attr; None if nothing.
+    Return the problem that LVM itself reports for an LV, by its lv_attr; None without one.
 
     >>> lv_health("rwi-aor-p-").words, lv_health("rwi-aor---"), lv_health("")
     ('partial, a PV is missing', None, None)

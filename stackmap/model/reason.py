@@ -22,7 +22,7 @@ class Reason(str):
         return reason
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # those of __new__
-        """Return what a copy is made of."""
+        """Return the arguments of ``__new__`` for a copy."""
         return self.code, str(self)
 
 
@@ -47,7 +47,7 @@ class StateChange(str):
         return change
 
     def __getnewargs__(self) -> tuple[str, str, str, str, str]:  # type: ignore[override]  # those of __new__
-        """Return what a copy is made of."""
+        """Return the arguments of ``__new__`` for a copy."""
         return self.partition(": was ")[0], self.device, self.identity, self.was, self.now
 
 

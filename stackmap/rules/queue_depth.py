@@ -126,7 +126,7 @@ def _limit_of_like_disks(
 
 @computed_once
 def _with_queues(context: Context, least: float) -> list[tuple[Device, Load]]:
-    """Return the busy disks with a queue depth of *least*, and their loads: of thousands each is compared with these."""
+    """Return the busy disks with a queue depth of *least*, and their loads, with which all disks are compared."""
     loads = ((disk, context.load(disk.name)) for disk in context.all_disks)
     busy = knee.limits["busy"]
     return [

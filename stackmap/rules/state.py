@@ -83,7 +83,7 @@ def broken(context: Context, _: Limits) -> Found:
 
 
 def _gone(device: Device) -> str:
-    """Return what an array that has lost data lost, as the subject of a sentence; "" for another device."""
+    """Return the lost part of an array that has lost data, as a subject of a sentence; "" for another device."""
     if device.layout is None or not is_lost_array(device):
         return ""
     if device.layout.parity:

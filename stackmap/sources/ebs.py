@@ -41,7 +41,7 @@ def of_amazon(devices: Iterable[Device]) -> tuple[Device, ...]:
 
 
 def read(host: Host, devices: Iterable[Device]) -> dict[str, Exceeded]:
-    """Return what each disk of Amazon among *devices* says, by kernel name; others are not asked."""
+    """Return the log page of each Amazon disk among *devices*, by kernel name; others are not asked."""
     pages = {}
     for device in of_amazon(devices):
         try:
@@ -69,7 +69,7 @@ def printed(text: str) -> bytes:
 
 
 def parse(page: bytes) -> Exceeded | None:
-    """Return what the *page* says; None if it is another one, or not whole."""
+    """Return the counts in *page*; None if it is another page, or not whole."""
     if len(page) < PAGE:
         return None
     magic, _, *counts = _HEAD.unpack_from(page)

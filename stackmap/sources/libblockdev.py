@@ -40,7 +40,7 @@ class Reported(NamedTuple):
 
 
 def read(host: Host, topology: Topology) -> Reported:
-    """Return what libblockdev reports; it is asked only where *topology* has LVM or md."""
+    """Return LVM's and md's metadata from libblockdev; it is asked only where *topology* has either."""
     volumes: Mapping[str, Volume] = {}
     arrays: Sequence[Record] = ()
     unknown = []

@@ -165,7 +165,7 @@ def parse_tags(text: str) -> dict[str, dict[str, str]]:
 
 
 def _reports(text: str) -> list[Any]:
-    """Return what stands below "report"; one of ``DAMAGE`` if there is nothing."""
+    """Return the list below "report"; one of ``DAMAGE`` without one."""
     reports: list[Any] = loaded_json(escaped(text), "LVM's report")["report"]
     return reports
 

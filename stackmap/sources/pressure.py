@@ -42,6 +42,6 @@ def read_group(host: Host, path: str) -> float | None:
 
 
 def read_groups(host: Host, names: Iterable[str]) -> Mapping[str, float]:
-    """Return the same of each control group in *names* ("/system.slice/x.service") that has it."""
+    """Return these seconds by control group ("/system.slice/x.service"), without unknown ones."""
     stalled = ((name, read_group(host, f"{ROOT}{name}")) for name in names)
     return {name: seconds for name, seconds in stalled if seconds is not None}

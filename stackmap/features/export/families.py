@@ -264,7 +264,7 @@ def _broken(host: Exported) -> Family:
 
 
 def trouble_of(topology: Topology, name: str) -> str:
-    """Return what a device is that ``check`` calls broken: degraded, failed, or hung (suspended)."""
+    """Return the state of a device that ``check`` calls broken: degraded, failed, or hung (suspended)."""
     state = topology[name].state or ""
     if SUSPENDED in state:
         return "hung"
@@ -306,7 +306,7 @@ def _slow_families(host: Exported) -> Iterator[Family]:
 def wear_families(
     topology: Topology, health: Mapping[str, Health], time: float
 ) -> Iterator[Family]:
-    """Yield what disks say of their life; *time*: when they were asked, which is there even if none knows."""
+    """Yield the used life that disks report; *time*: when they were asked, exported even if none knows."""
     known = [(_device(topology[name]), disk_health) for name, disk_health in health.items()]
     yield _gauge(
         exported.LIFE_USED,

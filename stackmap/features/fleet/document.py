@@ -106,7 +106,7 @@ PAGE_COLUMNS = (*DEFAULT[:3], "state", *DEFAULT[3:])
 
 
 def needed_parts(columns: Sequence[str], sort: str) -> set[str]:
-    """Return what must be asked of each volume to show *columns*; with the default ones, wear where it is known."""
+    """Return the parts to ask of each volume for *columns*; with the default ones, also wear, where it is known."""
     shown = {*columns, sort, *(("wear",) if columns in (DEFAULT, PAGE_COLUMNS) else ())}
     return {
         "level",

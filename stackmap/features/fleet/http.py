@@ -177,7 +177,7 @@ class Prometheus:
         most: int,
         read: Callable[[int, bytearray, int], Data],
     ) -> Data:
-        """Return what is *read* of the status and the body of an answer; of that at most *most* bytes are made."""
+        """Return the result of *read* on the status and the body of an answer; it takes at most *most* bytes."""
         import requests
         import urllib3
 

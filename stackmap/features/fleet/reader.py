@@ -347,7 +347,7 @@ class FleetReader:
         return joined
 
     def _health(self) -> Iterator[Trouble]:
-        """Yield what is wrong at the end of the window; a remark where that is not known."""
+        """Yield the troubles at the end of the window; add a remark where they are unknown."""
         hosts = self._all.hosts
         expressions = [
             expression % hosts for expression in (health.NOW, health.SINCE, health.LOOKED)

@@ -384,7 +384,7 @@ class _Reader:
             yield Group(model, hosts, disks=disks, requests=requests, io_seconds=waited, troubles=of_models.count(model))  # fmt: skip
 
     def _troubles(self, window: dict[str, float]) -> Iterator[Trouble]:
-        """Yield what was wrong when the recordings of each host ended."""
+        """Yield the troubles at the end of each host's recordings."""
         spans: dict[tuple[str, str, str, str], tuple[float, float]] = {}
         newest: dict[tuple[str, str, str, str], tuple[Any, ...]] = {}
         end = {"end": window["end"]}

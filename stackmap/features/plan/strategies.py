@@ -119,7 +119,7 @@ def _extracted(context: PlanContext) -> list[str]:
 
 
 def _next_step(device: Device) -> str:
-    """Return what to do about a device that is not healthy."""
+    """Return the advice for a device that is not healthy."""
     if work_of(device):
         return "wait until it ends"
     if not is_degraded(device) or not device.layout:

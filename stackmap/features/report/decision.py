@@ -90,7 +90,7 @@ def _problem(report: Report, stack: StackFigures) -> str:
 
 
 def _first(report: Report, proposals: tuple[Proposal, ...]) -> str:
-    """Return what to do first: before a conversion, the causes of the wait that no layout changes."""
+    """Return the first step: before a conversion, the causes of the wait that no layout changes."""
     top = proposals[0].top if proposals else ""
     decision = report.judged.decide(top)
     if decision.episode and not proposals:

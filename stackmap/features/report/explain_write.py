@@ -53,7 +53,7 @@ class Example(NamedTuple):
 
 
 def example(layout: Layout, length: int) -> Example:
-    """Return what a write of *length* bytes at the begin of a stripe of *layout* does."""
+    """Return the I/O that a write of *length* bytes at the start of a stripe of *layout* causes."""
     geometry = Geometry(layout, max(length, PAGE) * layout.members)
     sums: dict[int, list[int]] = {}
     holds: dict[int, str] = {}
@@ -164,7 +164,7 @@ def _bytes(number: float | None) -> str:
 
 
 def _full_stripe(layout: Layout, small: Example) -> Iterator[str]:
-    """Yield what a write of a whole stripe does, where there is parity: nothing is read."""
+    """Yield the cost of a full-stripe write, which reads nothing; without parity, size does not matter."""
     if not layout.parity or layout.stripe is None:
         yield f"Each byte is stored {layout.copies} times: a larger write costs the same per byte."
         return

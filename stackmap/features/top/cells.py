@@ -330,7 +330,7 @@ def chart(
 
 
 def _bar_part(level: float | None, line: int, high: int, steps: str) -> str:
-    """Return what a bar of *level*, 0…1, has in a *line* of *high*, counted from below; its lowest line is never empty."""
+    """Return the character of a bar of *level* (0…1) in *line* of *high* lines, from below; the lowest is never empty."""
     if level is None:
         return " "
     step = round(level * (high * len(steps) - 1)) - line * len(steps)

@@ -22,7 +22,7 @@ def rows_of(moment: Moment, state: State) -> list[Row]:
 
 
 def _wanted(moment: Moment, state: State, names: Iterable[str]) -> list[str]:
-    """Return those of the devices *names* that match the filter by their name or by a user's."""
+    """Return the devices among *names* that match the filter by their own name or that of a user."""
     topology = moment.topology
 
     def matches(name: str) -> bool:

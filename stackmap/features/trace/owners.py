@@ -406,7 +406,7 @@ class OwnerTrace:
             self._tracing.clear()
 
     def _sample(self) -> OwnerSample:
-        """Return what was counted, and start again at 0."""
+        """Return the counts since the last call, and start again at 0."""
         events = SUBMIT_EVENT, LATENCY_EVENT
         counted, latencies = map(self._tracing.histograms, events)
         for trigger in self._counting:

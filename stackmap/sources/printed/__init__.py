@@ -263,7 +263,7 @@ class Reader:
 
 
 def _facts(part: Part) -> tuple[list[Fact], str]:
-    """Return what a part tells, and the kind of the damage that ended it, "" without one."""
+    """Return the facts in *part*, and the kind of the error that ended it, "" without one."""
     facts: list[Fact] = []
     try:
         facts.extend(islice(part.format.read(part.lines), MAX_FACTS + 1))

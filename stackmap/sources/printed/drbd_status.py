@@ -41,7 +41,7 @@ def read_status_json(text: str) -> Iterator[Fact]:
 
 
 def _facts(volumes: Iterable[Volume]) -> Iterator[Fact]:
-    """Yield what is known of each volume; without a minor number only its name is known."""
+    """Yield the facts on each volume; without a minor number only its name is known."""
     for name, words, state in volumes:
         ref = f"drbd{words['minor']}" if words.get("minor", "").isdecimal() else BY_RES + name
         yield Fact(ref, "listed", "")
@@ -105,7 +105,7 @@ def status_of_json(resource: Mapping[str, Any]) -> Iterator[Volume]:
 
 
 def _record(told: Mapping[str, Any], volumes: str) -> Record:
-    """Return what JSON tells of a resource or a peer in the words of the text."""
+    """Return a resource or a peer from JSON, in the words of the text."""
     of_volumes = [_words(volume) for volume in objects(told.get(volumes))]
     return Record(str(told.get("name", "")), _words(told), of_volumes)
 

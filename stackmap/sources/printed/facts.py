@@ -37,7 +37,7 @@ def is_kernel_name(name: str) -> bool:
 
 
 def kind_of(ref: str) -> str:
-    """Return what *ref* is: a device has one kernel name, one number, one name of device-mapper, one alias of md."""
+    """Return the kind of *ref*: a device has one kernel name, one number, one name of device-mapper, one alias of md."""
     if NUMBER.fullmatch(ref):
         return "number"
     if ref.startswith(MAPPER):

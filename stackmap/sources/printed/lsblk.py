@@ -332,7 +332,7 @@ def _is_disk(row: Mapping[str, str]) -> bool:
 
 
 def _ref(row: Mapping[str, str]) -> str:
-    """Return what names the device of a row best."""
+    """Return the best name of the device of a row."""
     if kernel := row.get("KNAME", ""):
         return of_path(kernel)
     name = row.get("NAME", "") or row.get("PATH", "")
@@ -348,7 +348,7 @@ def _ref(row: Mapping[str, str]) -> str:
 
 
 def row_facts(row: Mapping[str, str]) -> Iterator[Fact]:
-    """Yield what the cells of one device tell."""
+    """Yield the facts in the cells of one device."""
     ref = _ref(row)
     name = row.get("NAME", "").removeprefix("/dev/mapper/").removeprefix("/dev/")
     yield Fact(ref, "listed", row.get("TYPE", ""))

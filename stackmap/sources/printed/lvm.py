@@ -128,7 +128,7 @@ def _cell(value: object) -> str:
 
 
 def report(rows: Iterable[Any]) -> Iterator[Fact]:
-    """Yield what *rows* tell, by the headings of LVM."""
+    """Yield the facts in *rows*, by the headings of LVM."""
     volumes: dict[tuple[str, str], Mapping[str, str]] = {}
     for row in rows:
         if pv := row.get("PV", ""):

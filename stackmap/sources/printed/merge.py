@@ -189,7 +189,7 @@ class Machine:
         return f"{MEMBER}{name.replace('/', '!')}/{file}"
 
     def _latest(self, copies: Mapping[tuple[str, str], dict[int, dict[str, None]]]) -> Edges:
-        """Return what is below each device by the latest copy of each text; note copies that differ."""
+        """Return the devices below each device by the latest copy of each text; note copies that differ."""
         edges: Edges = {}
         for (device, source), by_part in copies.items():
             *earlier, latest = (by_part[part] for part in sorted(by_part))
