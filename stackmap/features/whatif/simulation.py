@@ -226,8 +226,10 @@ class Simulation:
         self._began[operation] += 1
         self._moved[operation] += request.size
         self._coming[request.thread] -= 1
-        # A part of a load may end within a burst, and a cache may answer the last request of one.
-        if self._cache or not self._coming[request.thread]:
+        # A cache may answer the last request of a burst; a thread that waits for an end sends no more under its plug.
+        if self._cache or self._coming[request.thread] == len(
+            self._following.get(request.thread, ())
+        ):
             request = request._replace(more=False)
 
         def end() -> None:

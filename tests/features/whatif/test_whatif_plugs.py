@@ -104,6 +104,15 @@ def test_a_plug_ends_with_the_load(level):
     assert len(run(level, 4, cut, covers=SIZE).seen["write"]) == 5
 
 
+@pytest.mark.parametrize("level", ["raid1", "raid5"])
+def test_a_plug_ends_when_its_thread_waits_for_an_end(level):
+    """In the trace the third came at once, after an end; here nothing has ended yet, so the thread sleeps."""
+    arrivals = pages(3, more=True)
+    arrivals[2] = arrivals[2]._replace(delay=0.0, after=1)
+
+    assert len(run(level, 4, arrivals).seen["write"]) == 3
+
+
 def test_a_thread_that_slept_needs_its_time_between_requests():
     """
     The first write waits 1 s for the bitmap's page, the others behind it. Then the disk has the first before the
