@@ -110,7 +110,7 @@ def command(
         examined = waiting(
             "examining", partial(judge, topology, series, in_force, baseline=before, part=part)
         )
-        known = {(finding.rule.id, finding.device) for finding in examined.found}
+        known = {(finding.rule.id, finding.device) for finding in examined.findings}
         own = (
             finding
             for finding in setup
@@ -127,7 +127,7 @@ def command(
             doubt = measured.source.doubt
             blocks = explain_document(examined, doubt, which, why=why or is_comment)
             print_blocks(as_comment(blocks) if is_comment else blocks, before=gap)
-        severities += [finding.severity for finding in (*examined.found, *examined.in_episodes)]
+        severities += [finding.severity for finding in (*examined.findings, *examined.in_episodes)]
         judged = judged and not examined.open_questions
     if exit_code:
         session.status = status_of(severities, judged=judged) or session.status

@@ -58,20 +58,20 @@ def _moment(seconds: float, form: str) -> str:
 
 def episode_blocks(topology: Topology, times: Times) -> list[doc.Block]:
     """Return a headline and a card per episode, worst first; [] for none."""
-    if not times.found:
+    if not times.worst:
         return []
     count = times.series.count
     clock = times.series.clock()
     cards = [
         _card(topology, times, clock, episode, number)
-        for number, episode in enumerate(times.found[:SHOWN], 1)
+        for number, episode in enumerate(times.worst[:SHOWN], 1)
     ]
     how_many = plural(times.total, "episode")
-    judged = len(times.found)
+    judged = len(times.worst)
     which = f"; the {judged} worst are judged" if judged < times.total else ""
     headline = doc.Headline((f"{how_many} of slow I/O in {count} intervals{which}",))
     blocks: list[doc.Block] = [headline, *cards]
-    if more := len(times.found) - len(cards):
+    if more := len(times.worst) - len(cards):
         blocks.append(doc.Paragraph(f"{plural(more, 'shorter or lighter episode')} in --json."))
     return blocks
 
@@ -217,7 +217,7 @@ def episodes_json(topology: Topology, times: Times) -> list[dict[str, object]]:
             ],
             "findings": [finding.rule.id for finding in judged.findings],
         }
-        for judged in times.found
+        for judged in times.worst
     ]
 
 

@@ -74,7 +74,7 @@ def explain_document(
     )
     verdict = _verdict(findings, setup, open_questions)
     in_verdict = not_judged(open_questions).removesuffix(".") in verdict
-    outside = "outside of the episodes" if times and times.found else ""
+    outside = "outside of the episodes" if times and times.worst else ""
     mixed = [note for note in interval.notes if note.startswith(MIXED)]
     return [
         *_foreign(context, doubt),

@@ -102,7 +102,7 @@ class Times(NamedTuple):
     """The worst episodes of a measurement, how many there are in all, and the intervals outside of all of them."""
 
     series: IntervalSeries
-    found: Sequence[JudgedEpisode]
+    worst: Sequence[JudgedEpisode]
     total: int
     usual: Sequence[Interval]
 
@@ -111,7 +111,7 @@ class Judged(NamedTuple):
     """The findings of a load, the open questions, and the problems of the setup, if they were looked for."""
 
     context: Context
-    found: Sequence[Finding]
+    findings: Sequence[Finding]
     open_questions: Sequence[Unjudged]
     setup: Sequence[Finding] = ()
     times: Times | None = None
@@ -119,13 +119,13 @@ class Judged(NamedTuple):
     @property
     def in_episodes(self) -> list[Finding]:
         """The findings inside episodes, those of the worst episode first."""
-        episodes = self.times.found if self.times else ()
+        episodes = self.times.worst if self.times else ()
         return [finding for episode in episodes for finding in episode.findings]
 
     @property
     def ordered(self) -> list[Finding]:
         """All findings, those of the setup last unless they are critical."""
-        every = sorted((*self.found, *self.setup), key=rank)
+        every = sorted((*self.findings, *self.setup), key=rank)
         return sorted(every, key=lambda finding: finding.is_last)
 
     @property
@@ -136,9 +136,9 @@ class Judged(NamedTuple):
     def decide(self, name: str = "") -> Decision:
         """Return the first step for the stack of *name*, "" for all: the lasting cause, unless that of the worst episode is graver."""
         always = decide(self.context.topology, self.ordered, name)
-        if not self.times or not self.times.found:
+        if not self.times or not self.times.worst:
             return always
-        episode, inside, _ = self.times.found[0]
+        episode, inside, _ = self.times.worst[0]
         worst = decide(self.context.topology, inside, name)._replace(episode=episode)
         if not worst.causes:  # it is known when it was slow: that comes before the setup
             return worst if not name and all(cause.is_last for cause in always.causes) else always

@@ -171,7 +171,7 @@ def test_an_episode_is_judged_by_the_series_of_its_own_stack(monkeypatch):
 
     judged = judge_over_time(Topology(map(disk, names), []), series)
 
-    assert [each.episode.devices for each in judged.times.found] == [("sda",), ("sdb",)]
+    assert [each.episode.devices for each in judged.times.worst] == [("sda",), ("sdb",)]
     *episodes, whole = contexts
     assert [{*part.loads} for each in episodes for part in each.series[:1]] == [{"sda"}, {"sdb"}]
     assert [[each.name for each in context.disks] for context in episodes] == [["sda"], ["sdb"]]

@@ -227,11 +227,11 @@ class _Day:
         put = self._writers["findings"]
         put.add(
             (*head, *_finding(topology, finding))
-            for finding in judged.found
+            for finding in judged.findings
             if _about(finding, part)
         )
         put.add((*head, *_finding(topology, finding)) for finding in setup if _about(finding, part))
-        for judged_episode in judged.times.found if judged.times else ():
+        for judged_episode in judged.times.worst if judged.times else ():
             episode = judged_episode.episode
             span = clock.ends[episode.first] - clock.pace, clock.ends[episode.last]
             put.add(

@@ -246,7 +246,7 @@ class Report:
     @property
     def episodes(self) -> Sequence[Episode]:
         """The worst episodes, the worst first."""
-        return [judged.episode for judged in self.judged.times.found] if self.judged.times else []
+        return [judged.episode for judged in self.judged.times.worst] if self.judged.times else []
 
     def episodes_of(self, top: str) -> tuple[Episode, ...]:
         """Return the episodes of the stack of *top*, the worst first."""
@@ -257,7 +257,7 @@ class Report:
     def findings(self) -> Sequence[Finding]:
         """What lasts, then what holds in episodes only; each the worst first."""
         by_rule: dict[tuple[str, str], Finding] = {}
-        for finding in (*self.judged.found, *self.judged.in_episodes):
+        for finding in (*self.judged.findings, *self.judged.in_episodes):
             by_rule.setdefault((finding.rule.id, finding.device), finding)
         return [*by_rule.values()]
 
@@ -353,7 +353,7 @@ class Measuring:
             judged = Judged(context, reported, unjudged(context, reported, part.devices))
         else:
             judged = judge_over_time(self.topology, kept.intervals, tuple(caps), part=part)
-        detailed, others, idle = self._chosen(interval, (*judged.found, *judged.in_episodes))
+        detailed, others, idle = self._chosen(interval, (*judged.findings, *judged.in_episodes))
         return Report(
             self.topology,
             interval,

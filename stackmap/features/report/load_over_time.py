@@ -54,7 +54,7 @@ def load_section(report: Report) -> doc.Section:
 def _episodes(report: Report) -> Iterator[doc.Block]:
     """Yield when each of the worst episodes was, which the charts shade."""
     times = report.judged.times
-    if times is None or not times.found:
+    if times is None or not times.worst:
         return
     clock, worst = times.series.clock(), report.episodes[:SHOWN]
     episodes = "; ".join(slower(report.topology, times.series, clock, episode) for episode in worst)

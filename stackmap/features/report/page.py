@@ -145,7 +145,7 @@ def _findings(report: Report) -> Iterator[doc.Block]:
     yield from (
         open_question(report.topology, question) for question in report.judged.open_questions
     )
-    for number, finding in enumerate(report.judged.found):
+    for number, finding in enumerate(report.judged.findings):
         yield finding_card(report.topology, finding, number)
 
 

@@ -46,7 +46,7 @@ def test_two_intervals_are_enough_to_see_overload():
     for second, load in enumerate((quiet, loaded)):
         measuring.add(Interval({"sda": load}, 1000.0 + second, 1.0))
 
-    assert [(each.rule.id, each.device) for each in measuring.report().judged.found] == [
+    assert [(each.rule.id, each.device) for each in measuring.report().judged.findings] == [
         ("SM401", "sda")
     ]
 
@@ -58,7 +58,7 @@ def test_the_busiest_stack_comes_first():
     measuring.add(Interval(loads | {"sda": moved(None, did(24, SIZE))}, 1000.0, 7.0))
     report = measuring.report()
 
-    assert not report.judged.found
+    assert not report.judged.findings
     assert [stack.top.name for stack in report.stacks] == ["other", "one"]
 
 
