@@ -246,11 +246,7 @@ def _devices(topology: Topology, part: Topology, looks: Looks, table: Arrangemen
 
     def show(interval: Interval) -> None:
         right = corrected(topology, interval)
-        shown = (
-            correction
-            for correction in right.corrections
-            if correction.partition(": ")[2] in part.devices
-        )
+        shown = (note for note in right.corrections if note.partition(": ")[2] in part.devices)
         right = replace(right, corrections=tuple(shown))
         sums = totals(part, right.loads) if looks["totals"] else ()
         if not rows:  # the order stays from report to report

@@ -33,16 +33,12 @@ MAPPER = "mapper/"
 
 def find(topology: Topology, name: str) -> list[str]:
     """Return the kernel names of the devices that *name* means, [] if there is none."""
-    matches: dict[int, list[str]] = {}
+    by_kind: dict[int, list[str]] = {}
     for device in topology if name else ():
         kind = next((kind for kind, fits in enumerate(_meanings(device, name)) if fits), None)
         if kind is not None:
-            matches.setdefault(kind, []).append(device.name)
-    return (
-        [_carrier(topology, kernel_name) for kernel_name in matches[min(matches)]]
-        if matches
-        else []
-    )
+            by_kind.setdefault(kind, []).append(device.name)
+    return [_carrier(topology, n) for n in by_kind[min(by_kind)]] if by_kind else []
 
 
 def _carrier(topology: Topology, name: str) -> str:

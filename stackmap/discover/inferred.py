@@ -347,10 +347,7 @@ def _explained(
         del groups[members]
     for chain in groups.values():  # an array is below a mapped device of the same figures
         chain.sort(
-            key=lambda explanation: (
-                topology[explanation.above].kind is not Kind.ARRAY,
-                natural_key(explanation.above),
-            )
+            key=lambda one: (topology[one.above].kind is not Kind.ARRAY, natural_key(one.above))
         )
     return alone, groups
 
@@ -387,9 +384,7 @@ def _shared(
     search: Search,
 ) -> Iterator[Edge]:
     """Yield the edges of volumes that share one base or array, whose figures are their sum."""
-    known = {
-        explanation.above for chain in (*alone.values(), *groups.values()) for explanation in chain
-    }
+    known = {one.above for chain in (*alone.values(), *groups.values()) for one in chain}
     taken = {*alone, *(member for members in groups for member in members)}
     tops = [chain[-1].above for chain in groups.values()]
     tops += [chain[-1].above for base, chain in alone.items() if not any(base in x for x in groups)]

@@ -102,13 +102,9 @@ def as_comment(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
         if isinstance(block, doc.Card):
             cards += 1
             if cards <= IN_COMMENT:
-                texts = (inner for inner in block.blocks if isinstance(inner, doc.Paragraph))
-                texts = (
-                    paragraph
-                    for paragraph in texts
-                    if paragraph.lead in SAID and paragraph.text != NOTHING_TO_DO
-                )
-                said = [f"{paragraph.lead} {paragraph.text}".strip() for paragraph in texts]
+                texts = (text for text in block.blocks if isinstance(text, doc.Paragraph))
+                texts = (text for text in texts if text.lead in SAID and text.text != NOTHING_TO_DO)
+                said = [f"{text.lead} {text.text}".strip() for text in texts]
                 yield doc.Paragraph(" ".join(said), f"{block.title.removesuffix('.')}.")
         elif isinstance(block, doc.Headline):
             verdict, *rest = filter(None, block.parts)

@@ -197,9 +197,7 @@ def what_to_do_first(
     if not decision.causes:
         from stackmap.rules.unjudged import LAYOUT
 
-        asked = [
-            question.question for question in open_questions if question.question is not LAYOUT
-        ]
+        asked = [q.question for q in open_questions if q.question is not LAYOUT]
         if asked and decision.doubtful:
             doubt = decision.doubtful[0]
             return paragraph((f"{heading(topology, doubt)}.", action(topology, doubt)))

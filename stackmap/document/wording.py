@@ -123,11 +123,7 @@ def known_directions(head: LayerFigures) -> tuple[str, ...]:
 
 def await_directions(head: LayerFigures) -> tuple[str, ...]:
     """Return the directions with a known await; ("total",) where only their common await is known."""
-    split = tuple(
-        direction
-        for direction in known_directions(head)
-        if head.own[direction].await_ms is not None
-    )
+    split = tuple(d for d in known_directions(head) if head.own[d].await_ms is not None)
     combined = () if head.own["total"].await_ms is None else ("total",)
     return split or combined
 

@@ -134,9 +134,7 @@ def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
     unseen = tuple(x for x in loader_of.values() if (x.arrivals, x.bytes) == unknown)
     known = {d: sum((loader.parts[d] for loader in seen), start=NOTHING) for d in directions}
     rest = Loader(*Owner(), {d: _rest(whole[d], known[d]) for d in directions})
-    loaders = sorted(
-        [*seen, rest], key=lambda loader: (-(loader.arrivals or 0), -(loader.bytes or 0))
-    )
+    loaders = sorted([*seen, rest], key=lambda x: (-(x.arrivals or 0), -(x.bytes or 0)))
     accounted = ratio(
         total_of(part.arrivals for part in whole.values()),
         total_of(part.arrivals for part in known.values()),

@@ -188,19 +188,19 @@ def _by_stack(topology: Topology, runs: Iterable[_OfDevice]) -> Iterator[list[_O
 
 def _groups(runs: Iterable[_OfDevice], count: int) -> Iterator[list[_OfDevice]]:
     """Yield the runs that overlap, the worst first in each; *count*: the intervals of the series."""
-    ordered = sorted(runs, key=lambda of_device: -of_device.run.excess)
+    ordered = sorted(runs, key=lambda rise: -rise.run.excess)
     # Thousands of runs are compared only with those in the same parts of the series.
     size = max(1, count // PARTS)
     rest: defaultdict[int, set[int]] = defaultdict(set)
-    for place, of_device in enumerate(ordered):
-        for part in _parts(of_device.run, size):
+    for place, rise in enumerate(ordered):
+        for part in _parts(rise.run, size):
             rest[part].add(place)
-    for place, of_device in enumerate(ordered):
-        here = _parts(of_device.run, size)
+    for place, rise in enumerate(ordered):
+        here = _parts(rise.run, size)
         if place not in rest[here[0]]:
             continue  # it is in an earlier group
         near = sorted({other for part in here for other in rest[part]})
-        group = [n for n in near if _shared(of_device.run, ordered[n].run) >= SHARED]
+        group = [n for n in near if _shared(rise.run, ordered[n].run) >= SHARED]
         for n in group:
             for part in _parts(ordered[n].run, size):
                 rest[part].discard(n)
@@ -225,9 +225,9 @@ def _episode(
     figures: Container[str],
     awaits_of: Callable[[str], Sequence[float | None]],
 ) -> Episode:
-    first = min(of_device.run.first for of_device in group)
-    last = max(of_device.run.last for of_device in group)
-    own = {of_device.device for of_device in group}
+    first = min(rise.run.first for rise in group)
+    last = max(rise.run.last for rise in group)
+    own = {rise.device for rise in group}
     # Devices above and below that rose as well, too little to tell by themselves.
     stack = {
         name
@@ -242,12 +242,7 @@ def _episode(
     devices = tuple(sorted(hot & places.keys(), key=places.__getitem__))
     highest = {n for n in devices if hot.isdisjoint(topology.with_all_above(n)[1:])}
     worst = next(
-        (
-            of_device
-            for of_device in group
-            if of_device.device in highest and not of_device.run.stuck
-        ),
-        group[0],
+        (rise for rise in group if rise.device in highest and not rise.run.stuck), group[0]
     )
     lowest = (name for name in devices if hot.isdisjoint(topology.with_all_below(name)[1:]))
     return Episode(
@@ -259,7 +254,7 @@ def _episode(
         tuple(lowest),
         Pair(worst.run.usual, worst.run.during),
         worst.run.excess,
-        any(of_device.run.stuck for of_device in group),
+        any(rise.run.stuck for rise in group),
     )
 
 

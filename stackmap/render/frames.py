@@ -61,7 +61,7 @@ def _pandas(columns: Columns, forms: Mapping[str, type]) -> Any:
 
     kinds = {str: "object", float: "float64", bool: "boolean"}  # of which only numbers have NaN
     return pd.DataFrame(
-        {n: pd.Series(column, dtype=kinds[forms[n]]) for n, column in columns.items()}
+        {n: pd.Series(cells, dtype=kinds[forms[n]]) for n, cells in columns.items()}
     )
 
 

@@ -248,9 +248,7 @@ def impossible(context: Context, limits: Limits) -> Found:
             continue
         parts = context.series or (context.interval,)
         loads = [part.loads[device.name] for part in parts if device.name in part.loads]
-        if sum(contradicts(part_load, limits) for part_load in loads) < limits["parts"] * len(
-            loads
-        ):
+        if sum(contradicts(past, limits) for past in loads) < limits["parts"] * len(loads):
             continue
         figures = {
             "rate": (load.total.ios, "requests/s"),

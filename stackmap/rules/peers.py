@@ -168,9 +168,7 @@ class Suspect:
         if judged and slow / judged < limits["slow_intervals"]:
             return None
         # A slow disk limits the others, which then do not queue.
-        overload = {
-            observed.device for observed in overloaded.find(self.context, overloaded.limits)
-        }
+        overload = {o.device for o in overloaded.find(self.context, overloaded.limits)}
         below = self.context.topology.with_all_below
         queueing = {name for name in self.loads if not overload.isdisjoint(below(name))}
         doubt = self._doubt(slow, len(queueing))

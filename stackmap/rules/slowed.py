@@ -140,9 +140,7 @@ def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
     if context.baseline is None:
         return
     disks = {device.name for device in context.disks if context.is_disk(device)}
-    queueing = {
-        overload.device: overload for overload in overloaded.find(context, overloaded.limits)
-    }
+    queueing = {o.device: o for o in overloaded.find(context, overloaded.limits)}
     for observed in (*queueing.values(), *_served_slowly(context, limits, queueing)):
         device = context.topology[observed.device]
         before, now = context.baseline.loads.get(device.name), context.load(device.name)

@@ -265,9 +265,7 @@ def _unasked(
     load, own = interval.loads[raid.name], [interval.loads[name] for name in members]
     total, read, written = (
         sum_flows(flows).bytes
-        for flows in zip(
-            *((member.total, member.read, member.write) for member in own), strict=True
-        )
+        for flows in zip(*((m.total, m.read, m.write) for m in own), strict=True)
     )
     explained, asked = _explained(raid, load, written), load.read.bytes
     if read is None or explained is None or asked is None or not total:

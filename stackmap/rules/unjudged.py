@@ -191,11 +191,7 @@ def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     if not blind and not any(context.is_disk(topology[name]) for name in loaded):
         why, blind = NO_DISK, [device.title for device in topology if device.name in loaded]
     odd = impossible.find(context, impossible.limits)
-    if not blind and (
-        devices := [
-            topology[contradiction.device] for contradiction in odd if contradiction.device in part
-        ]
-    ):
+    if not blind and (devices := [topology[wrong.device] for wrong in odd if wrong.device in part]):
         why, blind = CONTRADICTION, [device.title for device in devices if context.is_disk(device)]
     if blind:
         yield Unjudged(DISKS, observe("", words={"why": why, "devices": ", ".join(blind)}))

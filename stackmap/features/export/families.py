@@ -307,21 +307,17 @@ def wear_families(
     topology: Topology, health: Mapping[str, Health], time: float
 ) -> Iterator[Family]:
     """Yield the used life that disks report; *time*: when they were asked, exported even if none knows."""
-    known = [(_device(topology[name]), disk_health) for name, disk_health in health.items()]
+    known = [(_device(topology[name]), told) for name, told in health.items()]
     yield _gauge(
         exported.LIFE_USED,
         "Used share of the rated life of a disk, as it says itself; it goes on above 1.",
-        ((of, disk_health.used) for of, disk_health in known if disk_health.used is not None),
+        ((of, told.used) for of, told in known if told.used is not None),
     )
     yield Family(
         exported.LIFE_WRITTEN,
         "counter",
         "Bytes that hosts wrote to a disk since it was made, as it says itself.",
-        tuple(
-            (of, disk_health.written)
-            for of, disk_health in known
-            if disk_health.written is not None
-        ),
+        tuple((of, told.written) for of, told in known if told.written is not None),
     )
     yield _gauge(exported.WEAR_TIMESTAMP, "When stackmap asked the disks.", [({}, time)])
 

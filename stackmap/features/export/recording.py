@@ -304,16 +304,10 @@ def _stack(topology: Topology, stack: Stack) -> Row:
 def _weights(stack: Stack, known: Mapping[str, Load]) -> Iterator[Row]:
     """Yield the devices of each layer; *known*: those with counters. A layer that lacks one is left out."""
     disks = dict(stack.disks)
-    lacking = {weight.layer for weight in stack.weights if weight.device not in known}
-    for weight in stack.weights:
-        if weight.layer not in lacking:
-            yield (
-                stack.top.name,
-                weight.layer,
-                weight.role,
-                weight.device,
-                disks.get(weight.device, ""),
-            )
+    lacking = {w.layer for w in stack.weights if w.device not in known}
+    for w in stack.weights:
+        if w.layer not in lacking:
+            yield stack.top.name, w.layer, w.role, w.device, disks.get(w.device, "")
 
 
 def _layer(ledger: Ledger, top: str, number: int, layer: Layer, seconds: float) -> Row:

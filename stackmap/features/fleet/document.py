@@ -108,10 +108,7 @@ PAGE_COLUMNS = (*DEFAULT[:3], "state", *DEFAULT[3:])
 def needed_parts(columns: Sequence[str], sort: str) -> set[str]:
     """Return the parts to ask of each volume for *columns*; with the default ones, also wear, where it is known."""
     shown = {*columns, sort, *(("wear",) if columns in (DEFAULT, PAGE_COLUMNS) else ())}
-    return {
-        "level",
-        *(field for column in COLUMNS if column.key in shown for field in column.needs),
-    }
+    return {"level", *(field for c in COLUMNS if c.key in shown for field in c.needs)}
 
 
 def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:

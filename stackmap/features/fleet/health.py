@@ -126,9 +126,7 @@ def counted(looked: Iterable[Sample], of_host: Sequence[str], by: str) -> dict[s
 def worst_first(troubles: Iterable[Trouble]) -> list[Trouble]:
     """Return *troubles* in the order of KINDS; kinds of other versions are last."""
     place = {what: number for number, what in enumerate(KINDS)}
-    return sorted(
-        troubles, key=lambda trouble: (place.get(trouble.what, len(place)), *trouble[1:5])
-    )
+    return sorted(troubles, key=lambda t: (place.get(t.what, len(place)), *t[1:5]))
 
 
 def doubts(scope: Expressions) -> Iterable[tuple[str, str]]:

@@ -172,10 +172,7 @@ def _samples(
     counters: Iterable[Series], prefix: str, instants: Iterable[Series]
 ) -> Iterator[tuple[float, diskstats.Sample]]:
     """Yield each new scrape: its place in the window, and the counters of all devices."""
-    units = {
-        prefix + definition.name: (definition.field, definition.unit)
-        for definition in exported.COUNTERS
-    }
+    units = {prefix + c.name: (c.field, c.unit) for c in exported.COUNTERS}
     units[prefix + exported.IN_FLIGHT] = "in_flight", 1
     scrapes: dict[float, dict[str, dict[str, float]]] = {}
     for series in counters:
@@ -224,10 +221,8 @@ class HostSearch(NamedTuple):
         labels = (self.cluster, "job", "instance")
         asked = f"group by ({', '.join(labels)}) ({exported.TIMESTAMP}{{{selector}}})"
         answer = self.server.query(asked, self.time)
-        hosts = sorted(
-            tuple(host_labels.labels.get(label, "") for label in labels) for host_labels in answer
-        )
-        exact = [host_labels for host_labels in hosts if host_labels[2] == host] or hosts
+        hosts = sorted(tuple(s.labels.get(label, "") for label in labels) for s in answer)
+        exact = [names for names in hosts if names[2] == host] or hosts
         if not exact:
             other = other_times(self.server, f"{exported.TIMESTAMP}{{{selector}}}", self.time)
             raise NameNotFound(f"no host {host!r} with a topology in {self.server.url}{other}")

@@ -209,7 +209,7 @@ def _risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
 
 def _not_judged(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
     """Yield the questions that neither the rules nor the plan could judge."""
-    asked = [question.question.subject for question in report.judged.open_questions]
+    asked = [doubt.question.subject for doubt in report.judged.open_questions]
     plans = [proposal.plan for proposal in proposals if proposal.plan is not None]
     asked += [
         remark.partition(":")[0] for plan in plans for remark in plan.unchecked if ":" in remark

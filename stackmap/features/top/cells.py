@@ -230,12 +230,8 @@ def widths(columns: Sequence[Column], room: int, longest: int = WIDE_NAME) -> li
     spark = min(left - name, max(column.most - column.width for column in columns))
     name = min(left - spark, longest - NARROWEST_NAME)
     return [
-        NARROWEST_NAME + name
-        if not column.width
-        else column.width + spark
-        if column.most
-        else column.width
-        for column in columns
+        NARROWEST_NAME + name if not c.width else c.width + spark if c.most else c.width
+        for c in columns
     ]
 
 

@@ -202,10 +202,7 @@ def _copied(original: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
             fields[event] = [*TRACEPOINT]
     return ProbeSet(
         tuple(_copy(name, wanted, symbols) for name, wanted in fields.items()),
-        tuple(
-            measured_event._replace(name=_other_name(measured_event.name))
-            for measured_event in original.synthetic
-        ),
+        tuple(s._replace(name=_other_name(s.name)) for s in original.synthetic),
         tuple(map(_renamed, original.triggers)),
     )
 

@@ -330,13 +330,7 @@ def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
     whole = {
         direction: _together(parts)
         for direction in (READ, WRITE, BOTH)
-        if (
-            parts := [
-                by_direction[direction]
-                for by_direction in devices.values()
-                if direction in by_direction
-            ]
-        )
+        if (parts := [own[direction] for own in devices.values() if direction in own])
     }
     return TracedLayer(layer, whole, devices, titles)
 

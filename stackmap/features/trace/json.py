@@ -59,16 +59,12 @@ def _layer(layer: TracedLayer) -> dict[str, object]:
         **_directions(layer.requests),
     }
     if len(layer.devices) > 1:
-        keys["by_device"] = {
-            name: _directions(by_direction) for name, by_direction in layer.devices.items()
-        }
+        keys["by_device"] = {name: _directions(parts) for name, parts in layer.devices.items()}
     return keys
 
 
 def _directions(requests: dict[str, Requests]) -> dict[str, object]:
-    keys: dict[str, object] = {
-        direction: _requests(requests.get(direction)) for direction in (READ, WRITE)
-    }
+    keys: dict[str, object] = {way: _requests(requests.get(way)) for way in (READ, WRITE)}
     if BOTH in requests:
         keys[BOTH] = _requests(requests[BOTH])
     return keys

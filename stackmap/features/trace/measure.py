@@ -157,10 +157,7 @@ class Instruments:
 
     def _add(self, tracing: Tracing, probe_set: ProbeSet) -> None:
         """Install *probe_set*; its histograms count nothing until "cont"."""
-        paused = (
-            trigger.in_state("pause") if trigger.counts else trigger
-            for trigger in probe_set.triggers
-        )
+        paused = (t.in_state("pause") if t.counts else t for t in probe_set.triggers)
         tracing.install(probe_set._replace(triggers=tuple(paused)))
         self._triggers += probe_set.triggers
 
