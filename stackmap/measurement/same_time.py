@@ -85,12 +85,12 @@ class _Time:
         first, *others = self.reports
         if not others and not self._unknown:
             return first
-        parts = [each.loads for each in self.reports]
-        events = dict.fromkeys(event for each in self.reports for event in each.events)
+        parts = [report.loads for report in self.reports]
+        events = dict.fromkeys(event for report in self.reports for event in report.events)
         return replace(
             first,
             loads=joined_loads([*parts, self._unknown] if self._unknown else parts),
-            notes=tuple(dict.fromkeys(note for each in self.reports for note in each.notes)),
+            notes=tuple(dict.fromkeys(note for report in self.reports for note in report.notes)),
             events=(*events, *(f"{name}: {NO_RATE.format(first.stamp)}" for name in self._unknown)),
         )
 
@@ -113,7 +113,7 @@ def one_per_time(reports: Iterable[Interval]) -> Iterator[Interval]:
         key = (report.machine.host, report.stamp, report.since_boot, report.totals)
         same_time = places[key]
         may_fit = same_time[:DAYS] if report.stamp and report.loads and not report.summary else ()
-        place = next((each for each in may_fit if each.has_room_for(report)), None)
+        place = next((time for time in may_fit if time.has_room_for(report)), None)
         if place is None:
             same_time.append(_Time(report, None if end is None else end - ahead))
             times.append(same_time[-1])
@@ -121,22 +121,22 @@ def one_per_time(reports: Iterable[Interval]) -> Iterator[Interval]:
             joined = True
             place.join(report)
             ahead = (end or 0.0) - (place.end or 0.0)
-    for each in times:
-        first = each.reports[0]
+    for time in times:
+        first = time.reports[0]
         if first.since_boot and first.stamp:
             rates = places[first.machine.host, first.stamp, False, ""][:DAYS]
             other = next((time for time in rates if time.has_room_for(first)), None)
             if other is not None and other.reports[0].loads:
                 other.lacks(first.loads)
-    yield from (each.interval() for each in (_by_time(times) if joined else times))
+    yield from (time.interval() for time in (_by_time(times) if joined else times))
 
 
 def _by_time(times: Sequence[_Time]) -> Sequence[_Time]:
     """Return *times* in their order, a summary after what precedes it; as they are if one of a report is unknown."""
-    if any(each.end is None and not each.reports[0].summary for each in times):
+    if any(time.end is None and not time.reports[0].summary for time in times):
         return times
-    latest = accumulate((-inf if each.end is None else each.end for each in times), max)
+    latest = accumulate((-inf if time.end is None else time.end for time in times), max)
     ends = [
-        last if each.end is None else each.end for each, last in zip(times, latest, strict=True)
+        last if time.end is None else time.end for time, last in zip(times, latest, strict=True)
     ]
     return [times[n] for n in sorted(range(len(times)), key=ends.__getitem__)]

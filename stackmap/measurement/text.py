@@ -272,7 +272,9 @@ class TextSource(Source):
         complete = reports if whole else reports[:-1] or reports
         # That of the host whose devices are known, if it has one.
         ours = self._machine.topology() if self._is_own and self._machine is not None else None
-        first = next((each for each in complete if ours and _of_same(ours, each)), complete[0])
+        first = next(
+            (candidate for candidate in complete if ours and _of_same(ours, candidate)), complete[0]
+        )
         self._first_host = host = first.machine.host
         theirs = next((r.machine.host for r in complete if not same_host(r.machine.host, host)), "")
         if host and theirs:
@@ -302,7 +304,7 @@ def with_named(topology: Topology, first: Interval) -> Topology:
     if not names.strangers:
         return topology
     others = topology_from_names(names.strangers, topology.machine)
-    open_ends = [each.title for each in others if each.kind is Kind.DM]
+    open_ends = [device.title for device in others if device.kind is Kind.DM]
     unknown = [NOTHING_BELOW.format(devices=some_of(open_ends))] if open_ends else []
     return Topology(
         [*topology, *others],

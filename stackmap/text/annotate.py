@@ -173,11 +173,11 @@ class Annotator:
 
     def _line(self, line: str) -> list[str]:
         if numbered := NUMBERED.match(line):
-            return [f"{numbered[0]}{each}" for each in self._line(line[numbered.end() :])]
+            return [f"{numbered[0]}{part}" for part in self._line(line[numbered.end() :])]
         if before := before_heading(line):
             self._prefix = prefix_pattern(before)
         if self._prefix and (preceded := self._prefix.match(line)):
-            return [f"{preceded[0]}{each}" for each in self._plain(line[preceded.end() :])]
+            return [f"{preceded[0]}{part}" for part in self._plain(line[preceded.end() :])]
         return self._plain(line)
 
     def _plain(self, line: str) -> list[str]:
@@ -190,18 +190,18 @@ class Annotator:
         if self._rank is not None and words and all(map(is_number, words)):
             return self._emit(line, self._rank)
         self._rank = None
-        found = self._headings.get(line) or heading(words[:MAX_HEADING_WORDS])
-        self._adjacent = found is not None
-        if found is None or found.rest:  # a heading with its rows on one line: nothing to align
+        head = self._headings.get(line) or heading(words[:MAX_HEADING_WORDS])
+        self._adjacent = head is not None
+        if head is None or head.rest:  # a heading with its rows on one line: nothing to align
             if is_other_heading(without_quotes(words)):
                 self._heading, self._length = None, -1
             return [*self._sorted_rows(), self._structured(line)]
         if len(self._headings) < MAX_HEADINGS:
-            self._headings[line] = found
-        self._heading = found
-        simple = found.named and not (found.name_last or found.sar or found.prefix_words)
+            self._headings[line] = head
+        self._heading = head
+        simple = head.named and not (head.name_last or head.sar or head.prefix_words)
         self._length = len(line) if simple else -1
-        return [*self._sorted_rows(), self._widened(line, words, found)]
+        return [*self._sorted_rows(), self._widened(line, words, head)]
 
     # Rows
 
@@ -265,14 +265,14 @@ class Annotator:
         rows, self._rows = self._rows, []
         return [line for _, line in sorted(rows, key=lambda row: row[0])]
 
-    def _widened(self, line: str, words: Sequence[str], found: Heading) -> str:
+    def _widened(self, line: str, words: Sequence[str], head: Heading) -> str:
         """Return a heading line as wide as its rows."""
-        width = self._widths[found.sar]
+        width = self._widths[head.sar]
         title = next((word for word in words if word in TITLES), "")
         start = line.find(title)
-        if found.name_last or not (title and width) or start < 0:
+        if head.name_last or not (title and width) or start < 0:
             return line
-        return replace_name(line, start, title, title, width, sar=found.sar)
+        return replace_name(line, start, title, title, width, sar=head.sar)
 
     # Names
 

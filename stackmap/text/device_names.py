@@ -39,12 +39,12 @@ def aliases(topology: Topology) -> dict[str, str]:
     devices = topology.devices
     given = {d.name: (d.label, d.dm_name, d.facts.get("alias", ""), d.number) for d in topology}
     linked = {name: _links(device) for name, device in devices.items()}
-    found: dict[str, str] = dict(zip(devices, devices, strict=True))
+    kernel_names: dict[str, str] = dict(zip(devices, devices, strict=True))
     for kind in (given, linked):
         counts = Counter(alias for name in devices for alias in {*kind[name]})
         known = {alias: name for name in devices for alias in kind[name] if counts[alias] == 1}
-        found = {alias: name for alias, name in known.items() if alias} | found
-    return found
+        kernel_names = {alias: name for alias, name in known.items() if alias} | kernel_names
+    return kernel_names
 
 
 def _links(device: Device) -> tuple[str, ...]:
@@ -66,9 +66,9 @@ def kernel_name(printed: str, known: Mapping[str, str]) -> str | None:
     for name in (printed, unmangle(printed)):
         bare = _PLACES.sub("", name)
         for bus in ("", *(bus for bus in _BUSES if bare.startswith(bus))):
-            found = known.get(name) or known.get(bare.removeprefix(bus))
-            if found is not None:
-                return found
+            known_as = known.get(name) or known.get(bare.removeprefix(bus))
+            if known_as is not None:
+                return known_as
     return None
 
 
@@ -101,7 +101,7 @@ class Names:
             if name.startswith("dm-") and not device.number and not others
         }
         # The only array of a ticket may be known as /dev/md/data, and the only one with figures as md127.
-        arrays = [each.name for each in topology if each.kind is Kind.ARRAY]
+        arrays = [device.name for device in topology if device.kind is Kind.ARRAY]
         self._alias = arrays[0] if len(arrays) == 1 and arrays[0].startswith("md/") else ""
         self._name = lru_cache(MAX_NAMES)(lambda word: kernel_name(word, known))
         self._means = lru_cache(MAX_LISTS)(self._look_up)
@@ -124,8 +124,8 @@ class Names:
         """Return the names that *words* become, [] if all stay as they are, and the unknown ones."""
         means = [self._name(word) for word in words]
         for place, head in _paths(words).items():
-            if means[place] is None and (found := self._name(head)) not in means:
-                means[place] = found
+            if means[place] is None and (known_as := self._name(head)) not in means:
+                means[place] = known_as
         if self._unnumbered and None in means:
             self._number_mapped(words, means)
         if self._alias:
@@ -140,14 +140,14 @@ class Names:
 
     def _number_mapped(self, words: Sequence[str], means: list[str | None]) -> None:
         """Enter dm-3 for dev253-3 in *means*, if there is one such major and each of its devices is known."""
-        found = [
+        numbered = [
             (place, number)
             for place, word in enumerate(words)
             if means[place] is None
             and (number := _SAR_NUMBER.match(word))
             and int(number[1]) in LOCAL_MAJORS
         ]
-        mapped = [f"dm-{int(number[2])}" for _, number in found]
-        if len({number[1] for _, number in found}) == 1 and self._unnumbered.issuperset(mapped):
-            for (place, _), name in zip(found, mapped, strict=True):
+        mapped = [f"dm-{int(number[2])}" for _, number in numbered]
+        if len({number[1] for _, number in numbered}) == 1 and self._unnumbered.issuperset(mapped):
+            for (place, _), name in zip(numbered, mapped, strict=True):
                 means[place] = name

@@ -56,7 +56,7 @@ class Scrape:
 
 
 def read(lines: Iterable[str]) -> Iterator[Interval]:
-    """Yield what each host did between its scrapes, of a single one since boot."""
+    """Yield the intervals between the scrapes of each host; of a single scrape, that since boot."""
     scrapes: dict[str, list[Scrape]] = {}  # by host: the last two
     for line in lines:
         match = _METRIC.search(line)

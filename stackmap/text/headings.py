@@ -180,9 +180,9 @@ def heading(words: Sequence[str]) -> Heading | None:
     """Return the heading in *words*, None without one."""
     for index, word in enumerate(words[:MAX_HEADING_WORDS]):
         if word in TITLES:
-            found = _named(words, index)
-            if found is not None:
-                return found
+            named = _named(words, index)
+            if named is not None:
+                return named
     if 3 <= len(words) <= MAX_HEADING_WORDS and all(word in COLUMNS for word in words):
         return Heading(layout_of_names(tuple(words)), named=False)
     return None

@@ -124,16 +124,16 @@ def read_biolatency(lines: Iterable[str]) -> Iterator[Interval]:
     seen: set[str] = set()  # a disk may have one per flag
     device, unit = "", 0.0
     for line in lines:
-        if found := BIOLATENCY.fullmatch(line):
+        if match := BIOLATENCY.fullmatch(line):
             if line in seen:
                 yield Interval(loads, notes=(BIOLATENCY_TOTALS,))
                 loads, seen = {}, set()
-            device, unit = found[1], 0.0
+            device, unit = match[1], 0.0
             seen.add(line)
-        elif found := _BUCKETS.fullmatch(line):
-            unit = 1.0 if found[1] == "msecs" else 0.001
-        elif device and unit and (found := _BUCKET.fullmatch(line)):
-            low, high, count = map(float, found.groups())
+        elif match := _BUCKETS.fullmatch(line):
+            unit = 1.0 if match[1] == "msecs" else 0.001
+        elif device and unit and (match := _BUCKET.fullmatch(line)):
+            low, high, count = map(float, match.groups())
             before = loads[device].total if device in loads else ZERO
             ios = (before.ios or 0.0) + count
             wait = (before.wait or 0.0) + count * (low + high) / 2 * unit

@@ -109,11 +109,11 @@ def _remove(before: str, lines: list[str], number: int, done: int) -> int:
         return done
     of_figures = False
     for place in range(begin, end):
-        found = pattern.match(lines[place])
-        rest = lines[place] if found is None else lines[place][found.end() :]
+        match = pattern.match(lines[place])
+        rest = lines[place] if match is None else lines[place][match.end() :]
         if heading := _HEADING.match(rest.lstrip()):
             of_figures = heading["figures"] is not None
-        time = _time_in(found[0]) if found and of_figures and not NO_TIME.match(rest) else ""
+        time = _time_in(match[0]) if match and of_figures and not NO_TIME.match(rest) else ""
         lines[place] = f"{time} {rest}" if time else rest
     return end
 
@@ -121,8 +121,8 @@ def _remove(before: str, lines: list[str], number: int, done: int) -> int:
 def _time_in(prefix: str) -> str:
     """Return the time in *prefix*, "" without one."""
     time = time_before(prefix.split())
-    found = _TIME.search(prefix)
-    return time or (found[0] if found else "")
+    match = _TIME.search(prefix)
+    return time or (match[0] if match else "")
 
 
 def _is_preceded(text: str, word: str) -> bool:
@@ -137,7 +137,7 @@ def _is_preceded(text: str, word: str) -> bool:
 
 
 def before_heading(line: str) -> str:
-    """Return what precedes a heading in *line*, "" if it is none or begins the line."""
+    """Return the text before the heading in *line*, "" without one or at the start of the line."""
     for word in _WORDS:
         place = line.find(word, 0, MAX_PREFIX)
         if place < 0:
@@ -152,7 +152,7 @@ def before_heading(line: str) -> str:
 
 
 def prefix_pattern(before: str) -> re.Pattern[str]:
-    """Return what matches the prefix *before* of other lines, with one blank after it."""
+    """Return a pattern for the prefix *before* on other lines, with one blank after it."""
     core = before.strip(" \t")
     parts = (core,) if _HOST.fullmatch(before) else _VARYING.split(core)
     told = "".join(
@@ -169,21 +169,21 @@ def prefix_pattern(before: str) -> re.Pattern[str]:
 def unfolded(text: str) -> str:
     """Return *text* with the texts in JSON as they were, and with the lines that Ansible prints as lists."""
     if "\\n" in text:
-        text = _JSON_TEXT.sub(lambda found: _json_text(found, is_twice='_lines": [' in text), text)
+        text = _JSON_TEXT.sub(lambda match: _json_text(match, is_twice='_lines": [' in text), text)
     if "_lines" not in text and "msg" not in text:
         return text
-    text = _JSON_LINES.sub(lambda found: _joined(found[1], _json_line), text)
-    return _YAML_LINES.sub(lambda found: _joined(found[1], _yaml_line), text)
+    text = _JSON_LINES.sub(lambda match: _joined(match[1], _json_line), text)
+    return _YAML_LINES.sub(lambda match: _joined(match[1], _yaml_line), text)
 
 
 def _joined(lines: str, read: Callable[[str], str]) -> str:
     return "".join(f"{read(line.strip())}\n" for line in lines.split("\n")[:-1])
 
 
-def _json_text(found: re.Match[str], *, is_twice: bool) -> str:
-    if "\\n" not in found[1]:
-        return found[0]
-    return "" if is_twice else f"\n{_json_line(found[1])}\n"
+def _json_text(match: re.Match[str], *, is_twice: bool) -> str:
+    if "\\n" not in match[1]:
+        return match[0]
+    return "" if is_twice else f"\n{_json_line(match[1])}\n"
 
 
 def _json_line(item: str) -> str:

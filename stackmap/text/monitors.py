@@ -116,18 +116,18 @@ def read_atop(lines: Iterable[str]) -> Iterator[Interval]:
 
 def _of_cells(cells: str, seconds: float | None) -> Load:
     """Return the load in "busy 4% | read 1153 | KiB/r 12 | MBr/s 0.5 | avq 1.20"; avio is busy time per request, no await."""
-    found, rates = {}, {}
+    figures, rates = {}, {}
     for cell in cells.split("|"):
         match = _CELL.fullmatch(cell)
         if match and match[2].count(".") < 2:
-            found[match[1]] = float(match[2]) * 10 ** int(match[3] or 0)
-            rates[match[1]] = found[match[1]] / (1 if match[4] == "/s" else seconds or 1)
+            figures[match[1]] = float(match[2]) * 10 ** int(match[3] or 0)
+            rates[match[1]] = figures[match[1]] / (1 if match[4] == "/s" else seconds or 1)
     read, write, discard = (
-        Flow(ios, bytes=_bytes(ios, found.get(f"KiB/{letter}"), found.get(f"MB{letter}/s")))
+        Flow(ios, bytes=_bytes(ios, figures.get(f"KiB/{letter}"), figures.get(f"MB{letter}/s")))
         for ios, letter in zip(map(rates.get, ("read", "write", "discrd")), "rwd", strict=True)
     )
-    busy = found["busy"] / 100 if "busy" in found else None
-    return _queued(Load(read, write, discard, busy=busy), found.get("avq"))
+    busy = figures["busy"] / 100 if "busy" in figures else None
+    return _queued(Load(read, write, discard, busy=busy), figures.get("avq"))
 
 
 def _queued(load: Load, queue: float | None) -> Load:
@@ -242,9 +242,9 @@ class DstatTable:
             return None
         figures: dict[str, dict[str, list[float]]] = {}
         for (kind, device), place in zip(self._devices, places, strict=True):
-            found = [_DSTAT_FIGURE.fullmatch(word) for word in groups[place]]
-            values = [float(m[1]) * _DSTAT_SCALES[kind].get(m[2], 1) for m in found if m]
-            if len(found) != len(values) or len(values) != len(READ_AND_WRITE):
+            matches = [_DSTAT_FIGURE.fullmatch(word) for word in groups[place]]
+            values = [float(m[1]) * _DSTAT_SCALES[kind].get(m[2], 1) for m in matches if m]
+            if len(matches) != len(values) or len(values) != len(READ_AND_WRITE):
                 return None
             if device != "total":
                 figures.setdefault(device, {})[kind] = values
@@ -324,10 +324,10 @@ def _csv_words(line: str) -> list[str]:
 
 def _below(titles: Iterable[str]) -> list[str]:
     """Return the title of each column, which stands above the first of its columns only."""
-    found: list[str] = []
+    filled: list[str] = []
     for title in titles:
-        found.append(title or (found[-1] if found else ""))
-    return found
+        filled.append(title or (filled[-1] if filled else ""))
+    return filled
 
 
 def _csv_report(
@@ -348,10 +348,10 @@ def _csv_report(
         if device != "total":
             read, write = (
                 Flow(
-                    known.get(("io", each)),
-                    bytes=known["dsk", each] * unit if unit and ("dsk", each) in known else None,
+                    known.get(("io", kind)),
+                    bytes=known["dsk", kind] * unit if unit and ("dsk", kind) in known else None,
                 )
-                for each in READ_AND_WRITE
+                for kind in READ_AND_WRITE
             )
             report.add(device, Load(read, write), *[CSV_UNIT] * (unit is None))
     return report
@@ -388,9 +388,9 @@ def read_nmon(lines: Iterable[str]) -> Iterator[Interval]:
                 raise InputError(f"refused: more than {MAX_HELD} figures without their times")
         elif match := _NMON_TIME.match(line):
             if snapshot in held:
-                found = held.pop(snapshot)
-                size -= sum(map(len, found.values()))
-                yield _snapshot(current, found, devices).interval(clock)
+                sections = held.pop(snapshot)
+                size -= sum(map(len, sections.values()))
+                yield _snapshot(current, sections, devices).interval(clock)
             snapshot = match[1]
             length = float(said["interval"]) if said.get("interval", "").isdecimal() else None
             stamp = f"{match[3]}-{match[4].title()}-{match[5]} {match[2]}"
@@ -402,11 +402,11 @@ def read_nmon(lines: Iterable[str]) -> Iterator[Interval]:
 
 
 def _snapshot(
-    report: Report, found: Mapping[str, list[str]], devices: Mapping[str, list[str]]
+    report: Report, sections: Mapping[str, list[str]], devices: Mapping[str, list[str]]
 ) -> Report:
     """Return *report* with the figures of all devices: busy %, KiB read and written, transfers."""
     figures: dict[str, dict[str, float]] = {}
-    for section, words in found.items():
+    for section, words in sections.items():
         for device, word in zip(devices.get(section, ()), words, strict=False):
             if device and re.fullmatch(r"\d{1,12}(?:\.\d+)?", word):
                 figures.setdefault(device, {})[section.rstrip("0123456789")] = float(word)

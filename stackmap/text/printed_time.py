@@ -96,27 +96,27 @@ def _time_of_day(stamp: str) -> int | None:
         if digits.isdecimal():
             return int(stamp[:2]) * 3600 + int(stamp[3:5]) * 60 + int(stamp[6:])
     date_part = YEAR_FIRST.search(stamp) or YEAR_LAST.search(stamp)
-    found = TIME.search(stamp, date_part.end() if date_part else 0)
-    if found is None:
+    match = TIME.search(stamp, date_part.end() if date_part else 0)
+    if match is None:
         return None
-    hour = int(found["hour"])
-    half = (found["before"] or found["half"] or "").lower()
-    if half or found["am"] or found["pm"]:
-        hour = hour % 12 + (12 if half in PM or found["pm"] else 0)
-    return hour * 3600 + int(found["minute"]) * 60 + int(found["second"] or 0)
+    hour = int(match["hour"])
+    half = (match["before"] or match["half"] or "").lower()
+    if half or match["am"] or match["pm"]:
+        hour = hour % 12 + (12 if half in PM or match["pm"] else 0)
+    return hour * 3600 + int(match["minute"]) * 60 + int(match["second"] or 0)
 
 
 def _day(text: str) -> int | None:
     """Return the date in *text* as days since 1970; the month first where both orders are possible, as sysstat's."""
     try:
-        if found := YEAR_FIRST.search(text):
-            return _days(*map(int, found.groups()))
-        if found := YEAR_LAST.search(text):
-            one, other, year = int(found[1]), int(found[3]), int(found[4])
-            month, day = (other, one) if one > 12 or found[2][0] == "." else (one, other)
+        if match := YEAR_FIRST.search(text):
+            return _days(*map(int, match.groups()))
+        if match := YEAR_LAST.search(text):
+            one, other, year = int(match[1]), int(match[3]), int(match[4])
+            month, day = (other, one) if one > 12 or match[2][0] == "." else (one, other)
             return _days(year + (2000 if year < 100 else 0), month, day)
-        if found := NAMED.search(text):
-            name, of_month, year_named = found.group(*((1, 2, 3) if found[1] else (5, 4, 6)))
+        if match := NAMED.search(text):
+            name, of_month, year_named = match.group(*((1, 2, 3) if match[1] else (5, 4, 6)))
             return _days(int(year_named), MONTHS.index(name.lower()) + 1, int(of_month))
     except ValueError:  # no date of a calendar
         pass

@@ -176,7 +176,7 @@ class GroupRows:
             heading.layout.names, row.values, zip(*self._members, strict=False), strict=False
         )
         return all(
-            abs((figure or 0.0) - sum(each or 0.0 for each in devices))
+            abs((figure or 0.0) - sum(rate or 0.0 for rate in devices))
             <= slack + 1e-3 * (figure or 0.0)
             for name, figure, devices in columns
             if name.endswith("/s")

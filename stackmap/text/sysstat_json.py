@@ -126,7 +126,9 @@ class JsonReader:
             figures = {name: value for name, value in device.items() if name not in NAMES}
             row = [value if isinstance(value, float) else None for value in figures.values()]
             name = str(device[key])
-            if name.startswith(" ") and any(not each.startswith(" ") for each, _, _ in self._rows):
+            if name.startswith(" ") and any(
+                not other.startswith(" ") for other, _, _ in self._rows
+            ):
                 self._report.note([f"not used:{name}, the sum of devices above it"])  # iostat -g
                 return
             self._rows.append((name, layout_of_keys(tuple(figures)), row))
@@ -167,9 +169,9 @@ class JsonReader:
 
     def _check_unit(self, report: TextReport, rows: list[tuple[TableLayout, Row]]) -> None:
         """Find the unit of sizes; it is the same in the whole text, but an idle report does not show it."""
-        found = find_unit(rows)
-        if found is not None:
-            said, meant = found
+        units = find_unit(rows)
+        if units is not None:
+            said, meant = units
             self._unit = None if said == meant else meant
         if self._unit is not None:
             report.note([MISLABELLED[self._unit]])
@@ -180,15 +182,15 @@ class JsonReader:
 def _loaded(text: str) -> tuple[Device, str]:
     """Return the object, and what had to be repaired."""
     try:
-        found = json.loads(text, parse_int=float)
+        loaded = json.loads(text, parse_int=float)
     except (ValueError, RecursionError):
         return _pairs(text), NOT_JSON
-    return found, ""
+    return loaded, ""
 
 
 def _pairs(text: str) -> Device:
     """Return the complete keys and values of a damaged object."""
-    found: Device = {}
+    pairs: Device = {}
     for key, word, number in PAIR.findall(text):
-        found[key] = float(number.replace(",", ".")) if number else word
-    return found
+        pairs[key] = float(number.replace(",", ".")) if number else word
+    return pairs

@@ -93,7 +93,7 @@ class TableLayout:
         return PrintedLoads(names, figures, self._convert)
 
     def products(self, row: Row) -> Iterator[Product]:
-        """Yield what must be equal in a whole *row*: requests times their mean size, and bytes; of each direction and of all."""
+        """Yield the pairs that are equal in a whole *row*: requests times mean size, and bytes; per direction and for all."""
         read, write, discard, whole = (
             self.spots.get(flow, FlowColumns()) for flow in ("read", "write", "discard", "whole")
         )
@@ -104,10 +104,10 @@ class TableLayout:
             counts = [row[spot.ios] for spot in requests if spot.ios is not None]
             shown = [row[spot.bytes] for spot in moved if spot.bytes is not None]
             count, size = total_of(counts), total_of(shown)
-            each = None if mean.size is None else row[mean.size]
-            if each is None or count is None or size is None or not (counts and shown):
+            printed = None if mean.size is None else row[mean.size]
+            if printed is None or count is None or size is None or not (counts and shown):
                 continue
-            unit, true_size = max(spot.unit for spot in moved), each * mean.size_unit
+            unit, true_size = max(spot.unit for spot in moved), printed * mean.size_unit
             error = len(shown) * unit + len(counts) * true_size + count * mean.size_unit
             yield Product(count, size * unit, unit, count * true_size, ROUNDING * error)
 
@@ -137,7 +137,7 @@ class TableLayout:
             waits, wait = sums(read[3], write[3]), times(sent, columns[spots.await_])
             if wait is not None and waits is not None:  # only in rows that lack one of the two
                 known = zip(wait, waits, strict=True)
-                wait = [both if each is None else None for both, each in known]
+                wait = [both if printed is None else None for both, printed in known]
         return ios, merges, size, wait
 
     def _bytes_by_mean(
@@ -252,14 +252,14 @@ def refined_columns(
     sizes = [size * unit for size in shown]
     rough = [
         place
-        for place, count, size, each in zip(count_up(), requests, shown, mean, strict=False)
+        for place, count, size, printed in zip(count_up(), requests, shown, mean, strict=False)
         if not (
             count > PRECISE < size
-            and each > PRECISE
+            and printed > PRECISE
             and (
                 CENTS < count * 10.0 % 1.0 < NO_CENTS
                 or CENTS < size * 10.0 % 1.0 < NO_CENTS
-                or CENTS < each * 10.0 % 1.0 < NO_CENTS
+                or CENTS < printed * 10.0 % 1.0 < NO_CENTS
             )
         )
         and (count or size)
@@ -268,9 +268,9 @@ def refined_columns(
         return requests, sizes
     counts = [*requests]
     for place in rough:
-        count, each = counts[place], mean[place]
-        if not (count > 0 and abs(sizes[place] / count / mean_unit - each) <= HALF):
-            counts[place], sizes[place] = refined(count, shown[place], each, unit, mean_unit)
+        count, printed = counts[place], mean[place]
+        if not (count > 0 and abs(sizes[place] / count / mean_unit - printed) <= HALF):
+            counts[place], sizes[place] = refined(count, shown[place], printed, unit, mean_unit)
     return counts, sizes
 
 
@@ -306,14 +306,14 @@ def refined(
     rough = others >= worst and errors[2] > worst / 10
     if errors.count(inf) > 1 or others >= 1 or rough:
         return requests, size
-    each = mean * mean_unit
+    mean_size = mean * mean_unit
     # The worst follows from the others. Where its rounding does not allow that, the next worst moves too.
     if worst == errors[0]:
-        requests = _within(requests, half, size / each, others)
-        return requests, _within(size, half * unit * terms, requests * each, 0.0)
+        requests = _within(requests, half, size / mean_size, others)
+        return requests, _within(size, half * unit * terms, requests * mean_size, 0.0)
     if worst == errors[1]:
-        size = _within(size, half * unit * terms, requests * each, others)
-        return _within(requests, half, size / each, 0.0), size
+        size = _within(size, half * unit * terms, requests * mean_size, others)
+        return _within(requests, half, size / mean_size, 0.0), size
     return requests, size
 
 
@@ -333,8 +333,8 @@ def _half(*figures: float) -> float:
     return HALF
 
 
-def _within(printed: float, half: float, found: float, error: float) -> float:
-    """Return *found*, limited to what rounds to *printed*; *printed* if they differ by more than the relative *error*."""
-    if abs(found - printed) > half * 1.01 + found * error:
+def _within(printed: float, half: float, exact: float, error: float) -> float:
+    """Return *exact*, limited to what rounds to *printed*; *printed* if they differ by more than the relative *error*."""
+    if abs(exact - printed) > half * 1.01 + exact * error:
         return printed
-    return max(printed - half * 0.9999, min(found, printed + half * 0.9999))
+    return max(printed - half * 0.9999, min(exact, printed + half * 0.9999))

@@ -198,17 +198,17 @@ class TableReader:
     # Headings
 
     def _take_heading(self, line: str, words: list[str]) -> bool:
-        found = self._heading_in(line, words)
-        if found is None:
+        head = self._heading_in(line, words)
+        if head is None:
             return False
-        self.heading = found
+        self.heading = head
         self._groups.begin(line)
-        self.reports.heading(found)
+        self.reports.heading(head)
         self._after_heading = self._after_row = True
-        ordinary = found.named and not (found.name_last or found.rest)
+        ordinary = head.named and not (head.name_last or head.rest)
         self.at_table, self._may_read_table = ordinary and self._may_read_table, False
-        if found.rest:
-            self._take_flattened(found.rest, found)
+        if head.rest:
+            self._take_flattened(head.rest, head)
         return True
 
     def _heading_in(self, line: str, words: list[str]) -> Heading | None:
@@ -217,12 +217,12 @@ class TableReader:
         if known is not None:
             return known
         may_head = any(title in line for title in TITLES) or (words and words[0] in COLUMNS)
-        found = heading(words) if may_head else None
-        if found is not None:
+        head = heading(words) if may_head else None
+        if head is not None:
             if len(self._headings) >= MAX_HEADINGS:
                 self._headings.clear()
-            self._headings[line] = found
-        return found
+            self._headings[line] = head
+        return head
 
     def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
         """Take rows after their heading on one line, where a copy lost the line ends."""
