@@ -124,9 +124,9 @@ def command(
     from stackmap.render.columns import choose
 
     columns = choose("", everything=True) if everything else columns
-    if text is not None and not session.tells:
+    if text is not None:
         from stackmap.measurement.text import TextSource
-
+    if text is not None and not session.tells:
         whole = TextSource(text, None, tell).topology()
     else:
         whole = discover(
@@ -134,6 +134,8 @@ def command(
             geometry=any(column.geometry for column in columns),
             counters=any(column.counters for column in columns),
         )
+        if text is not None:
+            whole = TextSource(text, None, lambda _: None).with_own_names(whole)
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
     look = _look(plain=plain)

@@ -24,7 +24,7 @@ from stackmap.model.device import (
 )
 from stackmap.model.health import ERROR_COUNTS
 from stackmap.model.load import plus
-from stackmap.model.raid import DEGRADED, LOST
+from stackmap.model.raid import DEGRADED, DELAYED, LOST
 from stackmap.model.reason import Reason, StateChange
 from stackmap.model.topology import Topology
 
@@ -78,6 +78,8 @@ def work_of(device: Device) -> str:
     if device.state == "needs check":  # of a thin pool or cache: by an administrator
         return ""
     words = (device.state or "").replace(",", " ").split()
+    if DELAYED in words:  # it has no I/O yet
+        return ""
     return next((word for word in words if word in WORK), "")
 
 

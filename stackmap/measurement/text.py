@@ -102,6 +102,13 @@ class TextSource(Source):
         """Close the text."""
         self._text.close()
 
+    def with_own_names(self, topology: Topology) -> Topology:
+        """Return *topology*, which commands in the text tell of, and the devices that only its figures name."""
+        first = self._first_reports()
+        if first is None or not _of_same(topology, first):
+            return topology
+        return topology if _is_foreign(topology, first, live=False) else with_named(topology, first)
+
     def _read_topology(self) -> Topology:
         first = self._first_reports()
         if self._machine is not None:

@@ -129,6 +129,8 @@ def layout(
 NOT_IN_SYNC = "not in sync"  # of an array that does not mend it
 LOST = "failed"  # of an array with too few members for its data; mdadm prints FAILED
 DEGRADED = "degraded"
+# Of work: it waits for that of another array on the same disks; it makes no progress.
+DELAYED, STOPPED = "delayed", "stands still"
 
 
 def raid_state(*, failed: bool, action: str, progress: str, behind: bool = False) -> str:

@@ -20,6 +20,7 @@ from stackmap.rules import (
     errors,
     hung,
     request_sizes,
+    reserved,
     state,
 )
 from stackmap.rules.alignment import Boundaries, boundaries
@@ -345,6 +346,7 @@ def recorded_key(context: Context, _: Limits) -> Found:
 STATE: tuple[Rule, ...] = (
     hung.suspended,
     state.broken,
+    reserved.reserved_places,
     state.metadata_read_only,
     state.vdo_read_only,
     *errors.ERRORS,

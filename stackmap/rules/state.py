@@ -19,11 +19,12 @@ from stackmap.ledger.layers import carries_data
 from stackmap.model.device import NEVER_SYNCED, UNUSED_PATH, USABLE_PATH, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
-from stackmap.model.raid import LOST, NOT_IN_SYNC
+from stackmap.model.raid import LOST, NOT_IN_SYNC, STOPPED
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
 from stackmap.rules.hung import SUSPENDED
 from stackmap.rules.paths import path_tool
+from stackmap.rules.reserved import has_reserved_places
 from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
 
 _rule = partial(Rule, outcome=Outcome.STATE, is_state=True)
@@ -71,6 +72,8 @@ def broken(context: Context, _: Limits) -> Found:
     for device in context.devices:
         above = [topology[edge.above] for edge in topology.above(device.name)]
         state = _broken_state(context, device)
+        if has_reserved_places(topology, device):
+            continue
         if state and not any(_broken_state(context, upper) for upper in above):
             words = {
                 "state": SAID.get(state, state),
@@ -182,11 +185,11 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     "SM302",
     Severity.WARNING,
     title="{device} does background work ({state})",
-    sentence="{device} does background work ({state}): {does}. Figures below it include this work.[ Until it ends, "
-    "{device} lacks {lacks}: one more failure loses data.][ At the start "
+    sentence="{device} does background work ({state}): {does}.[ Figures below it include this {work}.][ Until it ends, "
+    "{device} lacks {lacks}: one more failure loses data.][ It {stopped}: its speed is 0.][ At the start "
     "of the measurement it was {was}.]",
     caveat="The counters do not separate it from the load.",
-    advice="Measure again after it[, or slow it down: `lvchange --maxrecoveryrate 10M {lv}`][, or slow it down to "
+    advice="[Find out why it {stopped}: see `dmesg`][Measure again {after}][, or slow it down: `lvchange --maxrecoveryrate 10M {lv}`][, or slow it down to "
     "10 MB/s: `echo 10000 > /sys/block/{array}/md/sync_speed_max`].",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
 )
@@ -203,6 +206,8 @@ def background_work(context: Context, _: Limits) -> Found:
             words = {
                 "state": f"pvmove, {device.state or 'active'}",
                 "does": "it copies to another disk",
+                "after": "after it",
+                "work": "work",
             }
             yield observe(device.name, words=words)
         elif work:
@@ -213,7 +218,9 @@ def background_work(context: Context, _: Limits) -> Found:
                 "was": _was(context, device),
             }
             # A rebuild that is slowed down leaves the array without its redundancy for longer.
-            slows = device.layout is not None and work not in REBUILDING
+            stopped = STOPPED in (device.state or "")
+            words |= {"stopped": STOPPED} if stopped else {"after": "after it", "work": "work"}
+            slows = device.layout is not None and work not in REBUILDING and not stopped
             words |= tool_names(device) if slows else {}
             yield observe(device.name, words=words)
 

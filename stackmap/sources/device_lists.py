@@ -58,7 +58,7 @@ def _partition_rows(text: str) -> list[list[str]]:
 
 
 SCSI_MAJORS = (8, *range(65, 72), *range(128, 136))
-MD_MAJOR, LOOP_MAJOR = 9, 7
+MD_MAJOR, LOOP_MAJOR, DRBD_MAJOR = 9, 7, 147
 MAX_PARTITION = 15  # of a disk; a later one has a number of its own
 _LETTERS = 26
 _SCSI_NAME = r"sd([a-z]{1,4})([1-9]\d?)?"
@@ -67,14 +67,16 @@ _MD_NAME = r"md(0|[1-9]\d{0,5})"
 
 def name_of(number: str) -> str:
     """
-    Return the kernel name of a SCSI disk, its partition or an array by major:minor; "" for all else.
+    Return the kernel name of a SCSI disk, its partition, an array or a device of DRBD by major:minor; "" for all else.
 
-    >>> name_of("8:17"), name_of("65:160"), name_of("9:127"), name_of("254:0")
-    ('sdb1', 'sdaa', 'md127', '')
+    >>> name_of("8:17"), name_of("65:160"), name_of("9:127"), name_of("147:1"), name_of("254:0")
+    ('sdb1', 'sdaa', 'md127', 'drbd1', '')
     """
     major, minor = map(int, number.split(":"))
     if major == MD_MAJOR:
         return f"md{minor}"
+    if major == DRBD_MAJOR:
+        return f"drbd{minor}"
     if major not in SCSI_MAJORS:
         return ""
     index = (minor & 0xFFF00) | SCSI_MAJORS.index(major) << 4 | (minor & 0xF0) >> 4

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from stackmap.host import Host
 from stackmap.model.device import Role
-from stackmap.model.raid import LOCKLESS, LOST, Layout, layout, raid_state
+from stackmap.model.raid import DELAYED, LOCKLESS, LOST, STOPPED, Layout, layout, raid_state
 from stackmap.model.units import KIB, percent
 from stackmap.sources.sysfs import Block, attribute, kernel_name, list_names, parse_int
 
@@ -44,7 +44,7 @@ FACTS = {
 
 ATTRIBUTES = (
     "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
-    "sync_action", "sync_completed", "uuid", "bitmap_type", *FACTS.values(),
+    "sync_action", "sync_completed", "sync_speed", "uuid", "bitmap_type", *FACTS.values(),
 )  # fmt: skip
 MAX_SLOTS = 4096  # no array has as many; a damaged capture may say so
 STATE_UNKNOWN = "unknown"  # of a member in a slot, which may not be in sync
@@ -132,7 +132,7 @@ class Array:
         return raid_state(
             failed=(parse_int(attributes["degraded"]) or 0) > 0,
             action=attributes["sync_action"] or "idle",
-            progress=_progress(attributes["sync_completed"]),
+            progress=_progress(attributes["sync_completed"], attributes["sync_speed"]),
         )
 
 
@@ -182,11 +182,14 @@ def _current(text: str) -> str:
     return text.partition(" ")[0]
 
 
-def _progress(text: str) -> str:
-    """Return the progress of a sync ("done / total" in sectors) as a percentage, "" without one."""
+def _progress(text: str, speed: str) -> str:
+    """Return the progress of a sync ("done / total" in sectors) as a percentage, that it waits or stands still, "" without one."""
+    if text == DELAYED:
+        return DELAYED
     done, slash, total = text.partition("/")
     known = slash and done.strip().isdigit() and total.strip().isdigit()
-    return percent(int(done), int(total)) if known else ""
+    words = [percent(int(done), int(total)) if known else "", STOPPED * (speed == "0")]
+    return ", ".join(filter(None, words))
 
 
 def raid10_code(copies: Iterable[tuple[str, str]]) -> str:

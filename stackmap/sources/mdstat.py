@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from stackmap.host import Host
-from stackmap.model.raid import is_lost
+from stackmap.model.raid import DELAYED, is_lost
 from stackmap.model.units import KIB
 from stackmap.sources.mdraid import ATTRIBUTES, BROKEN, STATE_UNKNOWN, Array, Member, raid10_code
 from stackmap.sources.sysfs import attribute
@@ -29,12 +29,22 @@ _FACTS = {
         r"(reshape(?=\s*=)|(?:resync|recover|check)(?=y?\s*=(?!\s*(?:DELAYED|PENDING))))"
     ),
     "sync_completed": re.compile(r"\((\d{1,20}/\d{1,20})\)"),
+    "sync_speed": re.compile(r"\bspeed=(\d{1,12})K/sec"),
 }
+_DELAYED = re.compile(r"reshape\s*=\s*(?:DELAYED|PENDING)")
 _CHUNK = re.compile(r"(\d{1,9})[kK] chunks?")
 _IN_SYNC = re.compile(r"\[\d{1,6}/(\d{1,6})\]")
-_IN_SLOTS = re.compile(r"\[([U_]{1,4096})\]")  # in sync or not, in the order of slots
+# In sync or not, in the order of slots; E: in the array of a Synology, but it fails requests.
+_IN_SLOTS = re.compile(r"\[([UE_]{1,4096})\]")
 _COPIES = re.compile(r"(\d{1,3}) (near|far|offset)-copies")
-_STATES = {"F": "faulty", "S": "spare", "J": "journal", "R": "replacement", "W": "write_mostly"}
+_STATES = {
+    "F": "faulty",
+    "E": "faulty",
+    "S": "spare",
+    "J": "journal",
+    "R": "replacement",
+    "W": "write_mostly",
+}
 
 
 def read(host: Host) -> Mapping[str, Array]:
@@ -62,11 +72,15 @@ def _array(first: str, *others: str) -> Array:
     words = match[4].split() if match else []
     rest = "\n".join(others)
     stated = {key: match[1] for key, form in _FACTS.items() if (match := form.search(rest))}
+    if _DELAYED.search(rest):
+        stated["sync_completed"] = DELAYED
     in_sync, slots = _IN_SYNC.search(rest), _IN_SLOTS.search(rest)
     working = int(in_sync[1]) if in_sync else None
     # During a change of level md may print "[4/3] [UUUU]", which lacks no member.
     if slots and slots[1] == "U" * int(stated.get("raid_disks", 0)):
         working = len(slots[1])
+    elif slots and "E" in slots[1]:  # "[4/4] [UEUU]"
+        working = slots[1].count("U")
     members = [_member(word) for word in words]
     known = [member for member in members if member is not None]
     holding = [member for member in known if member.states <= {"in_sync", "write_mostly"}]

@@ -112,6 +112,18 @@ def broken(degraded=1):
     return Scripted(disks(), md("raid1", ("sda", "sdb"), degraded=degraded))
 
 
+@case("reserved-places", {"whole": 1})
+def reserved_places(places=8, whole=0):
+    """A NAS of three disks with bays for eight: its system is on a mirror, its data on a RAID5 beside it."""
+    names = ("sda", "sdb", "sdc")
+    parts = [partition(name, n, 2048 * n) for name in names for n in (1, 2)]
+    return Scripted(
+        disks(names), *parts,
+        md("raid1", [f"{name}1" for name in names], raid_disks=places, degraded=places - 3),
+        md("raid5", [f"{name}2" for name in names], name="md1", degraded=whole),
+    )  # fmt: skip
+
+
 @case("passing-state", {"degraded": 1})
 def passing_state(degraded=0):
     """A RAID1 that lacked a member when the measurement began, and has it at the end."""

@@ -33,7 +33,10 @@ STATES = {
         {"degraded": "1", "sync_action": "recover", "sync_completed": "10 / 40"},
         "recover 25.0 %",
     ),
-    "reshape that waits": ({"sync_action": "reshape", "sync_completed": "delayed"}, "reshape"),
+    "reshape that waits": (
+        {"sync_action": "reshape", "sync_completed": "delayed"},
+        "reshape delayed",
+    ),
     "frozen": ({"sync_action": "frozen"}, "active"),
     "not up": ({"array_state": "inactive"}, "inactive"),
     "read-only": ({"array_state": "readonly"}, "read-only"),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from stackmap.sources.printed import drbd_status, lsblk, lvm, mapper, md, users
+from stackmap.sources.printed import drbd_status, lsblk, lvm, mapper, md, nas, users
 from stackmap.sources.printed.columns import PROMPT, clean
 from stackmap.sources.printed.facts import Fact
 from stackmap.sources.printed.hosts import HostNames, only_one_host
@@ -56,10 +56,12 @@ FORMATS = (
     Format("dmsetup info", r"\s*Name\s+Maj\s+Min\s+Stat\s.*", mapper.read_info_columns),
     Format("dmsetup info", r"\s*Name:\s+\S+", mapper.read_info),
     Format("dmsetup deps", mapper.DEPS_ROW.pattern, mapper.read_deps, rows=True),
-    Format("dmsetup ls --tree", r"[\s│├└─|`-]*\S{1,128} (?:<[^<>]*> )?\(\d{1,4}:\d{1,7}\)", _tree_or_list, rows=True),
+    Format("dmsetup ls --tree", r"[\s│├└─|`-]*(?:\S{1,128} (?:<[^<>]*> )?|(?<=[─-] ))\(\d{1,4}:\d{1,7}\)", _tree_or_list, rows=True),
     Format("dmsetup ls", mapper.LS_ROW.pattern, mapper.read_list, rows=True),
     Format("multipath -ll", mapper.MAP.pattern, mapper.read_maps),
     Format("/proc/mdstat", r"\s*Personalities :.*|\s*md\S{0,60} : (?:active|inactive|broken)\b.*", md.read_mdstat, rows=True),
+    Format("/proc/mdstat of Unraid", nas.UNRAID.pattern, nas.read_unraid, rows=True),
+    Format("bcache-status", nas.BCACHE.pattern, nas.read_bcache),
     Format("mdadm --detail", md.DETAIL.pattern, md.read_detail),
     Format("mdadm --examine", md.EXAMINED.pattern, md.read_examined),
     Format("lvs --nameprefixes", lvm.PREFIXED_ROW.pattern, lvm.read_prefixed, rows=True),
@@ -103,7 +105,7 @@ _BEGINNINGS = re.compile(
 )
 # What ends any part: another table, a banner of sysstat.
 _END = re.compile(
-    r"\s*(?:avg-cpu|Device\b(?! (?:UUID|Role) :|\s+(?:Boot\s+)?Start\b)|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
+    r"\s*(?:avg-cpu|Device\b(?! (?:UUID|Role) :|\s+(?:Boot\s+)?Start\b|\s+(?:File\s+)?/dev/)|Linux \S+ \(|Average:|zzz \*\*\*|Disk /dev/|procs -|Filesystem)"
 )
 _JSON = re.compile(r'\s*\{\s*(?:".*)?')  # code and logs have other braces
 

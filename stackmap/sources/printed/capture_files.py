@@ -77,13 +77,19 @@ class CaptureFiles:
         self._origins: dict[str, str] = {}
         self._below = {device: self._chosen(device) for device in told}
         self._there = self._existing()
+        self._no_partitions: set[str] = set()  # of the names that look like one
 
     def written(self) -> dict[str, str]:
         """Return the files by path; none if no text tells of a device."""
         # Contradicting texts may give two devices one name.
         there = sorted(self._there, key=lambda device: (self._names[device], device))
         known = {self._names[device] for device in there}
-        disks = {disk_of(name) for name in known} - known - {""}
+        self._no_partitions = {
+            self._names[device]
+            for device in there
+            if whole_md(self._names[device], self._number(device))
+        }
+        disks = {self._disk_of(name) for name in known} - known - {""}
         refuse_many(len(known) + len(disks))
         self._parents(disks)
         mounts: dict[str, None] = {}
@@ -131,7 +137,7 @@ class CaptureFiles:
     def _parents(self, disks: set[str]) -> None:
         """Write the *disks*, which are known by the names of their partitions only."""
         for disk in disks:
-            place = _place(disk)
+            place = self._place(disk)
             self._files[f"{place}/dev"] = device_lists.number_of(disk)
             self._files[f"{place}/{PRINTED}"] = ""
 
@@ -139,7 +145,7 @@ class CaptureFiles:
         name, told = self._names[device], self._told[device]
         kinds = self._kinds_of(device)
         number = self._number(device)
-        place, disk = _place(name), disk_of(name)
+        place, disk = self._place(name), self._disk_of(name)
         self._files[f"{place}/dev"] = number
         self._files[f"{place}/{PRINTED}"] = ""
         members = {f"dev-{self._names[b].replace('/', '!')}" for b in self._below[device]}
@@ -189,6 +195,15 @@ class CaptureFiles:
             if not has_members:
                 self._files[f"{place}/slaves/{name.replace('/', '!')}"] = ""
             self._origins[f"{self._names[device]} {name}"] = sources
+
+    def _disk_of(self, name: str) -> str:
+        """Return the disk of a partition by its *name*, "" for all else."""
+        return "" if name in self._no_partitions else disk_of(name)
+
+    def _place(self, name: str) -> str:
+        """Return the directory of a device in sysfs; that of a partition lies in its disk's."""
+        parts = (BLOCKS, self._disk_of(name).replace("/", "!"), name.replace("/", "!"))
+        return "/".join(filter(None, parts))
 
     def _mounts(self, device: str) -> Iterator[str]:
         """Yield the lines of mountinfo."""
@@ -295,10 +310,15 @@ def _rank(text: str) -> int:
     return RANKING.index(text) if text in RANKING else len(RANKING)
 
 
-def _place(name: str) -> str:
-    """Return the directory of a device in sysfs; that of a partition lies in its disk's."""
-    parts = filter(None, (BLOCKS, disk_of(name).replace("/", "!"), name.replace("/", "!")))
-    return "/".join(parts)
+def whole_md(name: str, number: str) -> bool:
+    """
+    Whether *name* looks like a partition of md, and has the *number* of an array: Unraid names its devices so.
+
+    >>> whole_md("md1p1", "9:1"), whole_md("md1p1", "259:3"), whole_md("md1", "9:1")
+    (True, False, False)
+    """
+    match = re.fullmatch(r"n?md(\d{1,3})p1", name)
+    return match is not None and number == f"9:{match[1]}"
 
 
 def disk_of(name: str) -> str:

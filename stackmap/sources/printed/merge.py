@@ -23,6 +23,7 @@ from stackmap.sources.printed.capture_files import (
     Told,
     disk_of,
     refuse_many,
+    whole_md,
 )
 from stackmap.sources.printed.facts import (
     ALIAS,
@@ -46,6 +47,9 @@ SHORTEST_ID = 6  # characters
 ZPOOL, TYPE = "zpool status", "udev:ID_FS_TYPE"
 _DM, _DRBD = re.compile(r"dm-\d{1,7}"), re.compile(r"drbd\d{1,7}")
 _DISK = re.compile(r"[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
+_KPARTX = re.compile(r"(.+?)(-part|p|)(\d{1,3})")
+ITS_NAME = "its name"
+ROUNDED = 0.01  # share by which sizes are rounded
 OTHER_SIZE = 1.25  # times; tools round, in units of 1000 and of 1024
 _VOLUME = re.compile(BY_RES + r"[^/]+/\d+")
 PRINTED_LINES = {"table": "/cmd/dmsetup-table.txt", "status": "/cmd/dmsetup-status.txt"}
@@ -259,8 +263,15 @@ class Machine:
             if fact.key == "is" and NUMBER.fullmatch(word) and other.startswith(MAPPER)
         }
         mapped = [ref for ref in sorted(refs) if _DM.fullmatch(ref)] if len(majors) == 1 else []
+        # Unraid's md1p1 has the number of an md1 that does not exist.
+        named = {
+            number
+            for _, _, fact in self._facts
+            for number, name in ((fact.ref, fact.value), (fact.value, fact.ref))
+            if fact.key == "is" and kind_of(number) == "number" and whole_md(name, number)
+        }
         said = [(ref, Fact(ref, "is", f"{min(majors)}:{ref[3:]}")) for ref in mapped]
-        said += [(n, Fact(n, "is", device_lists.name_of(n))) for n in numbers]
+        said += [(n, Fact(n, "is", device_lists.name_of(n))) for n in numbers if n not in named]
         said += [(link, Fact(name, "is", link)) for link, name in self._linked(refs)]
         for source, fact in [*((source, fact) for source, _, fact in self._facts), *said]:
             if fact.key != "is" or not fact.ref:
@@ -314,7 +325,7 @@ class Machine:
     # What LVM's reports imply, where nothing tells more.
 
     def _logical(self, told: Told, edges: Edges) -> None:
-        """Add the pool below a volume, and the only PV of a group below its plain LVs."""
+        """Add the pool below a volume, the PVs of a group below LVs that can be nowhere else, and maps below their partitions."""
         pvs: defaultdict[str, list[str]] = defaultdict(list)
         for device, facts in told.items():
             for group in set(facts.get("pv of", {}).values()) - {""}:
@@ -325,12 +336,48 @@ class Machine:
             for source, pool in facts.get("in pool", {}).items():
                 told[self._known(pool)]
                 edges.setdefault(device, {})[source] = {self._known(pool): None}
-            plain = set(facts.get("lv/segtype", {}).values()) == {"linear"}
+            if whole := self._whole_map(device, told):
+                edges.setdefault(device, {})[ITS_NAME] = {whole: None}
+            types = set(facts.get("lv/segtype", {}).values())
+            letters = {attr[:1] for attr in facts.get("lv/attr", {}).values()}
+            plain = types == {"linear"} or (not types and letters == {"-"})
             for source, group in facts.get("lv of", {}).items():
                 if plain and len(pvs[group]) == 1:
                     edges.setdefault(device, {})[f"{source}, pvs: the only PV"] = {
                         pvs[group][0]: None
                     }
+                elif plain and _needs_all(facts, [told[pv] for pv in pvs[group]]):
+                    edges.setdefault(device, {})[f"{source}, pvs: its size"] = dict.fromkeys(
+                        pvs[group]
+                    )
+
+    def _whole_map(self, device: str, told: Told) -> str:
+        """Return the map of which *device* is a partition of kpartx by its name, "" for another device."""
+        name = self._kinds.get(device, {}).get("mapper", device)
+        if not name.startswith(MAPPER) or (match := _KPARTX.fullmatch(name)) is None:
+            return ""
+        whole = self._known(match[1])
+        if whole not in told:
+            return ""
+        uuids = told[whole].get("dm/uuid", {}).values()
+        # Of other maps, only "-part" is no part of a name that somebody gave.
+        return (
+            whole if match[2] == "-part" or any(uuid.startswith("mpath-") for uuid in uuids) else ""
+        )
+
+
+def _needs_all(
+    volume: Mapping[str, Mapping[str, str]], pvs: list[dict[str, dict[str, str]]]
+) -> bool:
+    """Whether a *volume* is larger than all of *pvs* without the smallest one, beyond rounding: it has a part of each."""
+    sizes = [_bytes_of(each) for each in (volume, *pvs)]
+    own, *parts = sizes
+    return bool(parts) and all(sizes) and own * (1 - ROUNDED) > sum(parts) - min(parts)
+
+
+def _bytes_of(facts: Mapping[str, Mapping[str, str]]) -> int:
+    """Return the size among *facts*, 0 if it is unknown."""
+    return min((int(size.lstrip("~")) for size in facts.get("size", {}).values()), default=0)
 
 
 def _mapped_name(ref: str) -> str:
