@@ -133,7 +133,7 @@ def filled(template: str, words: Mapping[str, str]) -> str:
 
 
 def _command(template: str, words: Mapping[str, str]) -> str:
-    """Return a command with its operands; the reason in place of one with a name that is none of its type."""
+    """Return a command with its operands; the reason instead if a name does not fit the type of its operand."""
     try:
         operands = {
             name: quoted((OPERANDS[name](words[name]),)) for name in PLACE.findall(template)

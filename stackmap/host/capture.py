@@ -205,7 +205,7 @@ class CapturedHost:
         return answer
 
     def remembered(self, ask: Callable[[Host], T]) -> Callable[[Host], T]:
-        """Return *ask*, which has its last result again while no answer changed that it asked this host for."""
+        """Return *ask* with its result kept until an answer changes that it asked this host for."""
         results: list[T] = []
         asked: set[str] = set()  # what the result is made of; empty if that changed
         self._made_of.append(asked)

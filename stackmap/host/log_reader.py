@@ -142,7 +142,7 @@ class LogReader:
         return self._answers.changed()
 
     def version(self) -> int:
-        """Return a number that is another one when an answer other than counters and events may have changed."""
+        """Return a number that changes when an answer other than counters and events may have changed."""
         return self._version + self._answers.version
 
     def transient(self, question: str) -> list[str]:

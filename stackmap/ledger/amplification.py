@@ -136,7 +136,7 @@ class LayerFigures:
 
     @property
     def diagnosis(self) -> str:
-        """The same for all directions, in one text; "" where all is accounted for."""
+        """Why ``accounted`` is not 1, for all directions in one text; "" where it is."""
         return "; ".join(filter(None, self.diagnoses.values()))
 
     @cached_property

@@ -155,7 +155,7 @@ def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
 
 
 def _served_slowly(context: Context, limits: Limits, queueing: Container[str]) -> Found:
-    """Yield other disks than *queueing* ones with a far longer await, and service time, than in the baseline: none has to queue for that."""
+    """Yield disks, except *queueing* ones, with far longer await and service time than in the baseline."""
     for device in context.disks:
         pair = quiet_and_loaded(context, device.name)
         if pair is None or device.name in queueing:

@@ -197,7 +197,7 @@ def counted_on(earlier: Snapshot, later: Snapshot, devices: Container[str] | Non
 
 
 def only_counted(earlier: Snapshot, later: Snapshot) -> bool:
-    """Whether nothing happened from one snapshot to the next but that counters went up."""
+    """Whether counters went up from one snapshot to the next, and nothing else happened."""
     return (
         earlier.topology is later.topology
         and not later.events

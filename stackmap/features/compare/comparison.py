@@ -58,7 +58,7 @@ class Figure:
         return places[self.where]
 
     def measured(self, side: StackRecord, layer: str, direction: str) -> Estimate | None:
-        """Return it for *layer* of *side*; None if not known."""
+        """Return the figure for *layer* of *side*; None if not known."""
         if self.key == "write_cost" and side.parity and layer not in side.caused:
             return None  # parity reads cannot be separated from others
         columns = side.columns_of(self.columns(layer, direction))

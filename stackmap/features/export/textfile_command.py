@@ -197,7 +197,7 @@ class KeptSamples(NamedTuple):
     samples: tuple[Sample, ...] = ()
 
     def with_newest(self, boot: str, newest: Sample, devices: Container[str]) -> KeptSamples:
-        """Return them with *newest*, of *devices* only; without those that are too old or of another boot."""
+        """Return these samples and *newest*, of *devices* only; without old ones and those of another boot."""
         lines = zip(newest.names, newest.lines, strict=True)
         part = Sample(newest.time, tuple(line for name, line in lines if name in devices))
         known = self.samples if boot and boot == self.boot else ()
@@ -208,7 +208,7 @@ class KeptSamples(NamedTuple):
         return KeptSamples(boot, (*recent, part))
 
     def intervals(self) -> list[Interval]:
-        """Return the intervals between them; none if they are too short for a judgement."""
+        """Return the intervals between the samples; [] if these span too little time to judge."""
         if not self.samples or self.samples[-1].time - self.samples[0].time < LEAST:
             return []
         return [diskstats.between(*pair) for pair in pairwise(self.samples)]

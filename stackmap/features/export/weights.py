@@ -191,7 +191,7 @@ class Senders:
         return self._own(name) if name == self.top or self._alone(name) else None
 
     def of_layer(self, names: Iterable[str]) -> Names | None:
-        """Return the same for *names* together; None if one is unknown, or if a device divides its data among others too."""
+        """Return the devices whose counters are the data at *names* together; None if one is unknown, or if a device divides its data among others too."""
         here = frozenset(names)
         dividing = (
             edge

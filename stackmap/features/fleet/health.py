@@ -64,7 +64,7 @@ class Trouble(NamedTuple):
     since: float | None = None
 
     def __str__(self) -> str:
-        """Return it in a line: what, where, how much, and since when."""
+        """Return the trouble in a line: what, where, how much, and since when."""
         disk = ", ".join(filter(None, (self.model, self.serial and f"serial {self.serial}")))
         thing = self.name or self.device
         thing = f"{thing} ({disk})" if disk else thing

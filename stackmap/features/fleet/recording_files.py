@@ -99,7 +99,7 @@ def _state(path: str) -> tuple[int, float | None]:
 
 
 def _s3(place: str) -> tuple[Scan, Lister]:
-    """Return the same for a prefix on S3, with the credentials and the endpoint that the AWS tools use."""
+    """Return how to read and list files below a prefix on S3, with the credentials and endpoint of the AWS tools."""
     try:
         import pyarrow as pa
         from pyarrow import dataset, fs

@@ -144,7 +144,7 @@ class Volume(NamedTuple):
 
     @property
     def raid10_saves_requests(self) -> float | None:
-        """The same in disk requests: an estimate that counts one request per copy of a write."""
+        """Disk requests that RAID10 would save: an estimate that counts one request per copy of a write."""
         if self.raid10_saves is None or self.writes is None:
             return None
         if self.disk_requests is None or self.reads is None:

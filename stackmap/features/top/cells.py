@@ -26,7 +26,7 @@ class Figure(NamedTuple):
     estimated: bool = False
 
     def text(self, digits: int) -> str:
-        """Return it with *digits* decimals."""
+        """Return the figure with *digits* decimals."""
         mark = "~" if self.estimated and self.value is not None else ""
         return mark + number(self.value, digits)
 
