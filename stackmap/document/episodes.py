@@ -49,7 +49,7 @@ def when(series: IntervalSeries, clock: Clock, span: tuple[int, int]) -> tuple[s
 
 def _printed(clock: Clock, span: tuple[int, int]) -> tuple[float, float]:
     """Return when *span* begins and ends by the source's clock: after it was set back, the end may be the earlier one."""
-    return clock.printed[span[0]] - clock.pace, clock.printed[span[1]]
+    return clock.printed[span[0]] - clock.length(span[0]), clock.printed[span[1]]
 
 
 def _moment(seconds: float, form: str) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain, product
+from itertools import accumulate, chain, pairwise, product
 from math import inf, isnan, nan
 from statistics import median
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from stackmap.ledger.load_columns import Columns
 from stackmap.model.interval import Interval
 from stackmap.model.load import UNKNOWN_LOAD, Flow, Load, PrintedLoads, plus, ratio
 
+ALIKE = 0.1  # share by which two intervals of one length may differ
 MAX_LOADS = 40_000  # held at once, some 40 MB
 MOST_LOADS = 60_000  # so that there are ``MIN_STRETCHES``
 MIN_STRETCHES, MAX_STRETCHES = 24, 480  # enough to see a trend; no more than a chart shows
@@ -249,7 +250,24 @@ class Clock(NamedTuple):
         """Whether more time is missing between two intervals than a run may bridge."""
         if not self.ends or not self.pace:
             return False
-        return not 0 <= self.ends[after] - self.ends[before] <= (after - before + 3) * self.pace
+        pace = max(self.pace, self.length(after))
+        return not 0 <= self.ends[after] - self.ends[before] <= (after - before + 3) * pace
+
+    def length(self, place: int) -> float:
+        """
+        Return how long an interval is: since the one before, if that is no longer than usual or the next or last one was as long.
+
+        >>> clock = Clock((60, 120, 420, 720, 780, 1500, 1560), 60)
+        >>> [clock.length(place) for place in range(7)]
+        [60, 60, 300, 300, 60, 60, 60]
+        """
+        steps = [b - a for a, b in pairwise(self.ends[max(0, place - 2) : place + 2])]
+        own = min(place, 2) - 1  # the place of its step among them
+        if own < 0 or not steps[own:] or steps[own] <= 0:
+            return self.pace
+        others = [step for number, step in enumerate(steps) if number != own]
+        alike = any(abs(step - steps[own]) <= ALIKE * steps[own] for step in others)
+        return steps[own] if steps[own] <= self.pace or alike else self.pace
 
 
 class IntervalSeries:

@@ -171,3 +171,26 @@ def test_the_load_of_a_disk_that_is_usually_idle_is_new(tmp_path):
     told = " ".join(explained(tmp_path, "\n".join(rows)).split())
     assert "sdb await 130 ms; it is usually idle." in told
     assert "Changed first: New load: 97.00 writes per second, usually none." in told
+
+
+@pytest.mark.parametrize(
+    ("turn", "steps", "slow", "span"),
+    [
+        (140, (1, 5), range(180, 190), ("05:40:01", "06:30:01")),
+        (100, (1, 5), range(60, 69), ("01:00:01", "01:09:01")),
+        (100, (5, 1), range(60, 69), ("05:00:01", "05:45:01")),
+    ],
+)
+def test_an_episode_where_the_length_of_intervals_changes(tmp_path, turn, steps, slow, span):
+    """Nine or ten intervals of one length are one episode, whatever length most others have."""
+    first, second = steps
+
+    def shown(time):
+        place = (time - BEGIN) // timedelta(minutes=1)
+        minutes = min(place, turn) * first + max(0, place - turn) * second
+        return BEGIN + timedelta(minutes=minutes)
+
+    text = sar(7, lambda place: (31, 8, 260.0 if place in slow else 7.0), shown)
+    found = json.loads(explained(tmp_path, text, "-J"))["episodes"]
+
+    assert [(each["start"][11:], each["end"][11:]) for each in found] == [span]

@@ -233,7 +233,8 @@ class _Day:
         put.add((*head, *_finding(topology, finding)) for finding in setup if _about(finding, part))
         for judged_episode in judged.times.worst if judged.times else ():
             episode = judged_episode.episode
-            span = clock.ends[episode.first] - clock.pace, clock.ends[episode.last]
+            begin = clock.ends[episode.first] - clock.length(episode.first)
+            span = begin, clock.ends[episode.last]
             put.add(
                 (period.number, *span, *_finding(topology, finding))
                 for finding in judged_episode.findings

@@ -138,7 +138,9 @@ def _shaded(report: Report, name: str) -> tuple[tuple[float, float], ...]:
         [episode.span for episode in report.episodes_of(name)[:SHOWN]],
     )
     if _axis(report.course) == "time":
-        return tuple((clock.ends[a] - clock.pace, clock.ends[b]) for a, b in spans if clock.ends)
+        return tuple(
+            (clock.ends[a] - clock.length(a), clock.ends[b]) for a, b in spans if clock.ends
+        )
     per_point = report.course[0].count
     return tuple((a // per_point + 0.5, b // per_point + 1.5) for a, b in spans)
 
