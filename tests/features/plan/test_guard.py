@@ -226,6 +226,27 @@ def test_the_lv_that_is_seen_is_checked(context):
     assert len(names) == 1
 
 
+@pytest.mark.parametrize("method", ["mirror", "convert", "copy"])
+def test_each_pv_is_checked_by_its_own_size_and_uuid(method):
+    """PVs of a VG differ: with the size of another, a check stops the plan here or passes on another disk."""
+    context = CONTEXTS[method]()
+    sizes = {f"/dev/{pv.device}": DISK + n * EXTENT for n, pv in enumerate(context.group.pvs)}
+    devices = [
+        device._replace(size=sizes.get(f"/dev/{device.name}", device.size))
+        for device in context.topology.devices.values()
+    ]
+    topology = Topology(devices, context.topology.edges)
+    context = replace(context, topology=topology, origin=ORIGIN, pv_uuids=PVS)
+    (plan,) = (each.plan for each in outcomes(context) if each.strategy.name == method)
+    checks = [[str(word) for word in check] for check in plan.guard]
+    seen = {check[2]: int(check[-1]) for check in checks if check[1] == "pv"}
+    uuids = {check[2]: check[-1] for check in checks if check[1] == "pv-uuid"}
+
+    assert len(seen) > 1
+    assert seen == {path: sizes[path] for path in seen}
+    assert uuids == {path: PVS[path] for path in seen}
+
+
 def without_uuid(context):
     target = context.target._replace(uuid=context.target.uuid[:4] if context.is_lvm else "")
     devices = [target if d.name == target.name else d for d in context.topology.devices.values()]

@@ -165,6 +165,15 @@ def test_a_plan_begins_with_its_host_time_and_source():
     assert ["planned", "lv", "vghdd/vm-disk1"] == guard["checks"][0][:3]
 
 
+@pytest.mark.parametrize(("hours", "old"), [(23, False), (25, True)])
+def test_a_capture_is_old_after_a_day(hours, old, monkeypatch):
+    """The plan of a capture of today is not marked."""
+    monkeypatch.setattr("time.time", lambda: 1_795_257_542.0 + hours * 3600)
+    plan = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)
+
+    assert plan["for"]["old"] is old
+
+
 def test_a_capture_holds_a_hash_and_not_the_machine_id(tmp_path, monkeypatch):
     """The id is confidential: machine-id(5). The hash is the one that the guard makes in a shell."""
     machine_id = "4a1c0c0f5cdb4a29a9c3f8a1ef6d5b77"
