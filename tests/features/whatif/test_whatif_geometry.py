@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from stackmap.features.whatif.geometry import (
     Cost,
+    Geometry,
     cold_reads,
     run_of,
     scattered,
@@ -158,3 +161,23 @@ def test_measured_rows_carry_over_to_rows_of_the_same_chunks_only(level, members
     (cost,) = parity_costs(pattern, context, layout(level, members, chunk * KIB))
 
     assert cost.page.reads == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("level", "members"), [("raid1", 2), ("raid10", 4), ("raid5", 4), ("raid6", 5)]
+)
+@pytest.mark.parametrize("missing", [frozenset(), frozenset({1})])
+def test_a_read_takes_each_byte_once(level, members, missing):
+    """Of several copies one is read. Only bytes of a lost member without a copy need all the others."""
+    how = layout(level, members, 65536 if level != "raid1" else None)
+    geometry, random = Geometry(how, 1 << 26, missing), Random(members)
+    for _ in range(101):
+        offset, size = random.randrange(1 << 25), random.randrange(1, 1 << 19)
+        pieces = list(geometry.read(offset, size))
+        whole = Geometry(how, 1 << 26).read(offset, size)
+        for (one_of, parts), (_, healthy) in zip(pieces, whole, strict=True):
+            taken = [part.size for part in (parts[:1] if one_of else parts)]
+            lost = how.parity and healthy[0].member in missing
+            assert taken == [healthy[0].size] * (members - 1 if lost else 1)
+            assert missing.isdisjoint(part.member for part in parts)
+        assert sum(parts[0].size for _, parts in pieces) == size
