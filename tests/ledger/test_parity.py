@@ -1,5 +1,7 @@
 """The cost of parity: its identities, and each row of the table in stackmap-kernel(7), "RAID write paths"."""
 
+from dataclasses import fields
+
 import pytest
 
 from stackmap.ledger.parity import full_stripe_bounds, parity
@@ -72,6 +74,28 @@ def test_reads_that_a_warm_cache_spared():
     found = cost("raid5", 4, [(4, 1, 1.25, 2)])
 
     assert found.cache_hit == pytest.approx(0.375)
+
+
+def test_reads_beyond_those_for_parity():
+    """RAID5 of 4, one-page rows that read 2.5 pages where reconstruction needs 2: 0.5 per page written."""
+    found = cost("raid5", 4, [(4, 1, 2.5, 2)])
+
+    assert found.surplus_read_bytes_per_byte == pytest.approx(0.5)
+    assert cost("raid5", 4, [(4, 1, 1.25, 2)]).surplus_read_bytes_per_byte == 0.0
+
+
+@pytest.mark.parametrize(("read", "mixed"), [(1.25, 0), (2.0, 5), (2.5, 5)])
+def test_a_cost_does_not_depend_on_how_much_is_written(read, mixed):
+    """All figures are shares of what is written: the same load 31 times as large has the same ones."""
+    once, often = (cost("raid5", 4, [(11 * n, 1, read, 2), (mixed * n, 3, 0, 4)]) for n in (1, 31))
+
+    assert figures_of(often) == pytest.approx(figures_of(once))
+
+
+def figures_of(found):
+    """Return the known figures of a cost by name."""
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    return {name: value for name, value in values.items() if isinstance(value, float)}
 
 
 def test_what_contradicts_is_not_rated():
