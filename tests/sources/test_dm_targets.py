@@ -224,6 +224,34 @@ def test_state_of_a_status(words):
     assert STATUSES[words] == status_of(segment(words)).state
 
 
+# The kernel's documentation names the words of each status; every figure here is another.
+STATUS_FACTS = {
+    "vdo /dev/dm-1 read-only - error offline 31 124": {
+        "index": "error",
+        "compression": "offline",
+        "used": "25.0 %",
+    },
+    "snapshot 31/124 16": {"used": "25.0 %"},
+    "thin-pool 3 113/452 31/62 - rw discard_passdown queue_if_no_space - 256": {
+        "metadata used": "25.0 %",
+        "data used": "50.0 %",
+    },
+    "cache 8 113/452 128 31/62 19 57 7 93 11 13 23 2 metadata2 writeback 0 mq 0 rw -": {
+        "metadata used": "25.0 %",
+        "cache used": "50.0 %",
+        "dirty": "37.1 %",  # 23 of 62: of the whole cache, as in SM512
+        "read hits": "25.0 %",
+        "write hits": "7.0 %",
+    },
+}
+
+
+@pytest.mark.parametrize("words", STATUS_FACTS)
+def test_facts_of_a_status(words):
+    """Each fact is of its own words: none is taken for its neighbour."""
+    assert STATUS_FACTS[words] == status_of(segment(words)).facts
+
+
 def test_paths_have_states_of_their_own():
     """A failed path is "failed"; a path of an inactive group is "standby"."""
     line = segment("multipath 2 0 1 0 2 1 A 0 1 2 8:192 F 3 0 1 E 0 1 2 8:208 A 0 0 1 ")
