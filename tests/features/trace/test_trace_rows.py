@@ -145,3 +145,6 @@ def test_an_estimate_has_its_ends_and_no_value_in_json():
     assert found["p50"] == 102.5
     assert found["max"] is None
     assert found["ranges"]["max"] == [200.0, 400.0]
+    # A script takes the value, or the ends where there is none: never both, never neither.
+    figures = {name for name in found if name == "max" or name.startswith("p")}
+    assert {name for name in figures if found[name] is None} == found["ranges"].keys()
