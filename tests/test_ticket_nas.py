@@ -195,3 +195,20 @@ def test_tree_has_the_devices_that_only_figures_name(tmp_path):
     done = run(tmp_path, f"{BAYS}\n{figures}sata1 3.00 1.00 7.00 10 70\n", "tree", "--input")
     assert "\nsdq " in done.stdout
     assert done.stdout.count("sata1 ") == 2  # and an arrow back to it
+
+
+def test_a_partition_of_a_map_that_only_figures_name(tmp_path):
+    """`iostat -N` prints kpartx's names."""
+    text = (
+        "mpathc (360060e8007c6b2000030c6b200000a11) dm-3 HITACHI ,OPEN-V\n"
+        "size=2.0T features='0' hwhandler='1 alua' wp=rw\n"
+        "`-+- policy='service-time 0' prio=50 status=active\n"
+        "  `- 1:0:0:2 sdc 8:32  active ready running\n\n"
+        "Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn\n"
+        "sdc 5.00 1.00 19.00 10 190\nmpathc 5.00 1.00 19.00 10 190\n"
+        "mpathc-part2 5.00 1.00 19.00 10 190\nmpathz-part2 1.00 0.00 4.00 0 40\n"
+    )
+    drawn = run(tmp_path, text, "tree", "--input").stdout
+    assert "mpathc-part2" in drawn
+    assert "\n└─ mpathc " in drawn
+    assert "devices below mpathz-part2: not in the input" in " ".join(drawn.split())

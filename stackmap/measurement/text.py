@@ -29,12 +29,13 @@ from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.same_time import Copies, one_per_time, printed_end
 from stackmap.measurement.source import IntervalSelection, Note, Source
-from stackmap.model.device import Kind
+from stackmap.model.device import Kind, Role
 from stackmap.model.interval import Interval, with_loads_of
 from stackmap.model.load import Load
 from stackmap.model.topology import (
     ASK_FOR_IT,
     UNKNOWN_MACHINE,
+    Edge,
     Machine,
     Topology,
     of_another,
@@ -60,6 +61,7 @@ MAX_HELD, BYTES_PER_HELD = 200_000, 50
 REPORT_ROWS, NAME_ROWS, DEVICE_ROWS = 1, 4, 8
 MAX_INFERRED = 60  # reports by which stacks are inferred
 MAX_NAMED = 5  # unknown names in a note
+_OF_MAP = re.compile(r"(.+)-part\d{1,3}")  # a partition of a map, as kpartx names it
 _BANNER_LINE = re.compile(rb"^[^\n]{0,80}\bLinux [^\n]{1,500}$", re.MULTILINE)
 NOT_JOINED = "they are not joined; give both of one host"
 UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
@@ -311,11 +313,20 @@ def with_named(topology: Topology, first: Interval) -> Topology:
     if not names.strangers:
         return topology
     others = topology_from_names(names.strangers, topology.machine)
-    open_ends = [device.title for device in others if device.kind is Kind.DM]
+    maps = {device.dm_name: device.name for device in topology if device.dm_name}
+    of_maps = [
+        Edge(device.name, maps[match[1]], Role.DATA, source="its name")
+        for device in others
+        if (match := _OF_MAP.fullmatch(device.name)) and match[1] in maps
+    ]
+    known = {edge.above for edge in of_maps}
+    open_ends = [
+        device.title for device in others if device.kind is Kind.DM and device.name not in known
+    ]
     unknown = [NOTHING_BELOW.format(devices=some_of(open_ends))] if open_ends else []
     return Topology(
         [*topology, *others],
-        [*topology.edges, *others.edges],
+        [*topology.edges, *others.edges, *of_maps],
         machine=topology.machine,
         unknown=[*topology.unknown, *unknown],
     )
