@@ -227,9 +227,8 @@ class Simulation:
         self._moved[operation] += request.size
         self._coming[request.thread] -= 1
         # A cache may answer the last request of a burst; a thread that waits for an end sends no more under its plug.
-        if self._cache or self._coming[request.thread] == len(
-            self._following.get(request.thread, ())
-        ):
+        waiting = self._following.get(request.thread, ())
+        if self._cache or self._coming[request.thread] == len(waiting):
             request = request._replace(more=False)
 
         def end() -> None:
