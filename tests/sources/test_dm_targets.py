@@ -243,6 +243,7 @@ STATUS_FACTS = {
         "read hits": "25.0 %",
         "write hits": "7.0 %",
     },
+    "writecache 0 62 31 23 5 7": {"cache used": "50.0 %", "writeback": "37.1 %"},
 }
 
 

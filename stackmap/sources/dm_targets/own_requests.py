@@ -218,13 +218,13 @@ def hit_ratio(hit: str, missed: str) -> str:
 
 
 def writecache_status(status: Segment) -> DmStatus:
-    """``error blocks free writeback …``."""
-    error, blocks, free, dirty = status.words[:4]
+    """``error blocks free writeback …``: blocks, and how many are being written back (writecache.rst)."""
+    error, blocks, free, writeback = status.words[:4]
     facts = {
         "cache used": percent(int(blocks) - int(free), int(blocks)),
-        "dirty": percent(int(dirty), int(blocks)),
+        "writeback": percent(int(writeback), int(blocks)),
     }
-    counts = {"total": int(blocks), "free": int(free), "writeback": int(dirty)}
+    counts = {"total": int(blocks), "free": int(free), "writeback": int(writeback)}
     return DmStatus("active" if error == "0" else "failed", facts=facts, counts=counts)
 
 
