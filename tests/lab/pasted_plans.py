@@ -47,6 +47,7 @@ WAYS: dict[str, tuple[str, str]] = {
     "LV": ("mirror", "raid1"), "VG": ("mirror", "raid1"), "PV": ("mirror", "raid1"),
     "array": ("grow", "raid5:members=4"), "udev property": ("grow", "raid5:members=4"),
     "LUKS mapping": ("copy", "raid5:members=4"), "VM": ("copy", "raid5:members=4"),
+    "mount point": ("copy", "raid5:members=4"),
 }  # fmt: skip
 
 
