@@ -38,7 +38,8 @@ class Copying:
         plug.regions.update(regions)
         plug.apart += request.offset != plug.end
         plug.end = request.offset + request.size
-        if not request.more or plug.apart >= self._most:
+        # One stream merges in the plug of the block layer, which its thread goes on to fill.
+        if not request.more or (len(plug.writes) >= self._most and plug.apart > 1):
             self.unplug(thread, thread)
 
     def unplug(self, thread: Thread, by: Thread) -> None:

@@ -28,7 +28,7 @@ class Plug:
     """
     ``writes`` of copies that a thread sends when its plug ends, to ``regions`` of the bitmap.
 
-    ``apart``: how many of them do not go on with the one before, and so will not merge; ``end``: of the last one.
+    ``apart``: how many of them do not go on with the one before; ``end``: of the last one.
     """
 
     __slots__ = ("apart", "end", "regions", "writes")

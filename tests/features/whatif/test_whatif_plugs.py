@@ -58,11 +58,23 @@ def test_copies_under_a_plug_are_sent_at_its_end():
 
 
 @pytest.mark.parametrize(("most", "held"), [(32, 32), (inf, 40)])
-def test_a_plug_holds_so_many_requests_that_do_not_merge(most, held):
-    """32 since Linux 6.5 (raid1-10.c, MAX_PLUG_BIO)."""
-    outcome = run("raid1", 2, pages(40, more=True, apart=100), plugged=most)
+@pytest.mark.parametrize("pages_each", [1, 4])
+def test_a_plug_holds_so_many_requests(most, held, pages_each):
+    """32 since Linux 6.5, pages of one block or of several (raid1-10.c, MAX_PLUG_BIO)."""
+    blocks = [
+        each._replace(offset=each.offset + n // pages_each * SIZE // 100)
+        for n, each in enumerate(pages(40, more=True))
+    ]
+    outcome = run("raid1", 2, blocks, plugged=most)
 
     assert max(outcome.seen["write"]) == pytest.approx(1 + (held - 1) * STEP)
+
+
+def test_one_stream_is_held_to_the_end():
+    """The plug of the block layer is not full as long as all merges."""
+    outcome = run("raid1", 2, pages(40, more=True), plugged=32)
+
+    assert outcome.below.disks["write"] == 2
 
 
 @pytest.mark.parametrize(("more", "marks"), [(True, 1), (False, 3)])
