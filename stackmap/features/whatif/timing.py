@@ -36,6 +36,7 @@ ENOUGH = 1500  # requests of a run that shows the most a layout can serve
 ALIKE = 10
 # The model's own error with a trace and without, for mean and median, for p95, and for p99; of lab runs.
 TRACED_ERROR, COUNTED_ERROR = (0.12, 0.22, 0.33), (0.50, 0.60, 0.70)
+EVEN = 3 / 4  # of the error above and below, with a trace; the same lab runs
 RANK = {"mean": 0, "p50": 0, "p95": 1, "p99": 2}
 MIXED = Reason("no-directions", "the input does not separate reads and writes: use `iostat -dxy`")
 
@@ -156,7 +157,8 @@ def _bands(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, d
                     values.setdefault(key, []).append(value * factor)
         if values:
             found[direction] = {
-                key: _band(each, _error(fitting, RANK[key])) for key, each in values.items()
+                key: _band(each, _error(fitting, RANK[key]), traced=bool(fitting.requests))
+                for key, each in values.items()
             }
     return found
 
@@ -231,10 +233,11 @@ def _overload(layout: Layout, most: float, rate: float) -> str:
     )
 
 
-def _band(values: Sequence[float], error: float) -> Band:
+def _band(values: Sequence[float], error: float, *, traced: bool = False) -> Band:
     """
     Return the band of *values*, the first of which is likely, wider by the share *error*, and half as much below.
 
-    What is not seen (bursts, pauses of a thread) makes requests wait longer, not shorter.
+    What is not seen (bursts, pauses of a thread) makes requests wait longer, not shorter. What is *traced* is seen.
     """
-    return Band(min(values) / (1 + error / 2), values[0], max(values) * (1 + error))
+    below, above = (EVEN * error, EVEN * error) if traced else (error / 2, error)
+    return Band(min(values) / (1 + below), values[0], max(values) * (1 + above))
