@@ -85,7 +85,7 @@ def test_the_lines_are_parsed_back(run):
 def _expected(value):
     """What is addressed by the commands for *value*, which was then put back."""
     kind, name = value["kind"], value["name"]
-    if kind == "LUKS mapping":  # libdevmapper leaves a name as it is that has hexadecimal words already
+    if kind == "LUKS mapping":  # libdevmapper leaves hexadecimal words as they are
         return [os.fsdecode(libdevmapper_name(os.fsencode(name)))]
     if kind == "VM":
         return ["shutdown", f"--domain={name}"]
