@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -56,8 +57,13 @@ def answers(address: str) -> bool:
         with contextlib.suppress(OSError), socket.create_connection((host.hostname, host.port), 5):
             return True
         return False
-    with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own server
-        return answer.status == 200
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own server
+            return answer.status == 200
+    except urllib.error.HTTPError as refusal:  # 503 while it starts
+        refusal.close()
+    except OSError:
+        pass
     return False
 
 
