@@ -43,6 +43,7 @@ from stackmap.model.topology import (
     short_host,
 )
 from stackmap.sampling.snapshots import TopologyInterval
+from stackmap.sources.printed.facts import ITS_NAME, PART
 from stackmap.sources.printed.hosts import only_one_host
 from stackmap.text.device_names import Names
 from stackmap.text.text_lines import run_of
@@ -61,7 +62,6 @@ MAX_HELD, BYTES_PER_HELD = 200_000, 50
 REPORT_ROWS, NAME_ROWS, DEVICE_ROWS = 1, 4, 8
 MAX_INFERRED = 60  # reports by which stacks are inferred
 MAX_NAMED = 5  # unknown names in a note
-_OF_MAP = re.compile(r"(.+)-part\d{1,3}")  # a partition of a map, as kpartx names it
 _BANNER_LINE = re.compile(rb"^[^\n]{0,80}\bLinux [^\n]{1,500}$", re.MULTILINE)
 NOT_JOINED = "they are not joined; give both of one host"
 UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
@@ -315,9 +315,9 @@ def with_named(topology: Topology, first: Interval) -> Topology:
     others = topology_from_names(names.strangers, topology.machine)
     maps = {device.dm_name: device.name for device in topology if device.dm_name}
     of_maps = [
-        Edge(device.name, maps[match[1]], Role.DATA, source="its name")
+        Edge(device.name, maps[match[1]], Role.DATA, source=ITS_NAME)
         for device in others
-        if (match := _OF_MAP.fullmatch(device.name)) and match[1] in maps
+        if (match := PART.fullmatch(device.name)) and match[1] in maps
     ]
     known = {edge.above for edge in of_maps}
     open_ends = [

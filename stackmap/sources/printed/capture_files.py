@@ -12,7 +12,7 @@ from stackmap.host.capture_format import parse_json
 from stackmap.model.units import MIB, SECTOR
 from stackmap.sources import device_lists, lvm_names
 from stackmap.sources.error_counts import BTRFS
-from stackmap.sources.printed.facts import ALIAS, MAPPER, NUMBER, is_kernel_name, kind_of
+from stackmap.sources.printed.facts import ALIAS, ITS_NAME, MAPPER, NUMBER, is_kernel_name, kind_of
 from stackmap.sources.sysfs import PRINTED, attribute
 
 Told = Mapping[str, dict[str, dict[str, str]]]  # by device and key: the values, by text
@@ -168,7 +168,7 @@ class CaptureFiles:
             elif "/" in key.partition(" ")[0] or key in ATTRIBUTES:
                 self._files[f"{place}/{key}"] = self._agreed(name, key, by_text)
         if disk:
-            self._origins[f"{name} {disk}"] = "its name"
+            self._origins[f"{name} {disk}"] = ITS_NAME
             self._files[f"{place}/partition"] = "1"
         if "mapper" in kinds or name.startswith("dm-"):
             self._files[f"{place}/dm/name"] = kinds.get("mapper", "").removeprefix(MAPPER)

@@ -67,7 +67,8 @@ BY_ID = "disk/by-id/"
 BY_RES = "drbd/by-res/"  # links to DRBD's devices, by resource and volume
 DRBD_STATE = "drbd/state"
 _BUS = re.compile(r"(?:ata|scsi|wwn|nvme|usb|virtio)-\S+")
-_PART = re.compile(r"(.*)-part(\d{1,3})")
+ITS_NAME = "its name"  # where an edge is known from
+PART = re.compile(r"(.*)-part(\d{1,3})")  # a partition, as udev and kpartx name it
 
 
 def linked_ref(name: str) -> str:
@@ -84,7 +85,7 @@ def linked_ref(name: str) -> str:
 
 def disk_and_part(link: str) -> tuple[str, str]:
     """Return the link of the disk that *link* is on, and the number of the partition, "" for the disk itself."""
-    match = _PART.fullmatch(link)
+    match = PART.fullmatch(link)
     return (match[1], match[2]) if match else (link, "")
 
 

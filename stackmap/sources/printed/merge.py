@@ -30,6 +30,7 @@ from stackmap.sources.printed.facts import (
     BY_ID,
     BY_RES,
     DRBD_STATE,
+    ITS_NAME,
     MAPPER,
     NUMBER,
     Fact,
@@ -48,7 +49,6 @@ ZPOOL, TYPE = "zpool status", "udev:ID_FS_TYPE"
 _DM, _DRBD = re.compile(r"dm-\d{1,7}"), re.compile(r"drbd\d{1,7}")
 _DISK = re.compile(r"[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
 _KPARTX = re.compile(r"(.+?)(-part|p|)(\d{1,3})")
-ITS_NAME = "its name"
 ROUNDED = 0.01  # share by which sizes are rounded
 OTHER_SIZE = 1.25  # times; tools round, in units of 1000 and of 1024
 _VOLUME = re.compile(BY_RES + r"[^/]+/\d+")

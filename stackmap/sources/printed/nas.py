@@ -12,9 +12,8 @@ from stackmap.sources.printed.facts import Fact, of_path
 
 UNRAID = re.compile(r"\s*(?:sb|md|disk|rdev)[A-Z]\w{1,24}(?:\.\d{1,2})?=.{0,200}")
 _FIELD = re.compile(r"\s*(\w{4,28})(?:\.(\d{1,2}))?=(.*)")
-_ACTIONS = ("check", "recon", "clear")  # the first word of mdResyncAction
+# md's word for the first one of mdResyncAction.
 WORK = {"check": "check", "recon": "recover", "clear": "resync"}
-UNUSED = ("DISK_NP", "DISK_NP_DSBL", "DISK_NP_MISSING")
 
 
 def read_unraid(lines: list[str]) -> Iterator[Fact]:
@@ -48,29 +47,26 @@ def read_unraid(lines: list[str]) -> Iterator[Fact]:
 
 def _first_partition(disk: str) -> str:
     """Return the partition of *disk* that Unraid uses; its port to other systems prints that itself."""
-    if re.fullmatch(r"[a-z]+\d+|nvme\d+n\d+p\d+", disk) and not disk.startswith("nvme"):
+    if re.fullmatch(r"(?!nvme)[a-z]+\d+|.*p\d+", disk):
         return disk
-    return disk if re.search(r"p\d+$", disk) else f"{disk}{'p' * disk[-1].isdecimal()}1"
+    return f"{disk}{'p' * disk[-1].isdecimal()}1"
 
 
 BCACHE = re.compile(r"\s*--- bcache ---")
 _HEAD = re.compile(r"\s*--- (.+) ---")
-_DEVICE = re.compile(r"\s*(?:bcache )?(Device(?: File)?|Size|State|Cache Mode)\s{2,}(\S.*)")
+_DEVICE = re.compile(r"\s*(Device(?: File)?|Size|State|Cache Mode)\s{2,}(\S.*)")
 
 
 def read_bcache(lines: list[str]) -> Iterator[Fact]:
     """Yield the cached device of ``bcache-status``, the disk that holds its data, and its cache."""
-    ref, part = "", ""
-    device = ""
+    ref = part = device = ""
     for line in lines:
         if head := _HEAD.fullmatch(line):
             part, device = head[1], ""
         elif field := _DEVICE.fullmatch(line):
             key, value = field[1], field[2].strip()
-            path, number = (*value.split(" "), "")[:2]
-            if line.lstrip().startswith("bcache "):
-                continue
             if key.startswith("Device"):
+                path, number = (*value.split(" "), "")[:2]
                 device = of_path(path)
                 yield Fact(device, "is", number.strip("()"))
                 if part == "bcache":
