@@ -250,8 +250,8 @@ class Clock(NamedTuple):
         """Whether more time is missing between two intervals than a run may bridge."""
         if not self.ends or not self.pace:
             return False
-        pace = max(self.pace, self.length(after))
-        return not 0 <= self.ends[after] - self.ends[before] <= (after - before + 3) * pace
+        elapsed, steps = self.ends[after] - self.ends[before], after - before + 3
+        return not (0 <= elapsed <= steps * self.pace or 0 <= elapsed <= steps * self.length(after))
 
     def length(self, place: int) -> float:
         """
