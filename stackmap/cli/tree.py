@@ -124,18 +124,20 @@ def command(
     from stackmap.render.columns import choose
 
     columns = choose("", everything=True) if everything else columns
+    source = None
     if text is not None:
         from stackmap.measurement.text import TextSource
-    if text is not None and not session.tells:
-        whole = TextSource(text, None, tell).topology()
+
+        source = TextSource(text, None, (lambda _: None) if session.tells else tell)
+    if source and not session.tells:
+        whole = source.topology()
     else:
         whole = discover(
             session.host,
             geometry=any(column.geometry for column in columns),
             counters=any(column.counters for column in columns),
         )
-        if text is not None:
-            whole = TextSource(text, None, lambda _: None).with_own_names(whole)
+        whole = source.with_own_names(whole) if source else whole
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
     look = _look(plain=plain)

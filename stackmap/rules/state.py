@@ -50,6 +50,7 @@ MISSING = "missing (target error)"
 
 PASSING = (*BROKEN, SUSPENDED, READ_ONLY)
 UNBROKEN_MEMBER = (None, "active", "journal")
+MOVES = {"after": "after it", "work": "work"}  # of work that goes on
 UNBROKEN_PATH = (None, *USABLE_PATH, *UNUSED_PATH)
 DRBD = "drbd"  # its devices are named so
 PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove runs
@@ -206,10 +207,8 @@ def background_work(context: Context, _: Limits) -> Found:
             words = {
                 "state": f"pvmove, {device.state or 'active'}",
                 "does": "it copies to another disk",
-                "after": "after it",
-                "work": "work",
             }
-            yield observe(device.name, words=words)
+            yield observe(device.name, words=words | MOVES)
         elif work:
             words = {
                 "state": device.state or "",
@@ -219,7 +218,7 @@ def background_work(context: Context, _: Limits) -> Found:
             }
             # A rebuild that is slowed down leaves the array without its redundancy for longer.
             stopped = STOPPED in (device.state or "")
-            words |= {"stopped": STOPPED} if stopped else {"after": "after it", "work": "work"}
+            words |= {"stopped": STOPPED} if stopped else MOVES
             slows = device.layout is not None and work not in REBUILDING and not stopped
             words |= tool_names(device) if slows else {}
             yield observe(device.name, words=words)
