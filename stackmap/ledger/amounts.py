@@ -96,6 +96,17 @@ class Traffic(NamedTuple):
         """Return this traffic without its range."""
         return self if self.low is None else self._replace(low=None, high=None)
 
+    def with_range_of(self, parts: Iterable[Traffic]) -> Traffic:
+        """Return this traffic, exact but for *parts* that are in it."""
+        ranges = [part for part in parts if part.is_range]
+        if not ranges:
+            return self
+        less, more = (
+            sum((getattr(part, end) + part.amount.times(-1) for part in ranges), Amount(0.0, 0.0))
+            for end in ("low", "high")
+        )
+        return self._replace(low=self.amount + less, high=self.amount + more)
+
 
 NOTHING = Traffic(0.0, 0.0, 0.0, 0.0)
 UNKNOWN = Traffic()

@@ -33,6 +33,7 @@ from stackmap.model.load import (
     Flow,
     Load,
     is_shared_idle,
+    plus,
     ratio,
     sum_flows,
     total_of,
@@ -49,6 +50,10 @@ FLUSHES = (
     "fewer {requests} arrived than were sent, with no fewer bytes: device-mapper counts empty "
     "flushes, md does not"
 )
+COPIES = (
+    "more {requests} arrived than were sent, but no more bytes: device-mapper counts an empty flush "
+    "once and sends it to each device"
+)
 LESS = "fewer {requests} arrived than were sent: a device's accounting is off, or it counts at submission"
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
@@ -59,11 +64,13 @@ class Account(NamedTuple):
 
     ``divisions``: the devices above that divided their traffic, with all they
     divided it over; what they sent is an estimate unless all these are included.
+    ``copies``: of flushes, per second, which the devices above did not count.
     """
 
     arrived: Amount
     sent: Amount
     divisions: Mapping[str, frozenset[str]] = MappingProxyType({})
+    copies: float = 0.0
 
     @property
     def ratio(self) -> float | None:
@@ -133,7 +140,7 @@ def _why(
         whole = _no_more_bytes(account.sent, account.arrived, skew)
         return FLUSHES if whole and direction != "read" and not flushes else LESS
     if _no_more_bytes(account.arrived, account.sent, skew):
-        return SPLIT
+        return COPIES if account.copies else SPLIT
     return SCANS if direction == "read" and _is_scan(account) else OTHERS
 
 
@@ -225,7 +232,7 @@ class Ledger:
         partial = any(not targets <= included for targets in divisions.values())
         if partial or None in (arrived.arrivals, sent.arrivals):
             return UNKNOWN
-        return Account(arrived, sent)
+        return Account(arrived, sent, copies=sum(account.copies for account in accounts))
 
     @computed_once
     def _account_of(self, name: str, direction: str) -> Account:
@@ -233,7 +240,7 @@ class Ledger:
         flow = self.load(name).flow(direction)
         edges = self.topology.above(name)
         total = ZERO if edges else Amount()
-        divisions = {}
+        copies, divisions = 0.0, {}
         for edge in edges:
             sent = self.sent.down(edge, direction)
             if sent is None or edge.above in self.sent.unknown_targets:
@@ -241,13 +248,15 @@ class Ledger:
             above, here = self.loads.get(edge.above), self.loads.get(name)
             if above is here and not is_shared_idle(here):
                 return UNKNOWN  # a partition that the text did not print: not two counters
+            copies += self.sent.uncounted(edge, direction)
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:
                 divisions[edge.above] = targets_of(self.topology, edge)
         arrivals = flow.arrivals
         if self.sent.cuts_requests(name, direction):
             arrivals = total.arrivals  # the pieces of a request are one
-        return Account(Amount(arrivals, flow.bytes), total, divisions)
+        counted = total._replace(arrivals=plus(total.arrivals, -copies))
+        return Account(Amount(arrivals, flow.bytes), counted, divisions, copies)
 
     @computed_once
     def in_flight(self, names: tuple[str, ...]) -> float | None:

@@ -224,7 +224,12 @@ def together(sent: Sent, several: list[Share]) -> Share:
     complete = all(covered >= sent.targets(above) for above, covered in total.divisions.items())
     if not total.divisions or not complete:
         return total
-    return total._replace(parts={d: part.as_exact() for d, part in total.parts.items()})
+    return total._replace(
+        parts={
+            d: part.as_exact().with_range_of(sent.copies(above, d) for above in total.divisions)
+            for d, part in total.parts.items()
+        }
+    )
 
 
 def completed(arrived: Traffic, whole: Flow) -> tuple[Traffic, bool]:

@@ -15,9 +15,11 @@ bounds meet where the devices below have no other user. The estimates sum to the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
+from stackmap.ledger.flush_copies import flush_copies
 from stackmap.ledger.unknown_targets import unknown_targets
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import passes_on
@@ -180,7 +182,7 @@ class Sent:
 
         *unknown*: why *mine* is unknown, "" if it is known.
         """
-        passed = self._passed_on(edge.above, mine, unknown)
+        passed = self._passed_on(edge.above, direction, mine, unknown)
         whole = self._all_sent(edge, direction) if divides(self.topology, edge) else None
         return self._part(edge, direction, passed, whole)
 
@@ -322,7 +324,7 @@ class Sent:
     @computed_once
     def _all_sent_by(self, name: str, direction: str) -> Traffic | None:
         if name in self.loads:
-            return self._passed_on(name, all_of(self.load(name).flow(direction)))
+            return self._passed_on(name, direction, all_of(self.load(name).flow(direction)))
         if not self.topology.above(name):
             return None
         total = NOTHING
@@ -331,11 +333,28 @@ class Sent:
             if arrived is None:
                 return None
             total = total + arrived
-        return self._passed_on(name, total._replace(ios=None, wait=None))
+        return self._passed_on(name, direction, total._replace(ios=None, wait=None))
 
-    def _passed_on(self, name: str, arrived: Traffic, unknown: str = "") -> Traffic:
+    def uncounted(self, edge: Edge, direction: str) -> float:
+        """Return what was sent down *edge* beside the requests that the device above counted."""
+        copies, sent = self.copies(edge.above, direction).arrivals, self.down(edge, direction)
+        counted = self.load(edge.above).flow(direction).ios
+        if not copies or counted is None or sent is None or sent.arrivals is None:
+            return 0.0
+        return sent.arrivals * copies / (copies + counted)
+
+    def copies(self, name: str, direction: str) -> Traffic:
+        """Return the empty flushes that *name* sent beside the requests that it counted."""
+        written = direction in ("write", "total")
+        return self._flush_copies.get(name, NOTHING) if written else NOTHING
+
+    @cached_property
+    def _flush_copies(self) -> Mapping[str, Traffic]:
+        return flush_copies(self.topology, self.loads)
+
+    def _passed_on(self, name: str, direction: str, arrived: Traffic, unknown: str = "") -> Traffic:
         """
-        Return *arrived* as *name* sends it on: each completion is a new request.
+        Return *arrived* as *name* sends it on: each completion is a new request, and a flush may be several.
 
         The exception is a partition: it shares its disk's queue, and the kernel
         counts each merge for both. A device without counters sends on what
@@ -343,7 +362,12 @@ class Sent:
         """
         uncounted = arrived.ios is None and not unknown
         merged_below = self.topology[name].kind is Kind.PARTITION or uncounted
-        return arrived if merged_below else arrived._replace(arrivals=arrived.ios)
+        if merged_below:
+            return arrived
+        passed = arrived._replace(arrivals=arrived.ios)
+        copies = self.copies(name, direction)
+        part = ratio(arrived.ios, self.load(name).flow(direction).ios)
+        return passed + copies.times(part) if part and copies.arrivals else passed
 
     @computed_once
     def _limit(self, name: str, direction: str) -> Amount:

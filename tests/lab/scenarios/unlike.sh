@@ -134,6 +134,22 @@ bcached() {
     mdadm --stop /dev/md/one; wiped
 }
 
+# Striped volumes and one of two segments on the same disks: each sends a flush to several places, and counts one
+synced() {
+    local volume
+    pvcreate -q -ff -y $(on a b c); vgcreate -q synced $(on a b c)
+    lv --type striped -i 3 -I "$(drawn 16 64)k" -L 96M -n three synced
+    lv --type striped -i 2 -I "$(drawn 16 256)k" -L 64M -n two synced $(on a b)
+    lv -L 20M -n long synced /dev/sdc; lvextend -q -L +16M synced/long /dev/sda
+    dump synced
+    for volume in three two long; do
+        measure synced "$volume-fsync" synced/$volume at_once load randwrite "$(drawn 4 12)" 150 /dev/synced/$volume --fsync="$(drawn 1 2 5)"
+    done
+    measure synced both synced/three,synced/two at_once fio --thread --disk_util=0 --direct=1 --rw=randwrite --bs=4k \
+        --number_ios=150 --name=one --filename=/dev/synced/three --fsync=1 --name=other --filename=/dev/synced/two --fsync=2
+    vgremove -q -f synced; pvremove -q $(on a b c)
+}
+
 # LUKS with checksums above LVM striped
 checked() {
     pvcreate -q -ff -y $(on a b); vgcreate -q luks $(on a b)
@@ -191,7 +207,7 @@ print(sum(page[7] for page in held))"'
     rmdir /sys/fs/cgroup/small
 }
 
-early="odd_tens striped_fives thin_on_six" late="write_cached cached_six journaled swapped three_copies checked bcached"
+early="odd_tens striped_fives thin_on_six synced" late="write_cached cached_six journaled swapped three_copies checked bcached"
 case ${CASE:-} in early) stacks=$early;; late) stacks=$late;; *) stacks="$early $late";; esac
 for stack in $stacks; do
     $stack
