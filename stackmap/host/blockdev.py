@@ -46,10 +46,10 @@ DISK_FUNCTIONS = {
         "media_errors", "temperature", "warning_temp_time", "critical_temp_time",
     )),
     "smart_ata_get_info": ("SMART", "smart", (
-        "overall_status_passed", "power_on_time", "temperature",
+        "smart_enabled", "overall_status_passed", "power_on_time", "temperature",
     )),
     "smart_scsi_get_info": ("SMART", "smart", (
-        "overall_status_passed", "power_on_time", "temperature", "scsi_grown_defect_list",
+        "smart_enabled", "overall_status_passed", "power_on_time", "temperature", "scsi_grown_defect_list",
         "read_errors_uncorrected", "write_errors_uncorrected", "write_processed_bytes",
     )),
 }  # fmt: skip
@@ -129,7 +129,8 @@ def disk_health(function: str, path: str) -> dict[str, Json]:
     fields = _fields(answer, names)
     if function == "smart_ata_get_info":
         fields["attributes"] = [
-            _fields(attribute, ("id", "value_raw")) for attribute in answer.attributes
+            _fields(attribute, ("id", "well_known_name", "value_raw"))
+            for attribute in answer.attributes
         ]
     return fields
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from stackmap.errors import SourceDenied, SourceError, SourceMissing
+from stackmap.errors import CaptureError, SourceDenied, SourceError, SourceMissing
 from stackmap.host import EVENTS_LOST, Answer, Host, Json, Metadata
-from stackmap.host.capture_format import decoded, parse_udev, udev_file
+from stackmap.host.capture_format import decoded, loaded_json, parse_udev, udev_file
 from stackmap.host.table_keys import masked
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class LiveHost:
         if status and not (
             command[0] == "smartctl" and status > 0 and not status & SMARTCTL_FAILED
         ):
-            raise _failure(command, decoded(complaint))
+            raise _failure(command, decoded(complaint) or _message(decoded(out)))
         return out
 
     def udev(self, number: str) -> dict[str, str]:
@@ -261,6 +261,14 @@ def _failure(command: tuple[str, ...], complaint: str) -> SourceError:
     message = masked(f"{' '.join(command[:2])}: {lines[-1].strip()}")
     denied = "Permission denied" in complaint or "Operation not permitted" in complaint
     return (SourceDenied if denied else SourceError)(message)
+
+
+def _message(printed: str) -> str:
+    """Return the first message in the JSON that smartctl *printed* in place of a complaint; "" without one."""
+    try:
+        return str(loaded_json(printed, "smartctl")["smartctl"]["messages"][0]["string"])
+    except (ValueError, KeyError, IndexError, TypeError, CaptureError):
+        return ""
 
 
 class UeventListener:

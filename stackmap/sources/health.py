@@ -7,12 +7,15 @@ These questions open the disk, so on this machine only ``check``, ``record`` and
 looked up first, and libblockdev's child and smartctl ask a SATA disk for its power mode, which does not wake it.
 
 All print log page 02h of NVMe, by other names; its data unit is 512,000 bytes. Of ATA's attributes only
-those are read that vendors agree on: 241 (written) has a unit of the vendor's. Of SAS disks smartctl is asked
-first: it alone prints the share of life that is used.
+5, 197 and 198 are read, and only where their names say what the numbers usually mean: some SSDs count read GiB in 198.
+Attributes of wear (173, 177, 202, 231, 233) and of what was written (241, 246) have meanings and units of the vendor's;
+the ATA standard has both in its device statistics. Of SSDs and SAS disks smartctl is asked first: it alone prints the
+share of life that is used.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -36,6 +39,9 @@ QUESTIONS = {
         "--info",
         "--health",
         "--attributes",
+        "--log=error",  # of SAS: errors, and what was written
+        "--log=ssd",  # the share of life that is used: of ATA by its device statistics, page 7
+        "--log=devstat,1",  # of ATA: what was written
     ),
 }
 AT_ONCE = 8  # disks that are asked at the same time
@@ -45,8 +51,24 @@ GIVEN_UP = "not asked, because other disks do not answer"
 NO_FIGURES = "the disk printed no health"
 LIBRARY = "libblockdev"
 ATA_VENDOR = "ATA"  # of each disk behind libata, also on a SAS controller
+# ATA's attributes, and what their names have in common in smartmontools' drivedb and in libblockdev's.
+REALLOCATED, PENDING, UNCORRECTABLE = 5, 197, 198
+NAMES = {
+    REALLOCATED: re.compile(r"realloc|retired-block"),
+    PENDING: re.compile(r"current-pending|^pending-sector"),
+    UNCORRECTABLE: re.compile(r"uncor|-uerr-|-unc-"),
+}
+MOST_SECTORS = 1 << 32  # a larger raw value is several numbers in one
+_COUNT = re.compile(
+    r"([0-9]+)(?:[ /].*)?"
+)  # smartctl's text of a raw value: "0 (0 2)" has three numbers in it
+# Page and offset in ATA's device statistics (ACS): sectors that hosts wrote, and the share of life that is used.
+SECTORS_WRITTEN, LIFE_USED = (1, 24), (7, 8)
 
 DATA_UNIT = 512_000  # bytes
+TOO_WARM = (
+    1 << 1
+)  # the bit of NVMe's critical warning that is about the temperature now, not about a failure
 KELVIN = 273
 COUNT_LIMIT = 1 << 128  # the largest counts of NVMe have 128 bits
 MINUTE, HOUR = 60, 3600
@@ -93,8 +115,10 @@ def _tools(host: Host, device: Device) -> tuple[str, ...]:
         return ("nvme_get_smart_log", "nvme", "smartctl")
     if not device.name.startswith("sd"):
         return ()
-    is_ata = attribute(host, f"{ROOT}/{device.name}/device/vendor") == ATA_VENDOR
-    return ("smart_ata_get_info", "smartctl") if is_ata else ("smartctl", "smart_scsi_get_info")
+    if attribute(host, f"{ROOT}/{device.name}/device/vendor") != ATA_VENDOR:
+        return ("smartctl", "smart_scsi_get_info")
+    is_ssd = device.rotational is False
+    return ("smartctl", "smart_ata_get_info") if is_ssd else ("smart_ata_get_info", "smartctl")
 
 
 def _question(tool: str, device: Device) -> tuple[str, ...]:
@@ -172,7 +196,7 @@ def _nvme(page: Figures, *, kelvin: bool) -> Health:
     units, hours = _number(page.get("data_units_written")), _number(page.get("power_on_hours"))
     degrees = _number(page.get("temperature"))
     return Health(
-        failing=None if bits is None else bits != 0,
+        failing=None if bits is None else bits & ~TOO_WARM != 0,
         used=_share(page, "percent_used", "percentage_used"),
         spare=_share(page, "avail_spare", "available_spare"),
         media_errors=_number(page.get("media_errors")),
@@ -200,15 +224,22 @@ def _library_nvme(log: Figures) -> Health:
 def _library_smart(info: Figures) -> Health:
     """Return the health of libblockdev's structures of ATA or SCSI disks: minutes, and Kelvin or 0."""
     passed, minutes = info["overall_status_passed"], _number(info.get("power_on_time"))
+    # It is False, too, where the disk did not say.
+    if passed is False and info.get("smart_enabled") is False:
+        passed = None
     kelvin = _number(info.get("temperature"))
-    attributes = _list(info, "attributes")
-    raw = {_number(entry.get("id")): _number(entry.get("value_raw")) for entry in attributes}
+    raw = {
+        number: _number(entry.get("value_raw"))
+        for entry in _list(info, "attributes")
+        if (number := _attribute(entry, "well_known_name")) is not None
+    }
     errors = [_number(info.get(f"{way}_errors_uncorrected")) for way in ("read", "write")]
-    return Health(
+    grown = _number(info.get("scsi_grown_defect_list"))
+    health = _of_attributes(raw)
+    return health._replace(
         failing=None if not isinstance(passed, bool) else not passed,
-        media_errors=raw.get(198) if None in errors else sum(count or 0 for count in errors),
-        pending=raw.get(197),
-        reallocated=raw.get(5, _number(info.get("scsi_grown_defect_list"))),
+        media_errors=health.media_errors if None in errors else sum(count or 0 for count in errors),
+        reallocated=grown if health.reallocated is None else health.reallocated,
         written=_number(info.get("write_processed_bytes")) or None,
         power_on=minutes * MINUTE if minutes else None,
         temperature=kelvin - KELVIN if kelvin else None,
@@ -217,10 +248,50 @@ def _library_smart(info: Figures) -> Health:
 
 def _ata(printed: Figures) -> Health:
     raw = {
-        _number(entry.get("id")): _number(_part(entry, "raw").get("value"))
+        number: _printed_count(_part(entry, "raw"))
         for entry in _list(_part(printed, "ata_smart_attributes"), "table")
+        if (number := _attribute(entry, "name")) is not None
     }
-    return Health(reallocated=raw.get(5), pending=raw.get(197), media_errors=raw.get(198))
+    statistics = {
+        (_number(page.get("number")), _number(entry.get("offset"))): _number(entry.get("value"))
+        for page in _list(_part(printed, "ata_device_statistics"), "pages")
+        for entry in _list(page, "table")
+        if _part(entry, "flags").get("valid")
+    }
+    percent, sectors = statistics.get(LIFE_USED), statistics.get(SECTORS_WRITTEN)
+    size = _number(printed.get("logical_block_size"))
+    return _of_attributes(raw)._replace(
+        used=None if percent is None else percent / 100,
+        written=None if sectors is None or size is None else sectors * size,
+    )
+
+
+def _attribute(entry: Figures, name: str) -> int | None:
+    """Return the number of an attribute of ``NAMES``; None for another one, and if its *name* says that it counts something else."""
+    number, said = _number(entry.get("id")), entry.get(name, "")
+    if number not in NAMES or not isinstance(said, str):
+        return None
+    # Recordings of earlier versions have no names.
+    is_usual = not said or NAMES[number].search(said.lower().replace("_", "-"))
+    return number if is_usual else None
+
+
+def _of_attributes(raw: Mapping[int, int | None]) -> Health:
+    counts = {n: count for n, count in raw.items() if count is not None and count < MOST_SECTORS}
+    return Health(
+        reallocated=counts.get(REALLOCATED),
+        pending=counts.get(PENDING),
+        media_errors=counts.get(UNCORRECTABLE),
+    )
+
+
+def _printed_count(raw: Figures) -> int | None:
+    """Return the count in a raw value; smartctl's text has it first, its number has all that the vendor packed."""
+    text = raw.get("string")
+    if not isinstance(text, str):
+        return _number(raw.get("value"))
+    match = _COUNT.fullmatch(text)
+    return _number(match[1]) if match else None
 
 
 def _scsi(printed: Figures) -> Health:

@@ -147,7 +147,7 @@ def drawn_disk(library, power_mode, monkeypatch, tmp_path):
 
     def info(*words):
         asked.append(words)
-        attribute = SimpleNamespace(id=197, value_raw=8)
+        attribute = SimpleNamespace(id=197, well_known_name="current-pending-sector", value_raw=8)
         return SimpleNamespace(overall_status_passed=True, attributes=[attribute])
 
     monkeypatch.setattr(blockdev, "ioctl", answered)
@@ -159,7 +159,9 @@ def drawn_disk(library, power_mode, monkeypatch, tmp_path):
 def test_a_disk_that_is_awake_is_asked(library, mode, monkeypatch, tmp_path):
     path, asked = drawn_disk(library, mode, monkeypatch, tmp_path)
     found = blockdev.disk_health("smart_ata_get_info", path)
-    assert found["attributes"] == [{"id": 197, "value_raw": 8}]
+    assert found["attributes"] == [
+        {"id": 197, "well_known_name": "current-pending-sector", "value_raw": 8}
+    ]
     assert asked == [(0x031F, (0xE5, 0, 0, 0)), (path, None)]  # CHECK POWER MODE, then the library
 
 

@@ -35,8 +35,10 @@ NVME_BY_SMARTCTL = {
 ATA = {
     "smart_status": {"passed": True},
     "ata_smart_attributes": {
-        "table": [{"id": 5, "raw": {"value": 1975}}, {"id": 197, "raw": {"value": 8}},
-                  {"id": 198, "raw": {"value": 0}}, {"id": 241, "raw": {"value": 99}}, "damaged",
+        "table": [{"id": 5, "name": "Reallocated_Sector_Ct", "raw": {"value": 1975, "string": "1975"}},
+                  {"id": 197, "name": "Current_Pending_Sector", "raw": {"value": 8, "string": "8"}},
+                  {"id": 198, "name": "Offline_Uncorrectable", "raw": {"value": 0, "string": "0"}},
+                  {"id": 241, "name": "Total_LBAs_Written", "raw": {"value": 99, "string": "99"}}, "damaged",
                   {"id": [5], "raw": {"value": 1}}, {"id": None, "raw": {"value": 1}}],
     },
     "power_on_time": {"hours": 65592},
@@ -86,8 +88,10 @@ LIBRARY_NVME = {
     "power_on_hours": 6487, "media_errors": 2, "temperature": 38, "warning_temp_time": 3, "critical_temp_time": 2,
 }  # fmt: skip
 LIBRARY_ATA = {
-    "overall_status_passed": True, "power_on_time": 65592 * 60, "temperature": 25 + 273,
-    "attributes": [{"id": 5, "value_raw": 1975}, {"id": 197, "value_raw": 8}, {"id": 198, "value_raw": 0}],
+    "smart_enabled": True, "overall_status_passed": True, "power_on_time": 65592 * 60, "temperature": 25 + 273,
+    "attributes": [{"id": 5, "well_known_name": "reallocated-sector-count", "value_raw": 1975},
+                   {"id": 197, "well_known_name": "current-pending-sector", "value_raw": 8},
+                   {"id": 198, "well_known_name": "offline-uncorrectable", "value_raw": 0}],
 }  # fmt: skip
 LIBRARY_SCSI = {
     "overall_status_passed": True, "power_on_time": 0, "temperature": 0, "scsi_grown_defect_list": 56,
@@ -226,6 +230,12 @@ def test_an_answer_of_which_much_would_be_made_is_refused():
         health.parse('{"smartctl":[' + "[]," * 1_000_000 + "[]]}")
 
 
+@pytest.mark.parametrize(("warning", "fails"), [(0, False), (2, False), (1, True), (6, True)])
+def test_a_disk_that_is_too_warm_does_not_fail(warning, fails):
+    """Bit 1 of the critical warning is the temperature now."""
+    assert health.parse(json.dumps(NVME | {"critical_warning": warning})).failing is fails
+
+
 def test_no_temperature_is_not_absolute_zero():
     """Linux's own NVMe target prints 0 K."""
     assert health.parse(json.dumps(NVME | {"temperature": 0})).temperature is None
@@ -257,6 +267,9 @@ def test_every_question_that_is_ever_asked():
             "--info",
             "--health",
             "--attributes",
+            "--log=error",
+            "--log=ssd",
+            "--log=devstat,1",
             "/dev/sda",
         ),
     ]
@@ -329,6 +342,27 @@ def test_the_status_of_smartctl_is_about_the_disk(tmp_path, monkeypatch, status,
     found = health.read(asking, [device])["sda"]
     assert (found.pending == 8) == known
     assert bool(found.unknown) != known
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (json.dumps({"smartctl": {"messages": [{"string": "/dev/sda: Unknown USB bridge [0x1a2b:0x3c4d]"}]}}),
+         "smartctl --json=c: /dev/sda: Unknown USB bridge [0x1a2b:0x3c4d]"),
+        ("{}", "smartctl --json=c: failed without a message"),
+        ('{"smartctl": {"messages": [7]}}', "smartctl --json=c: failed without a message"),
+        ("[" * 9000, "smartctl --json=c: failed without a message"),
+    ],
+)  # fmt: skip
+def test_why_smartctl_could_not_ask(tmp_path, monkeypatch, printed, reason):
+    """With --json it says so in its output: of a USB bridge or a RAID controller, say."""
+    (tmp_path / "printed").write_text(printed)
+    tool = tmp_path / "smartctl"
+    tool.write_text(f"#!/bin/sh\n/bin/cat {tmp_path}/printed\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(command, "SYSTEM_PATH", str(tmp_path))
+    (device,) = discover(DrawnHost(disk("sda"))).devices.values()
+    assert health.read(LiveHost(), [device])["sda"].unknown == reason
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root asks disks")
