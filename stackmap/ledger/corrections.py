@@ -8,11 +8,11 @@ cannot be corrected becomes unknown. stackmap-kernel(7) has the measurements.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from stackmap.ledger import bcache
 from stackmap.ledger.member_writes import doubled, flushes_sent
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -178,11 +178,11 @@ def counted_twice(topology: Topology, device: Device) -> bool | None:
 
     None where the attribute is unknown: then only the load of its members can tell.
     """
-    kernel, known = topology.machine.kernel, device.queue.iostats is not None
+    machine, known = topology.machine, device.queue.iostats is not None
     possible = (
         device.target == "raid"
         and device.queue.iostats is not False
-        and (release(kernel) >= (5, 14) or not (kernel or known))
+        and (machine.release >= (5, 14) or not (machine.kernel or known))
     )
     return (True if known else None) if possible else False
 
@@ -211,7 +211,7 @@ def _flush_time(
         return 0.0
     disks = (loads.get(name, UNKNOWN_LOAD).flush for name in topology.disks_of(device.name))
     least = flushes * max((flow.await_ms or 0.0 for flow in disks), default=0.0)
-    precise = release(topology.machine.kernel) >= PRECISE_BUSY
+    precise = topology.machine.release >= PRECISE_BUSY
     if precise and half.busy is not None and read is not None:
         least = max(least, 2 * (half.busy * MILLISECONDS - read - written))
     return min(least, 2 * written)
@@ -231,9 +231,7 @@ def uncounted(topology: Topology, device: Device) -> bool:
     """Whether its ``queue/iostats`` is 0 and the kernel honours that."""
     # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
     since = (5, 14) if device.kind is Kind.ARRAY else (6, 5)
-    return device.queue.iostats is False and (
-        device.merges or release(topology.machine.kernel) >= since
-    )
+    return device.queue.iostats is False and (device.merges or topology.machine.release >= since)
 
 
 def _moved_above(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
@@ -289,6 +287,17 @@ def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) 
     return load._replace(read=load.read._replace(ios=load.read.ios * kept))
 
 
+def _bypassed(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load, least = loads[device.name], bcache.least_written(topology, device, loads)
+    trimmed = bcache.discarded(topology, device, loads)
+    if least is None and not trimmed:
+        return None
+    write = load.write if least is None else load.write._replace(bytes=least)
+    return load._replace(
+        write=write, discard=load.discard._replace(bytes=trimmed or load.discard.bytes)
+    )
+
+
 def _stuck(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
     if not load.idle or (load.busy or 0.0) < STUCK:
@@ -306,12 +315,6 @@ def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | N
         return None
     read, write = (flow._replace(wait=None) for flow in (load.read, load.write))
     return load._replace(read=read, write=write, aqu=None, busy=None)
-
-
-def release(kernel: str) -> tuple[int, ...]:
-    """Return the first two numbers of a kernel release; (0, 0) if unknown."""
-    match = re.match(r"(\d+)\.(\d+)", kernel)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 RULES = (
@@ -371,6 +374,13 @@ RULES = (
         "an empty flush is a read of 0 sectors on a multipath path: subtracted",
         lambda topology, device: any(e.role is Role.PATH for e in topology.above(device.name)),
         _flush_reads,
+    ),
+    Rule(
+        "bcache-bypassed",
+        "since Linux 6.4 bcache counts writes and discards that bypass its cache with 0 bytes: they are "
+        "those of its backing device, but for dirty data that was written back",
+        lambda _, device: device.kind is Kind.BCACHE,
+        _bypassed,
     ),
     Rule(
         "stuck-in-flight",

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from stackmap.ledger.amounts import Amount, Share, Traffic, join_divisions
 from stackmap.ledger.corrections import LABEL_SCAN
 from stackmap.ledger.layers import counted_tops
-from stackmap.ledger.ownership import is_pool, shares, together, with_pieces
+from stackmap.ledger.ownership import is_pool, of_top, shares, together
 from stackmap.ledger.rows import Cause, Row, StackRows, directions_of
 from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.health import NO_LIVES, Life
@@ -204,7 +204,7 @@ class Ledger:
     def shares(self, top: str) -> Mapping[str, Share]:
         """Return the share of *top* at each device of its stack, metadata devices included."""
         owned = shares(self.sent, top)
-        return {**owned, top: with_pieces(self.topology[top], owned[top])}
+        return {**owned, top: of_top(self.sent, self.topology[top], owned[top])}
 
     def forget(self, top: str) -> None:
         """Free what is known of the stack of *top*; it is worked out again if it is needed."""

@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from stackmap.ledger import bcache
 from stackmap.ledger.amounts import (
     NOTHING,
     UNKNOWN,
@@ -40,7 +41,7 @@ from stackmap.ledger.amounts import (
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
 from stackmap.ledger.sent import TOLERANCE, Sent, divides, is_all
-from stackmap.model.device import Device, Role
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import POOL, is_passthrough
 from stackmap.model.load import DIRECTIONS, Flow, Load, plus, ratio, sum_loads
 from stackmap.model.raid import PAGE
@@ -188,7 +189,26 @@ def shares(sent: Sent, top: str) -> Mapping[str, Share]:
     return owned.shares
 
 
-def with_pieces(device: Device, share: Share) -> Share:
+def of_top(sent: Sent, device: Device, share: Share) -> Share:
+    """Return the *share* of a top; its writes are a range where the kernel may have counted others than were sent."""
+    if device.kind is Kind.BCACHE and device.name in sent.loads:
+        return _with_bypassed(sent, device, share)
+    return _with_pieces(device, share)
+
+
+def _with_bypassed(sent: Sent, device: Device, share: Share) -> Share:
+    """Return the *share* of a bcache device: no counter tells what bypassed its cache from what was written back."""
+    back = bcache.most_written_back(sent.topology, device, sent.loads)
+    more = NOTHING._replace(low=Amount(0.0, 0.0), high=Amount(0.0, back))
+    return share._replace(
+        parts={
+            d: part + more if back and d in ("write", "total") else part
+            for d, part in share.parts.items()
+        }
+    )
+
+
+def _with_pieces(device: Device, share: Share) -> Share:
     """
     Return the *share* of a top; its writes are a range where *device* may have counted pieces of them.
 

@@ -76,6 +76,12 @@ class Machine(NamedTuple):
     kernel: str = ""
     boot: str = ""
 
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The first two numbers of the kernel release; (0, 0) if unknown."""
+        match = re.match(r"(\d+)\.(\d+)", self.kernel)
+        return (int(match[1]), int(match[2])) if match else (0, 0)
+
 
 UNKNOWN_MACHINE = Machine()
 

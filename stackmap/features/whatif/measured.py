@@ -16,7 +16,7 @@ from stackmap.features.whatif.quantities import Stream
 from stackmap.features.whatif.volume_context import Bitmap, VolumeContext
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.averages import FEW, Average, mixed
-from stackmap.ledger.corrections import corrected, release
+from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.member_writes import flushes_sent, has_bitmap, max_bitmap_writes
 from stackmap.ledger.parity import SKEW
@@ -126,7 +126,7 @@ def page_requests(ledger: Ledger, context: VolumeContext) -> int:
     if written is not None and written.requests and context.bitmap is not None:
         mean = written.bytes / written.requests
         return WHOLE if mean > (1 / SPLIT + 1) / 2 * context.bitmap.page_bytes else SPLIT
-    return WHOLE if release(ledger.topology.machine.kernel) >= WHOLE_SINCE else SPLIT
+    return WHOLE if ledger.topology.machine.release >= WHOLE_SINCE else SPLIT
 
 
 def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:

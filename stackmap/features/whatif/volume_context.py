@@ -7,7 +7,6 @@ from math import ceil, inf
 from typing import Literal, NamedTuple
 
 from stackmap.errors import LayoutError
-from stackmap.ledger.corrections import release
 from stackmap.ledger.layers import carriers, spreads
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import target_of
@@ -145,7 +144,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
     disks = tuple(
         n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
     )
-    kernel = release(topology.machine.kernel)
+    kernel = topology.machine.release
     caches = [topology[disk].queue.write_cache for disk in disks]
     return VolumeContext(
         device=device,

@@ -125,9 +125,10 @@ bcached() {
     # It would go on between two ways of counting.
     echo 0 > /sys/block/bcache0/bcache/writeback_running
     dump bcache
-    # No large requests: bcache counts too few of their bytes (stackmap-kernel(7)).
     measure bcache rand4k-write bcache0 committed load randwrite 4 150 /dev/bcache0 --iodepth="$(drawn 1 3 7)"
     measure bcache rand16k-mixed bcache0 committed load randrw 16 200 /dev/bcache0 --rwmixread="$(drawn 30 50 75)"
+    # A stream bypasses the cache.
+    measure bcache stream bcache0 committed load write "$(drawn 64 256 512)" 100 /dev/bcache0
     echo 1 > /sys/block/bcache0/bcache/stop
     echo 1 > "$(echo /sys/fs/bcache/*-*-*/)stop"
     sleep 2
