@@ -3,6 +3,7 @@
 import pytest
 
 from stackmap.discover import discover
+from stackmap.document.describe import what
 from stackmap.model.device import Kind, Role
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
 
@@ -21,6 +22,17 @@ def test_drbd_with_metadata_on_another_disk():
     edges = discover(DrawnHost(files)).below("drbd0")
 
     assert {edge.below: edge.role for edge in edges} == {"sda": Role.DATA, "sdb": Role.METADATA}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("nbd0", "nbd"), ("rbd3", "rbd"), ("drbd0", "drbd"), ("ublkb1", "ublk"), ("zd16", "zvol"), ("sdz", "hdd")],
+)  # fmt: skip
+def test_a_device_that_is_no_disk_here_is_named_by_its_driver(name, words):
+    """DRBD's queue is "rotational", whatever is below."""
+    topology = discover(DrawnHost(block(name, "147:0", 4000, queue__rotational="1")))
+
+    assert what(topology[name]) == words
 
 
 def test_a_disk_and_its_partition():

@@ -16,6 +16,7 @@ from stackmap.document.wording import size
 from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import target_of
+from stackmap.model.far_side import by_name
 from stackmap.model.health import error_words, errors
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology, natural_key
@@ -272,9 +273,16 @@ def users(device: Device) -> str:
     return ", ".join(names[:2]) + (f" (+{len(names) - 2})" if len(names) > 2 else "")
 
 
+# Drivers of what is no disk of this machine: whether its queue is "rotational" says nothing.
+ELSEWHERE = ("nbd", "rbd", "drbd", "ublk", "zvol")
+
+
 def _disk(device: Device) -> str:
+    driver = by_name(device.name)
     kind = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]
-    words = ("removable" if device.removable else kind, device.model, device.serial)
+    kind = driver if driver in ELSEWHERE else kind
+    model = "" if device.model.lower() == kind else device.model
+    words = ("removable" if device.removable else kind, model, device.serial)
     paths = _known_words((", {paths} paths", ", {policy}"), device.facts)
     return " ".join(word for word in words if word) + "".join(paths)
 

@@ -7,8 +7,8 @@ from math import ceil, floor
 
 from stackmap.document.wording import REQUEST, REQUESTS, number, percent, size
 from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.ledger.causes import Cause
 from stackmap.ledger.parity import Parity
-from stackmap.ledger.rows import Cause
 from stackmap.ledger.unknown_targets import UnknownTarget
 from stackmap.ledger.wear import DAY, Years, shortest
 from stackmap.model.load import ratio

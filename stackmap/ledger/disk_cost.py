@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import Amount, Share, Traffic
+from stackmap.ledger.causes import Cause
 from stackmap.ledger.device_state import is_degraded
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.rows import Cause
 from stackmap.model.device import Device
 from stackmap.model.load import plus, ratio, total_of
 

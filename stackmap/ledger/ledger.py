@@ -22,10 +22,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import Amount, Share, Traffic, join_divisions
+from stackmap.ledger.causes import Cause
 from stackmap.ledger.corrections import LABEL_SCAN
 from stackmap.ledger.layers import counted_tops
 from stackmap.ledger.ownership import is_pool, of_top, shares, together
-from stackmap.ledger.rows import Cause, Row, StackRows, directions_of
+from stackmap.ledger.rows import Row, StackRows, directions_of
 from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.health import NO_LIVES, Life
 from stackmap.model.load import (

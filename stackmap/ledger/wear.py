@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import Traffic
+from stackmap.ledger.causes import Cause
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.rows import Cause
 from stackmap.model.health import Health, Life
 from stackmap.model.load import total_of
 

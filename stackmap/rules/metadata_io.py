@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import StackFigures
-from stackmap.ledger.rows import Cause
+from stackmap.ledger.causes import Cause
 from stackmap.model.device import Role
 from stackmap.rules.context import Context
 from stackmap.rules.disk import expected_ms
@@ -28,7 +28,7 @@ METADATA = {
     Cause.INTEGRITY: "checksums and their journal",
     Cause.BITMAP: "the bitmap",
     Cause.JOURNAL: "the journal",
-    Cause.METADATA: "metadata of thin pools and caches",
+    Cause.METADATA: "metadata of thin pools, caches and DRBD",
 }
 REMEDIES = {
     Cause.INTEGRITY: "Use a bitmap instead of a journal: lvconvert --raidintegrity y "

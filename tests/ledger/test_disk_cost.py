@@ -4,10 +4,10 @@ import pytest
 
 from stackmap.discover.find import find
 from stackmap.document.sentences import sentences
+from stackmap.ledger.causes import Cause
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.disk_cost import disk_cost
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.rows import Cause
 from stackmap.model.device import Device, Kind, Queue, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load
@@ -427,6 +427,18 @@ def test_a_cache_hit_is_data_and_what_is_moved_is_the_caches():
     cost = disk_cost(Ledger(topology((devices, edges)), loads), "vm")
 
     assert cost.causes == pytest.approx({Cause.DATA: 1, Cause.CACHE: 40 / 17})
+
+
+def test_the_activity_log_of_drbd_is_metadata():
+    """As Linux 6.12 counted: 200 writes of 4 KiB to 50 extents, each with a write of 4 KiB and a flush before its first."""
+    tree = topology(
+        ([disk("sda"), Device("drbd0", Kind.DISK, "")], [Edge("drbd0", "sda", Role.DATA)])
+    )
+    loads = {"drbd0": moved(write=did(200, PAGE)), "sda": moved(write=did(300, 250 * PAGE / 300))}
+    cost = disk_cost(Ledger(tree, loads, 1.0), "drbd0")
+
+    assert cost.causes == pytest.approx({Cause.DATA: 1, Cause.METADATA: 0.25})
+    assert cost.requests_per_write == pytest.approx({Cause.DATA: 1, Cause.METADATA: 0.5})
 
 
 def test_nothing_is_known_of_an_idle_stack():

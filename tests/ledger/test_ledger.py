@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from stackmap.ledger.amplification import figures_of
+from stackmap.ledger.causes import Cause
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.rows import Cause
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import IDLE, Flow, Load, plus
 from stackmap.model.raid import layout

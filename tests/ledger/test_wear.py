@@ -6,8 +6,8 @@ import pytest
 
 from stackmap.document.sentences import sentences
 from stackmap.ledger.amplification import StackFigures
+from stackmap.ledger.causes import Cause
 from stackmap.ledger.ledger import Ledger
-from stackmap.ledger.rows import Cause
 from stackmap.ledger.wear import DAY, YEAR, life, rated_life, shortest, wear, years
 from stackmap.model.health import Health, Life
 from stackmap.model.interval import Interval

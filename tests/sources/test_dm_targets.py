@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.discover.device_mapper import DAMAGE
-from stackmap.ledger.rows import Cause
+from stackmap.ledger.causes import Cause
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import DM_TARGETS, DmTarget
 from stackmap.sources import dm
