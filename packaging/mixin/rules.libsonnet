@@ -154,7 +154,8 @@ local promql = import 'promql.libsonnet';
     ||| % {
       bytes: p.perWeight(p.rate('written_bytes'), 'layer="disks"'),
       weight: p.weight('layer="disks"'),
-      disks: p.textfile('stackmap_device_disk_info'),
+      // Of an NVMe disk with one path, nvme0c0n1, its head has the health.
+      disks: 'label_replace(%s, "disk", "${1}${2}", "disk", "(nvme[0-9]+)c[0-9]+(n[0-9]+)")' % p.textfile('stackmap_device_disk_info'),
       worn: p.textfile('stackmap_device_life_used_ratio'),
       lacking: withoutCounters,
     }),

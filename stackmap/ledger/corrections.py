@@ -16,7 +16,7 @@ from stackmap.ledger import bcache
 from stackmap.ledger.member_writes import doubled, flushes_sent
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, UNKNOWN_LOAD, Flow, Load, plus, sum_flows
+from stackmap.model.load import IDLE, UNKNOWN_LOAD, Flow, Load, plus, sum_flows, sum_loads
 from stackmap.model.topology import Topology, computed_once
 
 LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks for its label
@@ -234,6 +234,16 @@ def uncounted(topology: Topology, device: Device) -> bool:
     return device.queue.iostats is False and (device.merges or topology.machine.release >= since)
 
 
+HEADS_COUNT = (6, 2)  # the kernel since which the head of an NVMe disk's paths counts
+
+
+def counting(topology: Topology, device: Device) -> frozenset[str]:
+    """Return the devices whose counters show the I/O of *device*: itself, or the paths of an NVMe disk."""
+    paths = topology.used_by(device.name, Role.PATH) if device.kind is Kind.DISK else []
+    kernel = topology.machine.release
+    return frozenset(paths if paths and (0, 0) < kernel < HEADS_COUNT else [device.name])
+
+
 def _moved_above(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
     """Whether an array wrote above *device*, a disk: every member would be written to."""
     arrays = (
@@ -269,8 +279,10 @@ def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load
     if not loads[device.name].idle:
         return None
     paths = [edge.below for edge in topology.below(device.name) if edge.role is Role.PATH]
-    moved = any(path in loads and not loads[path].idle for path in paths)
-    return UNKNOWN_LOAD if moved else None
+    known = [loads[path] for path in paths if path in loads]
+    if all(load.idle for load in known):
+        return None
+    return sum_loads(known) if len(known) == len(paths) else UNKNOWN_LOAD
 
 
 def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
@@ -364,7 +376,7 @@ RULES = (
     ),
     Rule(
         "head-not-counted",
-        "before Linux 6.2 a multipath NVMe head counts nothing; its hidden paths do",
+        "before Linux 6.2 a multipath NVMe head counts nothing; its hidden paths do: it has the sum of their counters",
         lambda topology, device: any(e.role is Role.PATH for e in topology.below(device.name)),
         _head_uncounted,
         of_idle=True,

@@ -154,10 +154,16 @@ def _has_below(topology: Topology, name: str, data: frozenset[str]) -> bool:
 def _role(topology: Topology, names: list[str]) -> str:
     """Return the name of the layer: "disks", "members", "partitions+disks"."""
     devices = [topology[name] for name in names]
-    roles = (
-        d.target or "dm" if d.kind is Kind.DM else ROLES.get(d.kind, str(d.kind)) for d in devices
-    )
+    roles = (_role_of(topology, device) for device in devices)
     return "+".join(dict.fromkeys(roles))
+
+
+def _role_of(topology: Topology, device: Device) -> str:
+    if device.kind is Kind.DM:
+        return device.target or "dm"
+    # An NVMe disk with several paths is the head of them.
+    has_paths = device.kind is Kind.DISK and topology.used_by(device.name, Role.PATH)
+    return "multipath" if has_paths else ROLES.get(device.kind, str(device.kind))
 
 
 # Devices with nothing below that are not disks: their I/O ends in memory or in a file on another device.

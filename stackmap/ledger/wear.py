@@ -8,19 +8,24 @@ point, and below ``LEAST_USED`` the range is too wide to be worth a figure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.causes import Cause
 from stackmap.ledger.ledger import Ledger
+from stackmap.model.device import Role
 from stackmap.model.health import Health, Life
 from stackmap.model.load import total_of
+from stackmap.model.topology import Topology
 
 POINT = 0.01  # of the share of life: the rounding of the disk
 LEAST_USED = 0.03
 DAY = 86400.0
 YEAR = 365.25 * DAY
+# Of NVMe's controller, whose health is that of all its namespaces.
+NAMESPACE = re.compile(r"(nvme[0-9]+)n[0-9]+")
 WARRANTY = 5  # years that a datasheet's drive writes per day are for, unless it says so
 
 
@@ -77,21 +82,60 @@ def years(rest: Life, low: float, high: float) -> Years | None:
     return None if low <= 0 else Years(rest.low / high / YEAR, rest.high / low / YEAR)
 
 
+def whole_disk(topology: Topology, name: str) -> str:
+    """Return the disk of which *name* is a path; *name* itself if it is none."""
+    heads = (edge.above for edge in topology.above(name) if edge.role is Role.PATH)
+    return next(heads, name)
+
+
+def life_of(topology: Topology, lives: Mapping[str, Life], disk: str) -> Life | None:
+    """Return the life of *disk*, which it or one of its paths told."""
+    told = (lives[name] for name in (disk, *topology.used_by(disk, Role.PATH)) if name in lives)
+    return next(told, None)
+
+
+def _names(topology: Topology, disk: str, rest: Life) -> list[str]:
+    """Return the devices whose writes take of the *rest* of the life of *disk*: its paths, and the namespaces of its controller."""
+    match = NAMESPACE.fullmatch(disk)
+    # A rating is of the namespace alone: its size is all that is known of the disk's.
+    disks = [disk] if match is None or rest.rated else _namespaces(topology, match[1])
+    return [name for each in disks for name in topology.used_by(each, Role.PATH) or [each]]
+
+
+def _namespaces(topology: Topology, controller: str) -> list[str]:
+    matches = (NAMESPACE.fullmatch(name) for name in topology.devices)
+    return [match[0] for match in matches if match is not None and match[1] == controller]
+
+
 def wear(ledger: Ledger, top: str) -> list[DiskWear]:
-    """Return the bytes that *top* writes to each disk of a known life, where they are known and not 0."""
+    """
+    Return the bytes that *top* writes to each disk of a known life, where they are known and not 0.
+
+    What it writes over several paths wears out one disk.
+    """
     disks: list[DiskWear] = []
     if not ledger.lives:
         return disks
-    for disk, by_cause in ledger.written_to_disks(top).items():
-        rest, traffic = ledger.lives.get(disk), _sum(by_cause.values())
+    written: dict[str, list[tuple[str, Mapping[Cause, Traffic]]]] = {}
+    for name, by_cause in ledger.written_to_disks(top).items():
+        written.setdefault(whole_disk(ledger.topology, name), []).append((name, by_cause))
+    for disk, paths in written.items():
+        parts = [(cause, part) for _, causes in paths for cause, part in causes.items()]
+        rest = life_of(ledger.topology, ledger.lives, disk)
+        traffic = _sum(part for _, part in parts)
         if rest is None or not traffic.bytes:
             continue
         low, high = (bound.bytes or traffic.bytes for bound in traffic.bounds)
         lasts = years(rest, low, high)
         if lasts is None:
             continue
-        everything = ledger.load(disk).write.bytes
-        causes = {cause: part.bytes for cause, part in by_cause.items() if part.bytes}
+        everything = total_of(
+            ledger.load(name).write.bytes for name in _names(ledger.topology, disk, rest)
+        )
+        causes: dict[Cause, float] = {}
+        for cause, part in parts:
+            if part.bytes:
+                causes[cause] = causes.get(cause, 0.0) + part.bytes
         all_years = years(rest, everything, everything) if everything else None
         disks.append(
             DiskWear(disk, rest, traffic.bytes, low, high, causes, lasts, everything, all_years)

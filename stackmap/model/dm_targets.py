@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 
 POOL = "thin-pool"
@@ -189,4 +189,4 @@ def is_passthrough(device: Device) -> bool:
 
 def passes_on(topology: Topology, edge: Edge) -> bool:
     """Whether the device above *edge* passes its requests on down this edge, one by one."""
-    return is_passthrough(topology[edge.above])
+    return edge.role is Role.PATH or is_passthrough(topology[edge.above])

@@ -37,7 +37,8 @@ _ROW = re.compile(r"^([0-9a-f]{4,8}):((?: [0-9a-f]{2}){1,16})", re.MULTILINE | r
 
 def of_amazon(devices: Iterable[Device]) -> tuple[Device, ...]:
     """Return the disks of Amazon among *devices*."""
-    return tuple(device for device in devices if device.model.strip() in MAGIC.values())
+    makes = tuple(MAGIC.values())  # what follows differs
+    return tuple(device for device in devices if device.model.strip().startswith(makes))
 
 
 def read(host: Host, devices: Iterable[Device]) -> dict[str, Exceeded]:

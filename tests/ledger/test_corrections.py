@@ -261,12 +261,18 @@ def test_flushes_that_paths_count_as_reads_are_taken_out():
     assert done == ("flush-as-read: sda",)
 
 
-def test_a_head_that_counts_nothing_is_unknown():
+def test_a_head_that_counts_nothing_has_what_its_paths_count():
     """All I/O is on the hidden paths."""
-    loads, done = mended(topology(PATHS), {"mpatha": IDLE, "sda": moved(did(13, 512)), "sdb": IDLE})
+    paths = {"sda": moved(did(13, 512)), "sdb": moved(did(7, 1024))}
+    loads, done = mended(topology(PATHS), {"mpatha": IDLE, **paths})
 
-    assert loads["mpatha"] == Load()
+    assert (loads["mpatha"].read.ios, loads["mpatha"].read.bytes) == (20, 13 * 512 + 7 * 1024)
     assert done == ("head-not-counted: mpatha",)
+
+
+def test_a_head_is_unknown_if_a_path_is():
+    loads, _ = mended(topology(PATHS), {"mpatha": IDLE, "sda": moved(did(13, 512))})
+    assert loads["mpatha"] == Load()
 
 
 def test_a_stuck_count_in_flight_is_no_queue():

@@ -14,6 +14,9 @@ from stackmap.model.interval import Interval
 from stackmap.render.figures_json import layers_json
 from tests.drawn import did, moved
 from tests.ledger.test_ledger import raid5_of_three
+from tests.machine import block, mapped
+from tests.rules.cases_state import nvme
+from tests.rules.scripted import Did, Scripted, disks, intervals
 
 PAGE = 4096
 
@@ -107,6 +110,44 @@ def test_another_writer_shortens_the_life_of_a_shared_disk():
     (found,) = wear(Ledger(drawn.topology, loads, 1.0, {"sdb": Life(YEAR, YEAR)}), "vm")
     assert found.all_bytes == 2 * written
     assert found.all_years.low == pytest.approx(1 / (2 * written))
+
+
+def worn(host, parts, disk_lives, top):
+    topology, (interval,) = intervals(host, [parts])
+    return wear(Ledger(topology, interval.loads, interval.seconds, disk_lives), top)
+
+
+def test_what_is_written_over_two_paths_wears_out_one_disk():
+    """Each path has half of the writes, and each tells the life of the same disk."""
+    life_left = Life(7 * YEAR, 11 * YEAR, 0.5)
+    paths = ("sda", "sdb")
+    host = Scripted(
+        disks(paths), mapped(0, "paths", "mpath-3600", 65536, paths),
+        targets=["paths: 0 65536 multipath 0 0 1 1 round-robin 0 2 1 8:0 1 8:16 1"],
+    )  # fmt: skip
+    parts = {"dm-0": Did(writes=22), "sda": Did(writes=13), "sdb": Did(writes=9)}
+    (found,) = worn(host, parts, dict.fromkeys(paths, life_left), "dm-0")
+    assert (found.disk, found.bytes, found.all_bytes) == ("dm-0", 22 * PAGE, 22 * PAGE)
+    assert found.years == pytest.approx((7 / found.bytes, 11 / found.bytes))
+
+
+def test_an_nvme_disk_with_paths_tells_its_life_by_its_head():
+    parts = {"nvme0n1": Did(writes=22), "nvme0c0n1": Did(writes=13), "nvme0c1n1": Did(writes=9)}
+    disk_lives = {"nvme0n1": Life(7 * YEAR, 11 * YEAR, 0.5)}
+    (found,) = worn(Scripted(nvme("numa")), parts, disk_lives, "nvme0n1")
+    assert (found.disk, found.bytes) == ("nvme0n1", 22 * PAGE)
+
+
+@pytest.mark.parametrize("rated", [False, True])
+def test_all_namespaces_of_a_controller_wear_out_one_disk(rated):
+    """A rating is by the size of the one namespace."""
+    host = Scripted(
+        *(block(f"nvme{n}", f"259:{i}", 65536) for i, n in enumerate(("0n1", "0n2", "1n1")))
+    )
+    parts = {"nvme0n1": Did(writes=7), "nvme0n2": Did(writes=13), "nvme1n1": Did(writes=17)}
+    disk_lives = {"nvme0n1": Life(YEAR, YEAR, 0.5, rated)}
+    (found,) = worn(host, parts, disk_lives, "nvme0n1")
+    assert (found.bytes, found.all_bytes) == (7 * PAGE, (7 if rated else 20) * PAGE)
 
 
 def test_the_disk_that_lasts_the_shortest_comes_first():

@@ -48,6 +48,7 @@ def test_a_row_that_is_missing_ends_the_page():
     [
         ("Amazon Elastic Block Store", True),
         ("Amazon EC2 NVMe Instance Storage", True),
+        ("Amazon EC2 NVMe Instance Storage 7", True),
         ("QEMU NVMe Ctrl", False),
     ],
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from stackmap.ledger.corrections import counted_twice, uncounted
+from stackmap.ledger.corrections import counted_twice, counting, uncounted
 from stackmap.ledger.layers import Layer, carriers, layers, spreading
 from stackmap.ledger.ownership import is_pool, joins
 from stackmap.ledger.parity import parity_device
@@ -248,7 +248,7 @@ class Senders:
     def _own(self, name: str) -> Names | None:
         device = self.topology[name]
         unusable = uncounted(self.topology, device) or counted_twice(self.topology, device) is None
-        return None if unusable else frozenset({name})
+        return None if unusable else counting(self.topology, device)
 
     def _union(self, names: Iterable[str]) -> Names | None:
         union: set[str] = set()

@@ -182,7 +182,7 @@ def command(
         projector = Projector(topology, intervals(), name, next(filter(None, traces), None))
         found = [projector.project(each, wanted) for each in requests or [projector.present]]
         below = volume_context(topology, name).disks
-        found = [each._replace(wear=wear_change(each, below, lives)) for each in found]
+        found = [each._replace(wear=wear_change(each, topology, below, lives)) for each in found]
         if as_json:
             decision = {"decision": decision_json(topology, judged.decide(name))}
             click.echo(json.dumps(whatif_json(found) | decision))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from stackmap.document.sentences import year_range
 from stackmap.features.whatif.projection import DeviceLoad, Projection
 from stackmap.features.whatif.quantities import Band, exact
-from stackmap.ledger.wear import Years, years
+from stackmap.ledger.wear import Years, life_of, whole_disk, years
 from stackmap.model.health import Life
+from stackmap.model.topology import Topology
 
 
 class WearChange(NamedTuple):
@@ -21,14 +22,15 @@ class WearChange(NamedTuple):
 
 
 def wear_change(
-    projection: Projection, disks: Iterable[str], lives: Mapping[str, Life]
+    projection: Projection, topology: Topology, names: Collection[str], lives: Mapping[str, Life]
 ) -> WearChange | None:
     """
-    Return how long *disks* last under the mean of their writes; None if the writes or a life is not known.
+    Return how long disks last under the mean of their writes; None if the writes or a life is not known.
 
-    Of disks with different lives, the shortest counts.
+    *names*: the disks now, or paths to them. Of disks with different lives, the shortest counts.
     """
-    known = [lives.get(disk) for disk in disks]
+    disks = {whole_disk(topology, name) for name in names}
+    known = [life_of(topology, lives, disk) for disk in disks]
     rests = [rest for rest in known if rest is not None]
     if not rests or len(rests) < len(known):
         return None
@@ -36,6 +38,8 @@ def wear_change(
     for where in ("disks", "members"):
         now, then = (getattr(side, where) for side in (projection.now, projection.projected))
         written, projected = _per_device(now), _per_device(then)
+        if written is not None and now.count == len(names):
+            written = written.scaled(len(names) / len(disks))
         if written is not None and projected is not None:
             before = years(rest, written.low, written.high)
             after = years(rest, projected.low, projected.high)

@@ -49,6 +49,16 @@ def test_the_disk_that_a_volume_wears_out_first(tmp_path):
     assert by_disk(used) == {"sda": 0.1, "sdb": 0.5}
 
 
+def test_the_head_of_an_nvme_path_tells_its_life(tmp_path):
+    """The volume's disk is the path that the kernel shows, nvme1c0n1; only nvme1n1 can be asked."""
+    series = {
+        key.replace('disk="sdb"', 'disk="nvme1c0n1"'): values
+        for key, values in Array("a").series().items()
+    }
+    (written,) = ruled(tmp_path, {**series, **lives({"nvme1n1": 0.5})}, RECORDED, at=60 * MINUTE)
+    assert by_disk(written) == pytest.approx({"nvme1n1": BYTES})
+
+
 def test_what_everything_writes_to_a_disk(tmp_path):
     """The array, and twice as much again that is no part of a stack; only of disks that tell their life."""
     series = {**Array("a").series(), **lives({"sdb": 0.5, "sdc": 0.01})}
