@@ -112,8 +112,8 @@ local promql = import 'promql.libsonnet';
   ||| % [atVolume(bytes), p.textfile('stackmap_stack_chunk_bytes'), atVolume(arrivals), atVolume(arrivals)],
   // What several stacks share is in the sums of what is lost there, and not in those of what arrives.
   local perLevel(info, figure) = |||
-    sum without (top, name, uuid, shared) (%s
-    * ignoring (kind, level, uuid, shared) group_left () %s)
+    sum without (top, name, shared) (max without (uuid) (%s)
+    * ignoring (kind, level, shared) group_left () %s)
   ||| % [info, figure],
   local own = p.info('shared=""'),
   local requests = '(%s + %s)' % [atVolume('reads'), atVolume('writes')],
@@ -205,7 +205,8 @@ local promql = import 'promql.libsonnet';
 
     // Sums per host, kind and level, so that totals of a fleet read few series.
     // Disks and partitions too, which are no volumes: they tell which hosts there are.
-    record('instance_level:stackmap_volumes:count', 'count without (top, name, uuid) (%s)' % p.info()),
+    // A second textfile, of a version that writes no uuid, does not count volumes again.
+    record('instance_level:stackmap_volumes:count', 'count without (top, name) (max without (uuid) (%s))' % p.info()),
     record('instance_level:stackmap_written_bytes:rate5m', perLevel(own, atVolume('written_bytes'))),
     record('instance_level:stackmap_requests:rate5m', perLevel(own, requests)),
     record('instance_level:stackmap_io_seconds:rate5m', perLevel(own, volume('io_seconds'))),

@@ -139,6 +139,7 @@ def families(hosts: int, volumes: int) -> Families:
     for metric, value in (
         ("stackmap_stack_members", 4), ("stackmap_stack_parity_members", 1), ("stackmap_stack_degraded", 0),
         ("stackmap_stack_sync_active", 0), ("stackmap_stack_ideal_write_ratio", 4 / 3),
+        ("stackmap_stack_chunk_bytes", 65536),
     ):  # fmt: skip
         yield (
             metric,
@@ -151,13 +152,39 @@ def families(hosts: int, volumes: int) -> Families:
     yield (
         "stackmap_stack_info",
         (
-            (f'{host},top="{devices(v)[0]}",name="vg/lv{v}",kind="volume",level="raid5"', 1, False)
-            for host in names
+            (
+                f'{host},top="{devices(v)[0]}",name="vg/lv{v}",kind="volume",level="raid5"'
+                + uuid("stackmap_stack_info", number, v),
+                1,
+                False,
+            )
+            for number, host in enumerate(names)
             for v in range(volumes)
         ),
     )
-    yield "node_boot_time_seconds", ((host, 1.7e9, False) for host in names)
-    yield "stackmap_topology_timestamp_seconds", ((host, time.time(), False) for host in names)
+    for metric, value in (
+        ("node_boot_time_seconds", 1.7e9), ("stackmap_topology_timestamp_seconds", time.time()),
+        ("node_time_seconds", time.time()), ("up", 1),
+    ):  # fmt: skip
+        yield metric, ((host, value, False) for host in names)
+    yield from of_disks(names)
+
+
+def of_disks(names: list[str]) -> Families:
+    """Yield what each disk tells of itself: its model, and how worn it is."""
+    for metric, more, value in (
+        ("node_disk_info", ',model="M",serial="S"', 1),
+        ("stackmap_device_life_used_ratio", "", 0.4),
+        ("stackmap_device_life_written_bytes_total", "", 1e12),
+    ):
+        yield (
+            metric,
+            (
+                (f'{host},device="sd{letter}"{more}', value, False)
+                for host in names
+                for letter in DISKS
+            ),
+        )
 
 
 def weights(volumes: int) -> Iterator[str]:
@@ -252,7 +279,7 @@ def main(hosts: int = 200, volumes: int = 20, *, only_recorded: bool = False) ->
         config = "" if only_recorded else "rule_files: [rules.yml]\n"
         with prometheus(folder, config, f"--query.lookback-delta={REACH}") as url:
             if not only_recorded:
-                measure_rules(url, hosts * volumes)
+                measure_rules(url, hosts * volumes, folder)
             print(
                 f"  resident memory {memory(folder):.0f} MB; load of this machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
             )
@@ -271,9 +298,9 @@ def rules(volumes: int) -> str:
     return text if volumes <= 5000 else text.replace("interval: 1m", "interval: 4m")
 
 
-def measure_rules(url: str, volumes: int) -> None:
-    """Wait until each group was evaluated, and print the times."""
-    wanted = {"stackmap.layers", "stackmap.ratios", "stackmap.volumes", "stackmap.alerts"}
+def measure_rules(url: str, volumes: int, folder: Path) -> None:
+    """Wait until each group was evaluated, and print the times, and the CPU of an evaluation of all."""
+    wanted = {f"stackmap.{name}" for name in ("layers", "ratios", "volumes", "health", "alerts")}
     groups: dict[str, dict] = {}
     for _ in range(90):
         time.sleep(20)
@@ -286,6 +313,12 @@ def measure_rules(url: str, volumes: int) -> None:
         print(
             f"  group {name:18} {group['evaluationTime']:7.2f} s of {group['interval']:.0f} s; slowest rule {slow['name']} {slow['evaluationTime']:.2f} s"
         )
+    interval = max(groups[name]["interval"] for name in wanted)
+    used = server_cpu(folder)
+    time.sleep(interval)
+    print(
+        f"  an evaluation of all rules uses {server_cpu(folder) - used:.1f} s of CPU, each {interval:.0f} s"
+    )
     recorded = ask(url, "status/tsdb")["headStats"]["numSeries"]
     print(f"  recorded series {recorded}, {recorded / volumes:.0f} per volume")
 

@@ -10,6 +10,7 @@ from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
 from stackmap.document.sentences import year_range
 from stackmap.document.wording import UNKNOWN, plural, size
+from stackmap.features.fleet import health
 from stackmap.features.fleet.health import Trouble
 from stackmap.features.fleet.promql import KIND, LEVEL, MODEL
 from stackmap.features.fleet.volumes import Fleet, Group, Volume
@@ -146,7 +147,7 @@ def fleet_page(fleet: Fleet) -> doc.Page:
 
 def _health(troubles: Sequence[Trouble]) -> Iterable[doc.Block]:
     """Yield one line per trouble; of many, the first."""
-    lines = [str(trouble) for trouble in troubles[:MOST_TROUBLES]]
+    lines = health.lines(troubles)[:MOST_TROUBLES]
     if len(troubles) > MOST_TROUBLES:
         lines.append(f"and {len(troubles) - MOST_TROUBLES} more; --json lists all")
     if lines:

@@ -48,7 +48,7 @@ class Trouble(NamedTuple):
     ``model``, ``serial``: of a disk. ``reason``: why a host is silent, or its clock wrong. ``value``: the used
     share of what is full or of a disk's life, the times the await of its peers of what is sick, the seconds of a
     wrong clock.
-    ``since``: seconds since the epoch, when it was first seen.
+    ``since``: seconds since the epoch, when it was first seen. ``job``: of Prometheus, "" in recordings.
     """
 
     what: str
@@ -62,13 +62,18 @@ class Trouble(NamedTuple):
     reason: str = ""
     value: float | None = None
     since: float | None = None
+    job: str = ""
 
     def __str__(self) -> str:
-        """Return the trouble in a line: what, where, how much, and since when."""
+        return self.line()
+
+    def line(self, *, with_job: bool = False) -> str:
+        """Return the trouble in a line: what, where, how much, and since when; *with_job*: also the host's job."""
         disk = ", ".join(filter(None, (self.model, self.serial and f"serial {self.serial}")))
         thing = self.name or self.device
         thing = f"{thing} ({disk})" if disk else thing
         host = f"{self.host} of {self.cluster}" if self.cluster else self.host
+        host = f"{host}, job {self.job}" if with_job and self.job else host
         parts = [f"{self.what}: {thing} on {host}" if thing else f"{self.what}: {host}"]
         if self.reason:
             parts.append(self.reason)
@@ -106,9 +111,19 @@ def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> li
         key = tuple(get(key, "") for key in keys)
         of_disk = (get("model", ""), get("serial", ""), get("reason", ""))
         names = (get(cluster, ""), get("device", ""), get("name", ""), get("space", ""))
-        trouble = Trouble(what, get("instance", ""), *names, *of_disk, value, begun.get(key))
+        trouble = Trouble(
+            what, get("instance", ""), *names, *of_disk, value, begun.get(key), get("job", "")
+        )
         first_of.setdefault((*key, *of_disk), trouble)
     return worst_first(first_of.values())
+
+
+def lines(troubles: Collection[Trouble]) -> list[str]:
+    """Return a line per trouble, with the job where hosts of several jobs have the same name."""
+    jobs: dict[tuple[str, str], set[str]] = {}
+    for trouble in troubles:
+        jobs.setdefault((trouble.cluster, trouble.host), set()).add(trouble.job)
+    return [t.line(with_job=len(jobs[t.cluster, t.host]) > 1) for t in troubles]
 
 
 def counted(looked: Iterable[Sample], of_host: Sequence[str], by: str) -> dict[str, int]:

@@ -87,7 +87,8 @@ class Expressions(NamedTuple):
     What to ask of the volumes of *host* (a regular expression), *job* and *level*, over *seconds*.
 
     ``matches``: labels, each with a regular expression. ``cluster``: the label that separates sites with equal
-    names. ``hourly``: from means of an hour. "" for no restriction.
+    names. ``hourly``: from means of an hour. ``once``: what leaves out targets that show a machine once more
+    (``twice.py``). "" for no restriction.
     """
 
     seconds: float
@@ -98,6 +99,7 @@ class Expressions(NamedTuple):
     matches: tuple[tuple[str, str], ...] = ()
     cluster: str = CLUSTER
     hourly: bool = False
+    once: str = ""
 
     @property
     def of_host(self) -> str:
@@ -133,7 +135,8 @@ class Expressions(NamedTuple):
     def info(self) -> str:
         """The volumes with their kind, level and UUID, and whether several volumes share them."""
         return (
-            f"max by ({self.id}, {KIND_LEVEL}, uuid, shared) (stackmap_stack_info{{{self.levels}}})"
+            f"max by ({self.id}, {KIND_LEVEL}, uuid, shared) "
+            f"(stackmap_stack_info{{{self.levels}}}{self.once})"
         )
 
     @property
@@ -202,7 +205,7 @@ class Expressions(NamedTuple):
 
     def worst(self, sort: str, limit: int) -> str:
         """Return the volumes with the highest figures, of those that are there at the end of the window."""
-        present = f"stackmap_stack_info{{{self.levels}}}"
+        present = f"(stackmap_stack_info{{{self.levels}}}{self.once})"
         return f"topk({limit}, {self._with_means(ORDERS[sort])} and on ({self.id}) {present})"
 
     def _with_means(self, expression: str) -> str:
@@ -217,12 +220,13 @@ class Expressions(NamedTuple):
             return f"count by ({labels}) ({self._gaining()})"
         if labels == MODEL:
             value = self._of_disks(field)
-            return f"sum by ({labels}) (max by ({self.of_host}, {labels}) ({value}))"
+            return f"sum by ({labels}) (max by ({self.of_host}, {labels}) ({value}{self.once}))"
         if field == "hosts":
-            return f"count by ({labels}) (group by ({self.of_host}, {labels}) ({self.counted()}))"
+            hosts = f"group by ({self.of_host}, {labels}) ({self.counted()}{self.once})"
+            return f"count by ({labels}) ({hosts})"
         value = self._of_levels(field)
         once = ", ".join(dict.fromkeys(f"{self.of_host}, {KIND_LEVEL}, {labels}".split(", ")))
-        return f"sum by ({labels}) (max by ({once}) ({value}))"
+        return f"sum by ({labels}) (max by ({once}) ({value}{self.once}))"
 
     def _of_levels(self, field: str) -> str:
         if field in ("volumes", "shared"):

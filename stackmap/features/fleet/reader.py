@@ -21,6 +21,7 @@ from stackmap.features.fleet.promql import (
     Expressions,
     any_of,
 )
+from stackmap.features.fleet.twice import Target, again, leaving_out, target_of
 from stackmap.features.fleet.volumes import (
     RATES,
     Fleet,
@@ -56,6 +57,7 @@ RENAMED = "{volumes} had another name or kernel name earlier in the window; the 
 NO_FIGURE = "no volume has a figure for --sort {sort}"
 NO_MODEL = "no disk has a model: does node_exporter export node_disk_info?"
 NO_LABEL = "no host has the label {label}"
+AGAIN = "that another target shows, too (two jobs, or two exporters): counted once"
 SAVINGS = ("raid10_saves", "gaining")
 IN_LABELS = {"level", "slowest", "wear"}  # parts that have more than their value
 STATES = ("active", "sync", "degraded", "degraded sync")
@@ -91,6 +93,7 @@ class FleetReader:
         self._partial: list[str] = []
         self._notes: list[str] = []
         self._looked: list[Sample] = []  # how many troubles each host has, where the rules looked
+        self._again: frozenset[Target] = frozenset()  # targets of machines that others show
 
     def read(self) -> Fleet:
         """Return the fleet; ``InputError`` if there is no such volume, or nothing was recorded."""
@@ -98,9 +101,11 @@ class FleetReader:
         per_host = self._query(self._all.group(self._all.counted()))
         if not per_host:
             self._explain_nothing()
+        self._leave_out_again()
         levels = self._levels()
         troubles = tuple(self._health())
         groups = self._groups(troubles) if asked.by else ()
+        per_host = [sample for sample in per_host if self._is_first(sample.labels)]
         hosts = [sample.labels.get("instance", "") for sample in per_host]
         volumes = () if asked.by else self._worst_volumes(hosts, levels)
         self._tell_missing()
@@ -149,6 +154,21 @@ class FleetReader:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+
+    def _leave_out_again(self) -> None:
+        """Leave out targets that show a machine which another one shows, and say so."""
+        try:
+            found = again(self._all, self._query, self._server.query_range, self._asked.time)
+        except NO_ANSWER as error:
+            self._partial.append(f"hosts that several targets show: not known: {error}")
+            return
+        self._again = frozenset(found)
+        self._all = self._all._replace(once=leaving_out(found, self._all.cluster))
+        names = {target.instance for target in found}
+        self._notes += filter(None, (health.sentence(names, AGAIN),))
+
+    def _is_first(self, labels: Mapping[str, str]) -> bool:
+        return target_of(self._all, labels) not in self._again
 
     def _explain_nothing(self) -> NoReturn:
         """Raise ``InputError``: the volumes are missing, or the rules."""
@@ -359,7 +379,8 @@ class FleetReader:
             return
         if not looked:
             self._partial.append(health.NOT_LOOKED)
-        self._looked = looked
+        self._looked = [sample for sample in looked if self._is_first(sample.labels)]
+        now = [sample for sample in now if self._is_first(sample.labels)]
         self._server.budget.charge(TROUBLE_BYTES * len(now))
         yield from health.troubles(now, since, self._all.cluster)
 

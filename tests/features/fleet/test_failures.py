@@ -254,7 +254,7 @@ def test_a_whole_answer():
     assert report["health"] == [
         {
             "what": "degraded", "host": "h1", "cluster": None, "device": "dm-8", "name": "vg/lv", "space": None,
-            "model": None, "serial": None, "reason": None, "value": None, "since": "2026-11-21T10:39:02Z",
+            "model": None, "serial": None, "reason": None, "value": None, "since": "2026-11-21T10:39:02Z", "job": "n",
         }
     ]  # fmt: skip
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from stackmap.features.fleet.health import troubles
+from stackmap.features.fleet import health
+from stackmap.features.fleet.health import Trouble, troubles
 from stackmap.features.fleet.http import Sample
 from stackmap.features.fleet.promql import KIND_LEVEL, Expressions
 from stackmap.features.fleet.reader import FleetReader, _weigh
@@ -54,7 +55,19 @@ def test_replicas_have_a_trouble_once_and_two_jobs_each_their_own():
     now = [Sample({**broken, "job": job, "replica": each}, 1.0) for job, each, _ in targets]
     since = [Sample({**broken, "job": job, "replica": each}, at) for job, each, at in targets]
 
-    assert [each.host for each in troubles(now, since, "cluster")] == ["h1", "h1"]
+    found = troubles(now, since, "cluster")
+    assert [each.host for each in found] == ["h1", "h1"]
+    assert {each.json_fields()["job"] for each in found} == {"n", "m"}
+
+
+def test_a_trouble_names_the_job_where_two_hosts_have_one_name():
+    alike = [Trouble("degraded", "h1", device="md0", job=job) for job in ("n", "m")]
+    other = Trouble("degraded", "h2", device="md0", job="n")
+    assert health.lines([*alike, other]) == [
+        "degraded: md0 on h1, job n",
+        "degraded: md0 on h1, job m",
+        "degraded: md0 on h2",
+    ]
 
 
 def test_other_sums_are_by_the_value_of_the_label():

@@ -84,6 +84,19 @@ def test_full_stripes_waste_nothing(tmp_path):
         assert [each.value for each in answers] == pytest.approx([0], abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["volumes:count", "written_bytes:rate5m", "requests:rate5m"])
+def test_a_second_textfile_of_another_version_counts_no_volume_again(name, tmp_path):
+    """One that writes no uuid: all else that both have is one series, or node_exporter leaves it out."""
+    series = Array("a").series()
+    (info,) = [key for key in series if key.startswith("stackmap_stack_info")]
+    second = {f'{info[:-1]},uuid="LVM-7"}}': series[info]}
+    sums = f"instance_level:stackmap_{name}"
+    (alone,) = ruled(tmp_path, series, sums, at=20 * MINUTE)
+    (both,) = ruled(tmp_path, {**series, **second}, sums, at=20 * MINUTE)
+    assert [each.value for each in alone] == [each.value for each in both]
+    assert len(alone) == 1
+
+
 @pytest.mark.parametrize("down", [0, 250])
 def test_a_degraded_array_whose_textfile_vanishes_still_fires(down, tmp_path):
     """Nothing says that it is whole again, whether node_exporter answers or not."""

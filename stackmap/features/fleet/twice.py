@@ -1,0 +1,138 @@
+"""
+Targets that show a machine once more: two jobs that scrape it, or two exporters on it. Sums count a machine once.
+
+Targets are of one machine if they have its name and one textfile, which is known by the time in it: it has fractions
+of a second. Or they have its name, address, time of boot and volumes, in textfiles of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.features.fleet.host_source import quoted
+from stackmap.features.fleet.promql import any_of, joined
+from stackmap.model import exported
+
+if TYPE_CHECKING:
+    from stackmap.features.fleet.http import Sample, Series
+    from stackmap.features.fleet.promql import Expressions
+
+TIMES_SECONDS, TIMES_STEP = (
+    300,
+    15,
+)  # in which the times in textfiles are looked up: a scrape may be a minute late
+SAME_BOOT = 1  # seconds
+NAME = "nodename"
+
+
+class Target(NamedTuple):
+    """A target of Prometheus, which is a host to ``fleet``. ``cluster``: "" without such a label."""
+
+    cluster: str
+    job: str
+    instance: str
+
+
+Ask = Callable[[str], Sequence["Sample"]]
+AskRange = Callable[[str, float, float, float], Sequence["Series"]]
+
+
+def again(scope: Expressions, ask: Ask, ask_range: AskRange, end: float) -> list[Target]:
+    """Return the targets of *scope* that show a machine which another target shows, too; the first of each is not among them."""
+    alike = ask(f"count by ({scope.cluster}, {NAME}) ({_named(scope)}) > 1")
+    names = {sample.labels.get(NAME, "") for sample in alike} - {""}
+    if not names:
+        return []
+    targets: dict[tuple[str, str], list[Target]] = {}
+    for sample in ask(_named(scope, f"{NAME}=~{quoted(any_of(names))}")):
+        target = target_of(scope, sample.labels)
+        targets.setdefault((target.cluster, sample.labels.get(NAME, "")), []).append(target)
+    several = [sorted(group) for group in targets.values() if len(group) > 1]
+    hosts = _only(scope, several)
+    read = f"max by ({scope.of_host}) ({exported.TIMESTAMP}{{{hosts.hosts}}})"
+    times = {
+        target_of(scope, series.labels): {value for _, value in series.values}
+        for series in ask_range(read, end - TIMES_SECONDS, end, TIMES_STEP)
+    }
+    found = _again(
+        several, lambda one, other: bool(times.get(one, set()) & times.get(other, set()))
+    )
+    left = [[target for target in group if target not in found] for group in several]
+    left = [group for group in left if len({*map(_address, group)}) < len(group)]
+    return [*found, *_with_other_textfiles(scope, ask, left)] if left else found
+
+
+def _with_other_textfiles(scope: Expressions, ask: Ask, groups: list[list[Target]]) -> list[Target]:
+    """Return the targets whose volumes another one with their address and time of boot has, in another textfile."""
+    hosts = _only(scope, groups)
+    boots = {
+        target_of(scope, sample.labels): sample.value
+        for sample in ask(f"max by ({scope.of_host}) (node_boot_time_seconds{{{hosts.hosts}}})")
+    }
+    volumes: dict[Target, set[tuple[str, str]]] = {}
+    for sample in ask(f"group by ({scope.id}) (stackmap_stack_info{{{hosts.hosts}}})"):
+        volume = sample.labels.get("top", ""), sample.labels.get("name", "")
+        volumes.setdefault(target_of(scope, sample.labels), set()).add(volume)
+
+    def is_same(one: Target, other: Target) -> bool:
+        ours, theirs = boots.get(one), boots.get(other)
+        booted = ours is not None and theirs is not None and abs(ours - theirs) <= SAME_BOOT
+        has = volumes.get(one, set()) <= volumes.get(other, set())
+        return booted and has and _address(one) == _address(other)
+
+    return _again(groups, is_same)
+
+
+def _only(scope: Expressions, groups: Iterable[Iterable[Target]]) -> Expressions:
+    return scope._replace(host=any_of({target.instance for group in groups for target in group}))
+
+
+def _again(
+    groups: Iterable[Iterable[Target]], is_same: Callable[[Target, Target], bool]
+) -> list[Target]:
+    """Return the targets of each group that are the same as an earlier one."""
+    found = []
+    for group in groups:
+        first: list[Target] = []
+        for target in group:
+            if any(is_same(target, other) for other in first):
+                found.append(target)
+            else:
+                first.append(target)
+    return found
+
+
+def _named(scope: Expressions, more: str = "") -> str:
+    """Return the targets with volumes, and the names of their machines."""
+    series = f"node_uname_info{{{joined(more, scope.hosts)}}}"
+    return f"max by ({scope.of_host}, {NAME}) ({series} and on ({scope.of_host}) {scope.counted()})"
+
+
+def target_of(scope: Expressions, labels: Mapping[str, str]) -> Target:
+    """Return the target with these *labels*."""
+    return Target(*(labels.get(key, "") for key in (scope.cluster, "job", "instance")))
+
+
+def _address(target: Target) -> str:
+    """
+    Return the address without the port.
+
+    >>> _address(Target("", "node", "db1:9100")), _address(Target("", "node", "[fe80::1]:9100"))
+    ('db1', '[fe80::1]')
+    """
+    head, colon, port = target.instance.rpartition(":")
+    return head if colon and port.isdecimal() else target.instance
+
+
+def leaving_out(targets: Iterable[Target], cluster: str) -> str:
+    """Return what a query needs to leave out *targets*, "" without any; *cluster*: the label."""
+    by_job: dict[tuple[str, str], list[str]] = {}
+    for target in targets:
+        by_job.setdefault((target.cluster, target.job), []).append(target.instance)
+    parts = []
+    for (site, job), instances in sorted(by_job.items()):
+        hosts = quoted(any_of(instances))
+        given = f"{cluster}={quoted(site)},job={quoted(job)},instance=~{hosts}"
+        parts.append(f"{exported.TIMESTAMP}{{{given}}}")
+    return f" unless on ({cluster}, job, instance) ({' or '.join(parts)})" if parts else ""
