@@ -31,6 +31,7 @@ from stackmap.model.lv_health import lv_health
 from stackmap.model.topology import Topology
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
+from stackmap.rules.errors import HEALTH
 from stackmap.rules.rule import Finding, Severity
 from stackmap.sources import ebs, health, libblockdev, mountinfo
 from stackmap.sources.libblockdev import Reported
@@ -84,7 +85,7 @@ def command(
     # lvm reads all disks: in a thread, beside the disks' own answers.
     ask = partial(libblockdev.read, topology=chosen)
     reporting = session.host.in_background(ask) if asked else None
-    known = health.read(session.host, chosen) if asked else {}
+    known = health.read(session.host, chosen) if asked else _recorded_health(session, chosen)
     reported = _recorded(session, chosen)
     if reporting is not None:
         answered = reporting.ready(REPORT_SECONDS)
@@ -125,6 +126,11 @@ def _recorded(session: Session, topology: Topology) -> Reported:
     return reported._replace(unknown=())
 
 
+def _recorded_health(session: Session, topology: Topology) -> Mapping[str, Health]:
+    """Return what disks said of themselves when the capture was recorded; nothing on this machine, whose disks are not opened for it."""
+    return {} if session.live else health.recorded(session.host, topology)
+
+
 def _tell_reported(topology: Topology, reported: Reported, *, named: bool) -> None:
     """Tell which LVs were not checked because they are not active, unless others are *named*, and where mdadm and sysfs differ."""
     for sentence in reported.unknown:
@@ -142,9 +148,11 @@ def _tell_reported(topology: Topology, reported: Reported, *, named: bool) -> No
 
 
 def setup_problems(session: Session, topology: Topology) -> Iterator[Finding]:
-    """Yield the findings of ``check`` on *topology* that no rule about a load reports."""
-    for finding in checks(_context(session, topology, _recorded(session, topology))):
-        if not finding.rule.needs_load and finding.severity is not Severity.GOOD:
+    """Yield the findings of ``check`` on *topology* that no rule about a load reports; of health, those that slow I/O."""
+    known = _recorded_health(session, topology)
+    for finding in checks(_context(session, topology, _recorded(session, topology), known)):
+        is_idle = finding.rule in HEALTH and not finding.rule.slows
+        if not finding.rule.needs_load and finding.severity is not Severity.GOOD and not is_idle:
             yield finding
 
 
@@ -152,7 +160,7 @@ def _context(
     session: Session,
     topology: Topology,
     reported: Reported,
-    known: Mapping[str, Health] = NO_HEALTH,
+    known: Mapping[str, Health],
 ) -> Context:
     return Context(
         topology,

@@ -205,6 +205,13 @@ def _wear(stack: StackFigures) -> list[str]:
     ]
     parts = f" ({', '.join(causes)})" if len(causes) > 1 else ""
     disk, rest = stack.ledger.topology[first.disk].title, first.rest
+    if not rest.low:
+        rated = (
+            "its rating" if rest.used is None else f"its rated life ({percent(rest.used, 0)} used)"
+        )
+        return [
+            f"disk life: {disk} is at the end of {rated}; {size(first.bytes * DAY)} per day{parts}"
+        ]
     basis = "by its rating" if rest.rated else "by its own count of wear"
     share = "a new disk" if rest.used is None else f"{percent(1 - rest.used, 0)} of its life left"
     per_day = f"{size(first.bytes * DAY)} per day{parts}"

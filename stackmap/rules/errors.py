@@ -231,6 +231,7 @@ def failing_disk(context: Context, _: Limits) -> Found:
     expected="below {least}",
     reason="beyond its rated life a flash disk may keep data for a shorter time, or become read-only",
     advice=f"plan its replacement; {SMART} shows what was written",
+    slows=False,
     source="NVM Express base specification, SMART log: percentage used",
     thresholds={
         "warning": (0.8, "share", "{} used"),

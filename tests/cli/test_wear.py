@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -78,6 +79,40 @@ def test_a_rating_needs_no_answer_of_a_disk_and_is_of_flash_alone():
     for name, rest in found.items():
         assert (rest.low, rest.high) == pytest.approx([3 * 5 * 365.25 * topology[name].size] * 2)
         assert (rest.rated, rest.used) == (True, None)
+
+
+@pytest.fixture
+def worn_capture(capture):
+    """One of the disks is beyond its rated life, and has errors."""
+    worn = {**SAS, "scsi_percentage_used_endurance_indicator": 104}
+    worn["scsi_error_counter_log"] = {
+        "read": {"total_uncorrected_errors": 2},
+        "write": {"total_uncorrected_errors": 0, "gigabytes_processed": "6659"},
+    }
+    Path(capture, "cmd", "smartctl--dev-sdc.txt").write_text(json.dumps(worn))
+    return capture
+
+
+def test_a_disk_beyond_its_life_has_no_years(worn_capture):
+    """Not "0.0 to 0.0 years", and no negative share."""
+    said = " ".join(run("--from", worn_capture, "iostat", "-l", "vghdd/vm-disk1").split())
+    assert "disk life: sdc is at the end of its rated life (104 % used); " in said
+    assert "years" not in said
+
+
+def reported(key, *words):
+    found = json.loads(run(*words, "-J"))[key]
+    return {(each["id"], each["device"]) for each in found if each["severity"] != "ok"}
+
+
+def test_check_and_explain_judge_what_disks_said_in_a_capture(worn_capture):
+    """explain leaves out what slows no request, such as wear."""
+    assert {("SM342", "sdc"), ("SM343", "sdc")} <= reported(
+        "checks", "--from", worn_capture, "check"
+    )
+    explained = reported("findings", "--from", worn_capture, "explain")
+    assert ("SM343", "sdc") in explained
+    assert ("SM342", "sdc") not in explained
 
 
 def test_whatif_has_years_now_and_then(capture):
