@@ -166,10 +166,13 @@ config:
 
 
 def test_a_pool_names_disks_by_id():
-    """By serial number or WWN; what no disk has is none. A whole disk is used by its first partition."""
+    """By serial number or WWN. A whole disk is used by its first partition. A disk that is gone has its name in the pool."""
     topology, notes = read(POOL)
     assert not notes
-    assert {device.name for device in topology if device.uses} == {"sda1", "sdb1", "nvme0n1p4"}
+    gone = "disk/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0ABCDEX"
+    pool = {device.name for device in topology if device.uses}
+    assert pool == {"sda1", "sdb1", "nvme0n1p4", gone}
+    assert {name: topology[name].state for name in pool} == dict.fromkeys(pool) | {gone: "unavail"}
 
 
 def test_links_tell_names():

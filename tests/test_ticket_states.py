@@ -220,6 +220,43 @@ def test_what_a_pool_of_zfs_does(tmp_path, scan, mark, states):
     assert "it is used by [ZFS tank]" in found[0]["sentence"]
 
 
+BY_PARTUUID = """\
+NAME   MAJ:MIN  SIZE TYPE PARTUUID
+sda      8:0    3.6T disk
+├─sda1   8:1      2G part 0d4cf4a1-0000-4a4a-8b8b-00000000a001
+└─sda2   8:2    3.6T part 0d4cf4a1-0000-4a4a-8b8b-00000000a002
+sdb      8:16   3.6T disk
+├─sdb1   8:17     2G part 0d4cf4a1-0000-4a4a-8b8b-00000000b001
+└─sdb2   8:18   3.6T part 0d4cf4a1-0000-4a4a-8b8b-00000000b002
+sdc      8:32   3.6T disk
+├─sdc1   8:33   3.6T part 0d4cf4a1-0000-4a4a-8b8b-00000000c001
+└─sdc9   8:41     8M part 0d4cf4a1-0000-4a4a-8b8b-00000000c009
+
+  pool: store
+ state: DEGRADED
+status: One or more devices are faulted in response to persistent errors.
+config:
+
+        NAME                                      STATE     READ WRITE CKSUM
+        store                                     DEGRADED     0     0     0
+          raidz1-0                                DEGRADED     0     0     0
+            0d4cf4a1-0000-4a4a-8b8b-00000000a002  ONLINE       0     0     0
+            0d4cf4a1-0000-4a4a-8b8b-00000000b002  FAULTED      3    88     0  too many errors
+            sdc                                   OFFLINE      0     0     0
+            bay-7                                 UNAVAIL      0     0     0
+"""
+
+
+def test_members_of_a_pool_that_failed_are_told(tmp_path):
+    """Whether the pool has them by PARTUUID, as whole disks, or by a name that no other text has."""
+    topology, _ = read(BY_PARTUUID)
+    pool = {device.name: device.state for device in topology if device.uses}
+    assert pool == {"sda2": None, "sdb2": "faulted", "sdc1": "offline", "bay-7": "unavail"}
+    found = json.loads(run(tmp_path, BY_PARTUUID, "explain", "-J", "--input").stdout)["findings"]
+    assert {each["device"] for each in found} == {"sdb2", "sdc1", "bay-7"}
+    assert all("it is used by [ZFS store]" in each["sentence"] for each in found)
+
+
 def test_errors_of_btrfs_device_stats():
     names = ("write_io_errs", "read_io_errs", "flush_io_errs", "corruption_errs", "generation_errs")
     text = "".join(

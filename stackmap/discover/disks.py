@@ -42,7 +42,8 @@ def _partition(scan: Scan, block: Block) -> Discovered:
     base = base_device(scan, block, Kind.PARTITION, size=size)
     offset = None if start is None else start * SECTOR
     edge = Edge(block.name, block.disk, Role.DATA, offset, size)
-    return Discovered(base._replace(merges=_merges(scan, block.disk)), (edge,))
+    state = disk_identity.state(scan.host, block)  # in a text, as a member of a ZFS pool
+    return Discovered(base._replace(merges=_merges(scan, block.disk), state=state), (edge,))
 
 
 def _disk(scan: Scan, block: Block) -> Discovered:

@@ -176,7 +176,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     count = device.layout.members - len([*filter(carries_data, edges)]) if device.layout else 0
     if count > 1:
         return f"{count} members are missing"
-    if device.uses and not edges:
+    if device.uses and (device.kind is Kind.PARTITION or not edges):
         return f"it is used by {', '.join(use.name for use in device.uses)}"
     missing = count == 1 or (is_degraded(device) and not is_lost_array(device))
     return "a member is missing" if missing else "no device below it has failed"

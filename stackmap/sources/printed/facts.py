@@ -64,22 +64,28 @@ def volume(group: str, name: str) -> str:
 
 
 BY_ID = "disk/by-id/"
+BY_PARTUUID, PARTUUID = "disk/by-partuuid/", "partuuid"  # the links, and the key of what they end with
 BY_RES = "drbd/by-res/"  # links to DRBD's devices, by resource and volume
 DRBD_STATE = "drbd/state"
-_BUS = re.compile(r"(?:ata|scsi|wwn|nvme|usb|virtio)-\S+")
+_BUS = re.compile(r"(?:ata|scsi|wwn|nvme|usb|virtio|google)-\S+")
+_GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ITS_NAME = "its name"  # where an edge is known from
 PART = re.compile(r"(.*)-part(\d{1,3})")  # a partition, as udev and kpartx name it
 
 
 def linked_ref(name: str) -> str:
     """
-    Return the ref of the device with the link *name* in by-id, "" for another name.
+    Return the ref of the device with the link *name* in by-id or by-partuuid, "" for another name.
 
     >>> linked_ref("ata-ST4000_Z302-part1"), linked_ref("dm-name-vg-lv"), linked_ref("raidz1-0")
     ('disk/by-id/ata-ST4000_Z302-part1', 'mapper/vg-lv', '')
+    >>> linked_ref("6d1b1ba2-7a0c-4b67-9d0d-5a5a0e9f1c11")
+    'disk/by-partuuid/6d1b1ba2-7a0c-4b67-9d0d-5a5a0e9f1c11'
     """
     if name.startswith("dm-name-"):
         return mapper(name.removeprefix("dm-name-"))
+    if _GUID.fullmatch(name):
+        return BY_PARTUUID + name
     return BY_ID + name if _BUS.fullmatch(name) else ""
 
 

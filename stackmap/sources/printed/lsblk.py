@@ -17,7 +17,7 @@ from stackmap.sources import device_lists
 from stackmap.sources.printed.capture_files import disk_of
 from stackmap.sources.printed.columns import MAX_WORDS, PlacedWord, fits, size_of, tree_of, words_of
 from stackmap.sources.printed.columns import cells as cells_of
-from stackmap.sources.printed.facts import Fact, is_kernel_name, mapper, of_path
+from stackmap.sources.printed.facts import PARTUUID, Fact, is_kernel_name, mapper, of_path
 
 COLUMNS = frozenset(
     "NAME KNAME PATH PKNAME MAJ:MIN MAJ MIN FSAVAIL FSSIZE FSTYPE FSUSED FSUSE% FSROOTS FSVER MOUNTPOINT MOUNTPOINTS LABEL UUID"  # noqa: SIM905 - a table of words
@@ -58,7 +58,7 @@ FILES = {
     "RQ-SIZE": "queue/nr_requests", "RA": "queue/read_ahead_kb", "ALIGNMENT": "alignment_offset",
     "MODEL": "device/model", "SERIAL": "device/serial", "VENDOR": "device/vendor", "WWN": "wwid",
     "STATE": "device/state", "TRAN": "device/transport", "START": "start", "DISK-SEQ": "diskseq",
-    "FSTYPE": "udev:ID_FS_TYPE", "LABEL": "udev:ID_FS_LABEL", "UUID": "udev:ID_FS_UUID",
+    "FSTYPE": "udev:ID_FS_TYPE", "LABEL": "udev:ID_FS_LABEL", "UUID": "udev:ID_FS_UUID", "PARTUUID": PARTUUID,
 }  # fmt: skip
 # The beginning of a device-mapper uuid, from which lsblk made the type.
 MADE = {"lvm": "LVM-", "crypt": "CRYPT-", "mpath": "mpath-"}

@@ -28,11 +28,13 @@ from stackmap.sources.printed.capture_files import (
 from stackmap.sources.printed.facts import (
     ALIAS,
     BY_ID,
+    BY_PARTUUID,
     BY_RES,
     DRBD_STATE,
     ITS_NAME,
     MAPPER,
     NUMBER,
+    PARTUUID,
     Fact,
     disk_and_part,
     is_kernel_name,
@@ -292,14 +294,16 @@ class Machine:
         self._kinds = kinds
 
     def _linked(self, refs: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield each link with the kernel's name of its device: of a disk by its serial number or WWN, of DRBD's only device."""
+        """Yield each link with the kernel's name of its device: by its serial number, WWN or PARTUUID; of DRBD's only device."""
         volumes, devices = ([*filter(form.fullmatch, refs)] for form in (_VOLUME, _DRBD))
         if len(volumes) == len(devices) == 1:
             yield volumes[0], devices[0]
-        links = [ref for ref in refs if ref.startswith(BY_ID)]
+        links = [ref for ref in refs if ref.startswith((BY_ID, BY_PARTUUID))]
         ids: defaultdict[str, set[str]] = defaultdict(set)
         for _, _, (ref, key, value) in self._facts if links else ():
-            if key in IDENTITIES and len(value) >= SHORTEST_ID and not disk_of(ref):
+            if key == PARTUUID:
+                ids[BY_PARTUUID + value.lower()].add(ref)
+            elif key in IDENTITIES and len(value) >= SHORTEST_ID and not disk_of(ref):
                 ids[value.replace(" ", "_")].add(ref)
         for link in sorted(links):
             whole, part = disk_and_part(link)
@@ -398,7 +402,8 @@ def _move_to_data_partitions(told: Told, names: Mapping[str, str]) -> None:
         data, rest = (devices.get(_partition(names[disk], number)) for number in "19")
         if data is None or rest is None or facts.get(TYPE, {}).get(ZPOOL) is None:
             continue
-        for key in (TYPE, "udev:ID_FS_LABEL"):
-            told[data].setdefault(key, {})[ZPOOL] = facts[key].pop(ZPOOL)
-            if not facts[key]:
-                del facts[key]
+        for key in (TYPE, "udev:ID_FS_LABEL", "device/state"):
+            if ZPOOL in facts.get(key, {}):
+                told[data].setdefault(key, {})[ZPOOL] = facts[key].pop(ZPOOL)
+                if not facts[key]:
+                    del facts[key]

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from stackmap.model.units import KIB, SECTOR
 from stackmap.sources import mountinfo
 from stackmap.sources.printed.columns import tree_of
-from stackmap.sources.printed.facts import Fact, is_kernel_name, linked_ref, mapper, of_path
+from stackmap.sources.printed.facts import (
+    PARTUUID,
+    Fact,
+    is_kernel_name,
+    linked_ref,
+    mapper,
+    of_path,
+)
 
 
 def _mount(source: str, point: str, kind: str = "-", options: str = "rw") -> Iterator[Fact]:
@@ -82,7 +89,7 @@ def read_findmnt_json(text: str) -> Iterator[Fact]:
 
 
 BLKID_ROW = re.compile(r'\s*(/dev/[^\s:]+): (?=.*\b(?:TYPE|UUID|PTTYPE|PARTUUID)=")(.*)')
-_TAG = re.compile(r'\b(TYPE|UUID|LABEL)="([^"]{0,200})"')
+_TAG = re.compile(r'\b(TYPE|UUID|LABEL|PARTUUID)="([^"]{0,200})"')
 
 
 def read_blkid(lines: list[str]) -> Iterator[Fact]:
@@ -93,7 +100,8 @@ def read_blkid(lines: list[str]) -> Iterator[Fact]:
             tags = dict(_TAG.findall(match[2]))
             yield Fact(ref, "listed", "")
             for tag, value in tags.items():
-                yield Fact(ref, f"udev:ID_FS_{tag}", value)
+                key = PARTUUID if tag == "PARTUUID" else f"udev:ID_FS_{tag}"
+                yield Fact(ref, key, value)
 
 
 SWAPS = re.compile(
@@ -110,7 +118,9 @@ def read_swaps(lines: list[str]) -> Iterator[Fact]:
 
 
 POOL = re.compile(r"\s*pool: (\S+)\s*")
-_VDEV = re.compile(r"\s+(\S+)\s+(ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|AVAIL)\b.*")
+_VDEV = re.compile(r"\s+(\S+[^\s:])\s+(ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|AVAIL)\b.*")
+_GROUP = re.compile(r"(?:mirror|raidz\d?|draid\d?\S*|spare|replacing|indirect|log|cache|special|dedup)(?:-\d+)?s?")
+NOT_THERE = ("degraded", "faulted", "offline", "unavail", "removed")  # states of a member, in lower case
 _SCAN = re.compile(r"\s*scan: (scrub|resilver) in progress\b.*")
 
 
@@ -120,16 +130,21 @@ def read_pool(lines: list[str]) -> Iterator[Fact]:
     work = next((scan[1] for line in lines if (scan := _SCAN.fullmatch(line))), "")
     for line in lines[1:]:
         row = _VDEV.fullmatch(line)
-        linked = row and linked_ref(row[1])
-        if match and row and (linked or row[1].startswith("/dev/") or is_kernel_name(row[1])):
-            ref = linked or of_path(row[1])
-            yield Fact(ref, "udev:ID_FS_TYPE", "zfs_member")
-            yield Fact(ref, "udev:ID_FS_LABEL", match[1])
-            state = row[2].lower()
-            if state == "online":
-                state = work if work == "scrub" or "(resilvering)" in line else ""
-            if state not in ("", "avail"):
-                yield Fact(ref, "device/state", state)
+        if match is None or row is None or row[1] == match[1] or _GROUP.fullmatch(row[1]):
+            continue
+        ref = linked_ref(row[1]) or of_path(row[1])
+        state = row[2].lower()
+        if state == "online":
+            state = work if work == "scrub" or "(resilvering)" in line else ""
+        is_broken = state in NOT_THERE
+        if not (is_broken or ref != row[1] or is_kernel_name(ref)):
+            continue  # a name that somebody gave
+        yield Fact(ref, "udev:ID_FS_TYPE", "zfs_member")
+        yield Fact(ref, "udev:ID_FS_LABEL", match[1])
+        if state not in ("", "avail"):
+            yield Fact(ref, "device/state", state)
+        if is_broken:  # reported even where no text tells which disk it is
+            yield Fact(ref, "listed", "disk")
 
 
 # ls -l: "/dev/mapper/vg-lv -> ../dm-0", names of by-id, and all of /dev/mapper, where "control" is the first.
