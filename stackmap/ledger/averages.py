@@ -315,6 +315,8 @@ def mixed(reports: Sequence[Interval]) -> tuple[str, ...]:
     rates = [report for report in reports if not report.since_boot and not report.summary]
     if not 1 < len(rates) <= FEW or any(report.seconds for report in rates):
         return ()
+    if UNKNOWN_LOAD in rates[-1].loads.values():  # the text ends within it
+        rates.pop()
     differences = list(_differences(_whole([*map(_sums, rates)])))
     if not differences:
         return ()

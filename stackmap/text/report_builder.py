@@ -14,7 +14,7 @@ from math import isfinite
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.model.load import NONE, Load, PrintedLoads
+from stackmap.model.load import NONE, UNKNOWN_LOAD, Load, PrintedLoads
 from stackmap.model.topology import UNKNOWN_MACHINE, Machine
 from stackmap.model.units import MIB
 from stackmap.text.columns import MAX_RATE, is_rounded
@@ -53,6 +53,7 @@ class TextReport:
     events: list[str] = field(default_factory=list)
     clock: float | None = None
     date: str = ""
+    lost: Iterable[str] = ()  # devices whose rows are not in the text
 
     def add(self, name: str, row: Row, layout: TableLayout, *, doubtful: bool = False) -> None:
         """Add a device's row of a table with *layout*."""
@@ -124,7 +125,7 @@ class TextReport:
         if self.since_boot:
             self.note([SINCE_BOOT])
         return Interval(
-            self.loads,
+            {**self.loads, **dict.fromkeys(self.lost, UNKNOWN_LOAD)} if self.lost else self.loads,
             time=self.time,
             seconds=self.seconds,
             stamp=self.stamp,
@@ -159,6 +160,7 @@ class ReportBuilder:
         self._machine = UNKNOWN_MACHINE
         self._clock = PrintedClock()
         self._date = ""
+        self._measured: Mapping[str, Load] = {}  # by the last complete report of rates
 
     def heading(self, heading: Heading) -> None:
         """Take a heading: iostat's begins a report, sar's may repeat within one."""
@@ -233,8 +235,21 @@ class ReportBuilder:
     def close(self) -> None:
         """End the current report; one of iostat may have no rows (-z), and sar's begins with its first row."""
         if self.current is not None:
-            self.done.append(self.current.interval())
+            complete = self.current.interval()
+            self.done.append(complete)
+            if complete.loads and not complete.since_boot:
+                self._measured = complete.loads
         self.current = None
+
+    def lose_rest(self, name: str) -> None:
+        """Take the end of the text within the row of *name*: devices that were measured before have no figures in this report."""
+        report = self.current
+        if report is not None and name in self._measured:
+            report.lost = [n for n in self._measured if n == name or not report.has(n)]
+            del report.notes[next(reversed(report.notes))]  # that the row was cut
+            report.note(
+                [f"the text ends within the row of {name}: its report is used for devices above"]
+            )
 
     def end(self) -> None:
         """End the current report, and add sar's averages."""

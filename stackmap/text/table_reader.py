@@ -141,7 +141,9 @@ class TableReader:
 
     def end(self) -> None:
         """Take the end of the text."""
-        self._pending.give_up(self.heading)
+        cut = self._pending.give_up(self.heading)
+        if cut:
+            self.reports.lose_rest(cut)
         self._folded.end()
         self.reports.end()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.ledger.averages import average
 from stackmap.model.load import Flow
 from stackmap.text import intervals
 
@@ -65,3 +66,26 @@ def test_a_figure_that_may_be_cut_is_unknown(cut, known):
     load = report.loads["sda"]
     assert (load.read.ios, load.write.ios, load.read.bytes) == (2, 3, 5 * 1024)
     assert load.write.bytes == (19.70 * 1024 if known else None)
+
+
+HEAD = "Device            r/s     w/s     rkB/s     wkB/s  r_await w_await aqu-sz  %util\n"
+REPORTS = "".join(
+    f"{HEAD}sda             10.00    5.00     80.00     40.00     2.00    4.00   0.04   3.00\n"
+    "sdb             90.00    0.00   5760.00      0.00     8.00    0.00   0.72  70.00\n"
+    "sdc              0.00   60.00      0.00    480.00     0.00    1.00   0.06   6.00\n\n"
+    for _ in range(2)
+)
+
+
+@pytest.mark.parametrize("row", [1, 2, 3])
+@pytest.mark.parametrize("kept", [20, 40, 60])
+def test_devices_behind_the_end_of_a_text_are_not_idle(row, kept):
+    """A paste that ends within a row is no report of `iostat -z`: what stood below the row is unknown."""
+    lines = REPORTS.splitlines()
+    last = lines[5 : 5 + row]
+    text = "\n".join([*lines[:5], *last, lines[5 + row][:kept]])
+    (mean,) = average(intervals([text.encode()], "text"))
+    (whole,) = average(intervals([REPORTS.encode()], "text"))
+    assert mean.loads == whole.loads
+    (note,) = mean.notes
+    assert note.startswith(f"the text ends within the row of sd{'abc'[row - 1]}:")
