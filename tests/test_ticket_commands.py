@@ -274,3 +274,24 @@ def test_iostat_short(tmp_path, heading, figures, idle):
     device = json.loads(run(tmp_path, text, "iostat", "-J", "--input").stdout)["devices"][0]
     assert (device["bytes"], device["size"]) == (10832 * 1024, 8192)
     assert {device[key] for key in ("reads", "writes", "read_bytes", "write_size")} == {None}
+
+
+@pytest.mark.parametrize(
+    ("mounted", "severities"),
+    [
+        ("Filesystem Type  Size Used Avail Use% Mounted on\n/dev/md4   xfs   1.8T 0.9T  0.9T  50% /srv\n", []),
+        ("/dev/md4 on /srv type xfs (rw,relatime,attr2,inode64,noquota)\n", ["info"]),
+        ("/dev/md4 on /srv type xfs (rw,relatime,sunit=512,swidth=1024,noquota)\n", ["ok"]),
+        ("36 1 9:4 / /srv rw,relatime shared:1 - xfs /dev/md4 rw,attr2,sunit=512,swidth=1024\n", ["ok"]),
+    ],
+)  # fmt: skip
+def test_the_stripes_of_a_file_system_are_judged_by_its_options(tmp_path, mounted, severities):
+    """df and lsblk print none: what the file system assumes is then unknown."""
+    path = tmp_path / "ticket.txt"
+    path.write_text(
+        "Personalities : [raid0]\nmd4 : active raid0 sdc[1] sdb[0]\n"
+        f"      1953260544 blocks super 1.2 256k chunks\n\n{mounted}"
+    )
+    done = CliRunner().invoke(stackmap, ["check", "--input", str(path), "-J"])
+    checks = json.loads(done.stdout)["checks"]
+    assert [each["severity"] for each in checks if each["id"] == "SM923"] == severities

@@ -30,7 +30,7 @@ class Mount(NamedTuple):
     """
     A mount: the device's ``number``, the mount ``point``, the file system (``kind``), the ``source``.
 
-    ``options``: file-system options with a value (ext4's ``stripe=48``). ``root``: the
+    ``options``: file-system options with a value (ext4's ``stripe=48``), None if unknown. ``root``: the
     mounted part of the file system, "/" for all. ``flags``: mount flags ("rw,noatime").
     """
 
@@ -38,7 +38,7 @@ class Mount(NamedTuple):
     point: str
     kind: str
     source: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] | None
     root: str
     flags: str
 
@@ -56,12 +56,12 @@ def read(host: Host) -> list[Mount]:
 
 
 def options(host: Host, topology: Topology) -> dict[str, dict[str, str]]:
-    """Return the file-system options of mounted devices, and the "type", by the device's kernel name."""
+    """Return the file-system options of mounted devices, where they are known, and the "type", by the device's kernel name."""
     names = {device.number: name for name, device in topology.devices.items()}
     return {
         names[mount.number]: {"type": mount.kind, **mount.options}
         for mount in read(host)
-        if mount.number in names
+        if mount.number in names and mount.options is not None
     }
 
 
@@ -85,7 +85,7 @@ def parse(text: str) -> list[Mount]:
                     point=unescape(fields[4]),
                     kind=shared(source[0]),
                     source=shared(unescape(source[1])),
-                    options=given or NO_OPTIONS,
+                    options=(given or NO_OPTIONS) if len(source) > 2 else None,
                     root=shared(unescape(fields[3])),
                     flags=shared("".join(fields[5:6])),
                 )

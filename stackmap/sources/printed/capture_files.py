@@ -214,7 +214,7 @@ class CaptureFiles:
             if key.startswith("mount "):
                 point, kind, options = key.removeprefix("mount ").split("\t")
                 words = source % (_octal(point), signature if kind == "-" else kind)
-                yield f"1 0 {words} {options.replace(' ', '')}\n"
+                yield f"1 0 {words} {options.replace(' ', '')}".rstrip() + "\n"
 
     def _agreed(self, name: str, key: str, by_text: Mapping[str, str]) -> str:
         """Return the value of the most exact text, or the longest, and note where another one differs."""

@@ -371,7 +371,7 @@ def row_facts(row: Mapping[str, str]) -> Iterator[Fact]:
         if point == "[SWAP]":
             yield Fact(ref, "swap", point)
         elif point.startswith("/"):
-            yield Fact(ref, "mount", f"{point}\t{row.get('FSTYPE') or '-'}\trw")
+            yield Fact(ref, "mount", f"{point}\t{row.get('FSTYPE') or '-'}\t")
 
 
 PAIR = re.compile(r'([A-Z][A-Z0-9_:%-]{1,14})="((?:[^"\\]|\\.){0,4000})"')

@@ -18,7 +18,7 @@ from stackmap.sources.printed.facts import (
 )
 
 
-def _mount(source: str, point: str, kind: str = "-", options: str = "rw") -> Iterator[Fact]:
+def _mount(source: str, point: str, kind: str = "-", options: str = "") -> Iterator[Fact]:
     source = source.partition("[")[0]  # findmnt's subvolume
     if source.startswith("/dev/") and point.startswith("/"):
         yield Fact(of_path(source), "mount", f"{point}\t{kind or '-'}\t{options}")
@@ -48,7 +48,8 @@ MOUNTINFO_ROW = re.compile(r"\s*\d+ \d+ \d+:\d+ /\S* /\S* \S+ .*- [a-z][\w.]* \S
 def read_mountinfo(lines: list[str]) -> Iterator[Fact]:
     """Yield the mounts and the numbers of ``/proc/self/mountinfo``."""
     for mount in mountinfo.parse("\n".join(lines)):
-        yield from _mount(mount.source, mount.point, mount.kind, mount.flags)
+        given = (f"{key}={value}" for key, value in (mount.options or {}).items())
+        yield from _mount(mount.source, mount.point, mount.kind, ",".join((mount.flags, *given)))
         if mount.source.startswith("/dev/") and not mount.number.startswith("0:"):
             yield Fact(of_path(mount.source), "is", mount.number)
 
