@@ -284,11 +284,12 @@ class TextSource(Source):
         first = next(
             (candidate for candidate in complete if ours and _of_same(ours, candidate)), complete[0]
         )
-        self._first_host = host = first.machine.host
-        theirs = next((r.machine.host for r in complete if not same_host(r.machine.host, host)), "")
-        if host and theirs:
-            self._note_hosts(host, theirs)
-        of_host = (report for report in complete if same_host(report.machine.host, host))
+        hosts = (report.machine.host for report in (first, *complete))
+        self._first_host = host = next(filter(None, hosts), "")
+        is_ours = [not r.machine.host or same_host(r.machine.host, host) for r in complete]
+        if not all(is_ours):
+            self._note_hosts(host, complete[is_ours.index(False)].machine.host)
+        of_host = (report for report, ours in zip(complete, is_ours, strict=True) if ours)
         names = (name for report in of_host for name in report.loads)
         return replace(first, loads=dict.fromkeys(names, Load()))
 

@@ -70,6 +70,18 @@ def test_a_text_of_two_hosts_is_that_of_the_first():
     assert result.stderr.count(told) == 1
 
 
+def test_devices_below_a_banner_are_known_though_the_first_table_has_none():
+    """A table without a banner may be of the host that a later one names."""
+    row = "{} 2.00 3.00 5.00 7.00 11.00 13.00\n\n"
+    later = BANNER.format("6.12.3", "web1") + TABLE + row.format("sdb") + TABLE + row.format("sdb")
+    result = subprocess.run(
+        [*STACKMAP, "iostat", "--input", "-", "--report", "average", "-J"],
+        cwd=ROOT, input=TABLE + row.format("sda") + later, capture_output=True, check=True, timeout=60, text=True,
+    )  # fmt: skip
+    assert {d["name"] for d in json.loads(result.stdout)["devices"]} == {"sda", "sdb"}
+    assert "unknown here" not in result.stderr
+
+
 def test_where_no_topology_is_at_hand_names_group_the_rows():
     """No name is the sample's: LVs are above their sub-LVs by name, and a note says so."""
     rows = "".join(
