@@ -119,7 +119,9 @@ def command(
             ledger = Ledger(current, right.loads, right.seconds)
             chosen = find_existing(current, names)
             if not names:
-                chosen = [device.name for device in current if not current.below(device.name)]
+                lowest = [device.name for device in current if not current.below(device.name)]
+                # What a device without known disks sends arrives at disks, too.
+                chosen = [name for name in lowest if name not in current.open_ends] or lowest
             volumes = [name for name in chosen if current.below(name)]
             disks = [name for name in chosen if not current.below(name)]
             active = {name for name, load in right.loads.items() if not load.idle}

@@ -40,6 +40,7 @@ from stackmap.model.topology import ASK_FOR_IT, NO_TOPOLOGY, Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
+UNPLACED = "a volume"  # without known disks
 FILE_SYSTEM = "file system"  # before where it is mounted
 CGROUPS = "/sys/fs/cgroup/"  # the source of users that are known by the I/O that they once did
 LIMITS = (
@@ -47,9 +48,10 @@ LIMITS = (
     "Processes that ended meanwhile are missing, and without root those of other users."
 )
 NO_SOURCE = (
-    "Which volumes load {where} is unknown: the text has no topology. Add to the text what "
+    "Which volumes load {where} is unknown: {reason}. Add to the text what "
     f"{ASK_FOR_IT} prints on that host."
 )
+OPEN_ENDS = "the text does not have the devices below {above}"
 NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
 SENT = Column("sent/s", "sent_per_s", ESTIMATE)
 MOVED = Column("KiB/s", "bytes_per_s", RANGE)
@@ -160,17 +162,27 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
         loader.estimated for b in blamed for loader in b.loaders if loader.tops == tops
     )
     if not tops and NO_TOPOLOGY in topology.unknown:
-        return NO_SOURCE.format(where=where)
+        return NO_SOURCE.format(where=where, reason="the text has no topology")
     if unknown:
         return (
             f"The source of {about}{parts} of {where} is unknown: there are no figures of some "
             "devices above."
         )
     if not tops:
-        devices = [topology[blame.device] for blame in blamed]
+        devices = [
+            topology[blame.device]
+            for blame in blamed
+            if any(
+                not sender.tops and (sender.arrivals or sender.bytes) for sender in blame.loaders
+            )
+        ]
         if all(_file_systems([device]) for device in devices):
             names = _file_systems(devices)
             return f"The {FILE_SYSTEM} {listed(names)} sends {about}{parts} of {where}."
+        if topology.open_ends:
+            above = [device.title for device in topology if device.name in topology.open_ends]
+            named = listed(above) if len(above) <= MOST_NAMED else f"{len(above)} devices"
+            return NO_SOURCE.format(where=where, reason=OPEN_ENDS.format(above=named))
         return sentence(f"{about}{parts} of {where} do not come from any device above")
     name = source_name(topology, Loader(tops, through, metadata=False, parts={}))
     return f"{name} {'send' if len(tops) > 1 else 'sends'} {about}{parts} of {where}."
@@ -378,7 +390,9 @@ def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = (
         if NO_TOPOLOGY in topology.unknown:
             return "unknown: no topology"
         others = dict.fromkeys(_owner(topology, other) for other in unseen)
-        return f"unknown: {', '.join(others)} or no device above" if others else NO_DEVICE
+        if others or topology.open_ends:
+            return f"unknown: {', '.join(others) or UNPLACED} or no device above"
+        return NO_DEVICE
     return f"{'metadata of ' if loader.metadata else ''}{_owner(topology, loader)}"
 
 

@@ -10,7 +10,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, TypeVarTuple
 
-from stackmap.model.device import Device, Role
+from stackmap.model.device import Device, Kind, Role
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -49,6 +49,8 @@ def forget(owner: object, *given: Hashable) -> None:
 
 
 FIGURES = "figures"  # the source of an edge that was inferred
+LOWEST = frozenset({Kind.DISK, Kind.PARTITION, Kind.LOOP, Kind.ZRAM})  # that may lie on no device
+WITHOUT_DEVICE = frozenset({"error", "zero"})  # targets that lie on none
 
 
 def is_inferred(topology: Topology, name: str) -> bool:
@@ -243,6 +245,17 @@ class Topology:
     def tops(self) -> tuple[Device, ...]:
         """The devices with nothing above them, in natural order of their names."""
         return tuple(device for device in self.devices.values() if device.name not in self._above)
+
+    @cached_property
+    def open_ends(self) -> frozenset[str]:
+        """The devices that lie on others, of which the input has none."""
+        return frozenset(
+            device.name
+            for device in self
+            if device.kind not in LOWEST
+            and device.target not in WITHOUT_DEVICE
+            and not self.below(device.name)
+        )
 
     def with_all_below(self, *tops: str) -> list[str]:
         """Return *tops* and the names of everything below them, each after everything above it."""

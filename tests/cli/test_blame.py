@@ -150,3 +150,32 @@ def test_sar_tells_by_bytes_which_volume_is_in_the_way(tmp_path):
     words = ["explain", "--input", str(tmp_path / "paste.txt")]
     told = CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout
     assert told.startswith("Do first: vg/web waits behind vg/log. Limit vg/log")
+
+
+PLACELESS = """\
+Filesystem          Size Used Avail Use% Mounted on
+/dev/mapper/app-log  20G   9G   11G  45% /log
+/dev/vda1            40G   9G   31G  23% /
+Device    r/s   rkB/s r_await    w/s   wkB/s w_await aqu-sz %util
+vda      0.00    0.00    0.00   2.00    8.00    1.00   0.00  0.10
+vdb     40.00  640.00    2.00  70.00 2240.00    9.00   0.71 61.00
+app-log 40.00  640.00    2.00  70.00 2240.00    9.00   0.71 61.00
+"""
+
+
+def test_a_volume_without_known_disks_is_no_disk_and_may_be_the_source(tmp_path, monkeypatch):
+    """Its requests arrive at disks, too: they were counted twice, as from no device above."""
+    monkeypatch.setenv("COLUMNS", "200")
+    said = " ".join(blamed(tmp_path, PLACELESS).split())
+    assert said.startswith(
+        "Which volumes load vda and vdb is unknown: the text does not have the devices below app-log. Add"
+    )
+    assert "unknown: a volume or no device above - 2880.0" in said
+    assert "app-log file system" not in said
+
+
+def test_the_file_system_on_one_of_two_disks_sends_what_no_volume_does(tmp_path):
+    rows = PLACELESS.splitlines(keepends=True)
+    text = "".join(rows[:-1]).replace("/dev/mapper/app-log ", "/dev/vdb ")
+    said = " ".join(blamed(tmp_path, text).split())
+    assert said.startswith("The file system on /log sends 99.7 % of the bytes of vda and vdb.")

@@ -120,8 +120,11 @@ def read_swaps(lines: list[str]) -> Iterator[Fact]:
 
 POOL = re.compile(r"\s*pool: (\S+)\s*")
 _VDEV = re.compile(r"\s+(\S+[^\s:])\s+(ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|AVAIL)\b.*")
-_GROUP = re.compile(r"(?:mirror|raidz\d?|draid\d?\S*|spare|replacing|indirect|log|cache|special|dedup)(?:-\d+)?s?")
-NOT_THERE = ("degraded", "faulted", "offline", "unavail", "removed")  # states of a member, in lower case
+_GROUP = re.compile(
+    r"(?:mirror|raidz\d?|draid\d?\S*|spare|replacing|indirect|log|cache|special|dedup)(?:-\d+)?s?"
+)
+# States of a member of a pool, in lower case.
+NOT_THERE = frozenset({"degraded", "faulted", "offline", "unavail", "removed"})
 _SCAN = re.compile(r"\s*scan: (scrub|resilver) in progress\b.*")
 
 
