@@ -146,7 +146,7 @@ local promql = import 'promql.libsonnet';
     // lies on several disks hides which.
     record('instance_top_disk:stackmap_written_bytes:rate5m', |||
       sum without (layer, role, device) (%(bytes)s
-      * ignoring (top, name, layer, role, disk) group_left (disk) topk without (disk) (1, %(disks)s
+      * ignoring (top, name, layer, role, disk) group_left (disk) topk without (disk) (1, %(heads)s
       and ignoring (device) max without (device, name) (label_replace(%(worn)s, "disk", "$1", "device", "(.+)"))))
       unless ignoring (disk, layer) %(lacking)s{layer="disks"}
       unless ignoring (disk) max without (layer, role, device) (%(weight)s
@@ -154,8 +154,12 @@ local promql = import 'promql.libsonnet';
     ||| % {
       bytes: p.perWeight(p.rate('written_bytes'), 'layer="disks"'),
       weight: p.weight('layer="disks"'),
+      disks: p.textfile('stackmap_device_disk_info'),
       // Of an NVMe disk with one path, nvme0c0n1, its head has the health.
-      disks: 'label_replace(%s, "disk", "${1}${2}", "disk", "(nvme[0-9]+)c[0-9]+(n[0-9]+)")' % p.textfile('stackmap_device_disk_info'),
+      heads: '(%s\nor label_replace(%s, "disk", "${1}${2}", "disk", "(nvme[0-9]+)c[0-9]+(n[0-9]+)"))' % [
+        p.textfile('stackmap_device_disk_info', 'disk!~"nvme[0-9]+c.*"'),
+        p.textfile('stackmap_device_disk_info', 'disk=~"nvme[0-9]+c.*"'),
+      ],
       worn: p.textfile('stackmap_device_life_used_ratio'),
       lacking: withoutCounters,
     }),
