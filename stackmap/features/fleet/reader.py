@@ -397,7 +397,8 @@ class FleetReader:
             answer = self._query(expression)
         except NO_ANSWER as error:
             return f"hosts {what}: not known: {error}", True
-        names = [sample.labels.get("instance", "") for sample in answer]
+        targets = [target_of(self._all, sample.labels) for sample in answer]
+        names = [f"{t.instance} of {t.cluster}" if t.cluster else t.instance for t in targets]
         return health.sentence(names, what), what not in health.NOTES
 
     def _key(self, labels: Mapping[str, str]) -> Key:

@@ -328,6 +328,18 @@ def test_the_same_names_twice_are_said():
     assert json.loads(result.stdout)["volumes_total"] == 1
 
 
+def test_a_doubtful_host_of_a_cluster_is_named_with_it():
+    def answer(query):
+        if "without_counters" in query:
+            return 200, vector(*[({"cluster": c, "instance": "h1"}, 1) for c in ("eu", "us")])
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        (said,) = json.loads(ask(url, "-J").stdout)["partial"]
+    assert said.startswith("2 hosts where node_exporter leaves out devices")
+    assert said.endswith("(h1 of eu, h1 of us)")
+
+
 @pytest.mark.parametrize("words", [[], ["--limit", "1"]])
 def test_volumes_that_are_counted_and_not_shown_make_it_partial(words):
     """A recorded count outlives the series of a host that went away."""
