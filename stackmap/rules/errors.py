@@ -257,7 +257,7 @@ def worn_out(context: Context, limits: Limits) -> Found:
     "SM343",
     Severity.WARNING,
     title="{device} has unreadable sectors",
-    sentence="uncorrected errors: {errors}; sectors waiting for a rewrite: {pending}",
+    sentence="uncorrected errors: {errors}; sectors waiting for a rewrite: {pending}[; reallocated: {reallocated}]",
     expected="none",
     reason="a read of these places fails, or takes seconds of retries",
     advice=f"scrub the array or restore the files; replace the disk if the count grows. {SMART}",
@@ -270,7 +270,11 @@ def unreadable_sectors(context: Context, _: Limits) -> Found:
         if counts == (None, None):
             continue
         errors, pending = (0 if count is None else count for count in counts)
-        figures: dict[str, Figure] = {"errors": (errors, "count"), "pending": (pending, "count")}
+        figures: dict[str, Figure] = {
+            "errors": (errors, "count"),
+            "pending": (pending, "count"),
+            "reallocated": (health.reallocated, "count"),
+        }
         good = None if errors or pending else Severity.GOOD
         yield observe(name, figures, {"kernel_name": name}, weight=errors + pending, severity=good)
 

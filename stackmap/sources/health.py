@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from stackmap.errors import NO_ANSWER, SourceError, SourceMissing
+from stackmap.errors import NO_ANSWER, CaptureError, SourceError, SourceMissing
 from stackmap.host import Host
 from stackmap.host.capture_format import loaded_json
 from stackmap.model.device import Device, Kind
@@ -70,6 +70,7 @@ TOO_WARM = (
     1 << 1
 )  # the bit of NVMe's critical warning that is about the temperature now, not about a failure
 KELVIN = 273
+MOST_PERCENT = 255  # all of these shares are one byte
 COUNT_LIMIT = 1 << 128  # the largest counts of NVMe have 128 bits
 MINUTE, HOUR = 60, 3600
 GIGABYTE = 10**9
@@ -140,6 +141,8 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
                 return parse(host.run(*_question(tool, device)))
         except SourceMissing as error:  # the next tool may be installed
             missing[tool] = str(error)
+        except CaptureError as error:  # an answer that takes too much memory
+            return Health(unknown=str(error))
         except SourceError as error:
             refused = refused or str(error)
             # smartctl knows bridges and controllers that the library does not.
@@ -261,7 +264,7 @@ def _ata(printed: Figures) -> Health:
     percent, sectors = statistics.get(LIFE_USED), statistics.get(SECTORS_WRITTEN)
     size = _number(printed.get("logical_block_size"))
     return _of_attributes(raw)._replace(
-        used=None if percent is None else percent / 100,
+        used=None if percent is None or percent > MOST_PERCENT else percent / 100,
         written=None if sectors is None or size is None else sectors * size,
     )
 
@@ -299,14 +302,14 @@ def _scsi(printed: Figures) -> Health:
     logs = [_part(counters, name) for name in ("read", "write", "verify") if name in counters]
     errors = [_number(log.get("total_uncorrected_errors")) for log in logs]
     try:
-        written = round(float(_part(counters, "write")["gigabytes_processed"]) * GIGABYTE)
+        processed = round(float(_part(counters, "write")["gigabytes_processed"]) * GIGABYTE)
     except (KeyError, TypeError, ValueError, OverflowError):
-        written = None
+        processed = None
     return Health(
         used=_share(printed, "scsi_percentage_used_endurance_indicator"),
         media_errors=None if not errors or None in errors else sum(count or 0 for count in errors),
         reallocated=_number(printed.get("scsi_grown_defect_list")),
-        written=written,
+        written=_number(processed),
     )
 
 
@@ -335,4 +338,4 @@ def _number(value: object) -> int | None:
 
 def _share(printed: Figures, *names: str) -> float | None:
     percents = (_number(printed.get(name)) for name in names)
-    return next((percent / 100 for percent in percents if percent is not None), None)
+    return next((p / 100 for p in percents if p is not None and p <= MOST_PERCENT), None)

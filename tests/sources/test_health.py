@@ -212,6 +212,28 @@ def test_a_strange_figure_is_unknown(value):
     assert found.spare == 0.97
 
 
+@pytest.mark.parametrize("value", ["-7", "nan", "1e400", None, "1e40"])
+def test_a_disk_has_not_written_less_than_nothing(value):
+    log = {"write": {"gigabytes_processed": value, "total_uncorrected_errors": -5}}
+    found = health.parse(json.dumps(SAS | {"scsi_error_counter_log": log}))
+    assert (found.written, found.media_errors, found.used) == (None, None, 0.04)
+
+
+@pytest.mark.parametrize(("percent", "used"), [(255, 2.55), (256, None), (10**30, None)])
+def test_a_share_of_life_is_one_byte(percent, used):
+    assert health.parse(json.dumps(NVME | {"percent_used": percent})).used == used
+
+
+def test_an_answer_that_is_too_large_is_of_one_disk_alone():
+    large = '{"smartctl":[' + "[]," * 1_000_000 + "[]]}"
+    host = Spy(
+        disks(("sda", "sdb")), {"smartctl /dev/sda": large, "smartctl /dev/sdb": json.dumps(ATA)}
+    )
+    found = health.read(host, discover(host))
+    assert "needs more than" in found["sda"].unknown
+    assert found["sdb"].pending == 8
+
+
 @pytest.mark.parametrize("number", [[], {}, None])
 def test_an_attribute_whose_number_is_none_is_left_out(number):
     printed = {
