@@ -17,7 +17,7 @@ from stackmap.model.dm_targets import is_passthrough
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.topology import Edge, Topology
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Observation, Rule, Severity, check, observe
+from stackmap.rules.rule import Limits, Observation, Observations, Rule, Severity, check, observe
 
 SMALLEST_PHYSICAL_SECTOR = 4096  # bytes
 
@@ -97,7 +97,7 @@ START_NAMES = {
     source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size",
     thresholds={"requests": (50, "count")},
 )
-def misaligned(context: Context, limits: Limits) -> Found:
+def misaligned(context: Context, limits: Limits) -> Observations:
     """Yield devices with load whose start is not on a boundary."""
     for edge, below in _known_starts(context):
         load = context.load(edge.above).total
@@ -120,7 +120,7 @@ def misaligned(context: Context, limits: Limits) -> Found:
     source="Linux ABI/stable/sysfs-block, alignment_offset; heketi issue 1665",
     superseded_by=("SM105",),
 )
-def start(context: Context, _: Limits) -> Found:
+def start(context: Context, _: Limits) -> Observations:
     """Yield every known start, good if it is on a boundary."""
     for edge, below in _known_starts(context):
         yield _start(context, edge, below)
@@ -139,7 +139,7 @@ def start(context: Context, _: Limits) -> Found:
     "stripe, or 2, 4 or 8 data disks",
     source="Linux ABI/stable/sysfs-block, optimal_io_size",
 )
-def stripe_start(context: Context, _: Limits) -> Found:
+def stripe_start(context: Context, _: Limits) -> Observations:
     """Yield starts on a chunk boundary that are not on a boundary of full stripes."""
     for edge in context.topology.edges:
         chunks = boundaries(context.topology, edge.below)
@@ -161,7 +161,7 @@ def stripe_start(context: Context, _: Limits) -> Found:
     advice="start the partition at a multiple of 1 MiB",
     source="Linux ABI/stable/sysfs-block, alignment_offset; lvm2 issue 183",
 )
-def alignment_offset(context: Context, _: Limits) -> Found:
+def alignment_offset(context: Context, _: Limits) -> Observations:
     """Yield devices that the kernel reports as misaligned, unless a known start explains it."""
     topology = context.topology
     known = {edge.above for edge, below in _known_starts(context) if below.past(edge.start or 0)}

@@ -14,7 +14,16 @@ from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, plus, ratio
 from stackmap.model.units import percent
 from stackmap.rules.context import Context
-from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import (
+    LIGHT,
+    Figure,
+    Limits,
+    Observations,
+    Outcome,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.rules.state import tool_names
 
 PASSTHROUGH = "passthrough"
@@ -69,7 +78,7 @@ class CacheUse(NamedTuple):
     thresholds={"missed": (0.7, "share", "{} missed"), "requests": (100, "count"), **LIGHT},
     labels={"slow": "read from the origin", "asked": "read from the volume"},
 )
-def cache_misses(context: Context, limits: Limits) -> Found:
+def cache_misses(context: Context, limits: Limits) -> Observations:
     """Yield caches that miss most reads, by their counters or, without these, by bytes."""
     for use in _caches(context):
         read, slow = use.load.read, context.load(use.slow).read
@@ -113,7 +122,7 @@ def cache_misses(context: Context, limits: Limits) -> Found:
     },
     superseded_by=("SM503",),
 )
-def cache_copies(context: Context, limits: Limits) -> Found:
+def cache_copies(context: Context, limits: Limits) -> Observations:
     """Yield caches that copy far more than their volume reads and writes."""
     for use in _caches(context):
         moved, block = use.load.total.bytes, use.block
@@ -148,7 +157,7 @@ def cache_copies(context: Context, limits: Limits) -> Found:
     thresholds={"dirty": (0.75, "share", "{} dirty")},
     is_state=True,
 )
-def cache_dirty(context: Context, limits: Limits) -> Found:
+def cache_dirty(context: Context, limits: Limits) -> Observations:
     """Yield caches that hold much data that their origin does not have."""
     for device in context.devices:
         counts, block = context.counts(device), device.fact_number("block")
@@ -174,7 +183,7 @@ def cache_dirty(context: Context, limits: Limits) -> Found:
     source="Linux admin-guide/device-mapper/cache.rst, passthrough",
     is_state=True,
 )
-def cache_passthrough(context: Context, _: Limits) -> Found:
+def cache_passthrough(context: Context, _: Limits) -> Observations:
     """Yield caches that cache nothing."""
     for device in context.devices:
         if device.target == "cache" and device.facts.get("mode") == PASSTHROUGH:
@@ -191,7 +200,7 @@ def cache_passthrough(context: Context, _: Limits) -> Found:
     source=SOURCE,
     thresholds={"hits": (0.8, "share", "{} hits"), "requests": (100, "count")},
 )
-def cache_hits(context: Context, limits: Limits) -> Found:
+def cache_hits(context: Context, limits: Limits) -> Observations:
     """Yield caches that serve most reads."""
     for use in _caches(context):
         hits, enough = use.hit_ratio, context.enough(use.reads, limits["requests"])

@@ -27,9 +27,9 @@ from stackmap.rules.alignment import Boundaries, boundaries
 from stackmap.rules.context import Context
 from stackmap.rules.rule import (
     Finding,
-    Found,
     Limits,
     Observation,
+    Observations,
     Outcome,
     Rule,
     Severity,
@@ -50,7 +50,7 @@ REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10", "mirror")
     advice="use `mdadm --write-mostly` or `lvchange --writemostly`, or flash as a cache",
     source="md(4); Linux admin-guide/md.rst: reads avoid write-mostly members",
 )
-def mixed_members(context: Context, _: Limits) -> Found:
+def mixed_members(context: Context, _: Limits) -> Observations:
     """Yield arrays of spinning disks and flash, good if the slow members are write-mostly."""
     for raid, disks in _member_disks(context):
         devices = [context.topology[name] for name in dict.fromkeys(disks)]
@@ -72,7 +72,7 @@ def mixed_members(context: Context, _: Limits) -> Found:
     advice="move a member to another disk with `pvmove` or `mdadm --replace`",
     source="lvmraid(7)",
 )
-def same_disk_twice(context: Context, _: Limits) -> Found:
+def same_disk_twice(context: Context, _: Limits) -> Observations:
     """Yield arrays with a disk under several of their members, critical if that defeats redundancy."""
     for raid, disks in _member_disks(context):
         shared = [context.topology[n].title for n, count in Counter(disks).items() if count > 1]
@@ -93,7 +93,7 @@ def same_disk_twice(context: Context, _: Limits) -> Found:
     source="md(4); stackmap-kernel(7), Bitmap",
     thresholds={"size": (100 * 1024**3, "bytes", "info below {}")},
 )
-def no_bitmap(context: Context, limits: Limits) -> Found:
+def no_bitmap(context: Context, limits: Limits) -> Observations:
     """Yield redundant md arrays, good if a crash needs no full resync."""
     for raid in context.topology:
         redundant = raid.layout is not None and raid.layout.level in REDUNDANT
@@ -119,7 +119,7 @@ def no_bitmap(context: Context, limits: Limits) -> Found:
     advice="compare the files in /sys/block/*/queue of these disks",
     source="Linux ABI/stable/sysfs-block: scheduler, nr_requests, write_cache",
 )
-def unequal_settings(context: Context, _: Limits) -> Found:
+def unequal_settings(context: Context, _: Limits) -> Observations:
     """Yield arrays whose disks differ in scheduler, queue size or write cache."""
     for raid, disks in _member_disks(context):
         queues = {context.topology[name].title: context.topology[name].queue for name in disks}
@@ -150,7 +150,7 @@ def _chosen(setting: str | int | None) -> str | None:
     superseded_by=("SM601",),
     thresholds={"stripes": (16, "count", "{} stripes")},
 )
-def stripe_cache_size(context: Context, limits: Limits) -> Found:
+def stripe_cache_size(context: Context, limits: Limits) -> Observations:
     """Yield md parity arrays, good if the stripe cache holds enough of their stripes."""
     for raid in context.topology:
         rows, layout = raid.fact_number("stripe cache"), raid.layout
@@ -193,7 +193,7 @@ EXT4_BLOCKS = (4096, 2048, 1024)  # bytes: ext4 counts its stripe in blocks of u
     advice="`cryptsetup luksFormat --sector-size 4096` for new devices, or `cryptsetup reencrypt`",
     source="cryptsetup(8)",
 )
-def crypt_sector(context: Context, _: Limits) -> Found:
+def crypt_sector(context: Context, _: Limits) -> Observations:
     """Yield encrypted devices, good if their sectors are no smaller than the disk's physical ones."""
     for device in context.topology:
         logical = device.queue.logical_block_size
@@ -218,7 +218,7 @@ def _largest_physical_sector(topology: Topology, name: str) -> int:
     advice="recreate the pool with `lvcreate --chunksize` and a multiple of {unit}",
     source="harvester issue 1083: read-modify-write on first touch",
 )
-def thin_chunk(context: Context, _: Limits) -> Found:
+def thin_chunk(context: Context, _: Limits) -> Observations:
     """Yield thin pools on an array, good if their chunk is a multiple of its stripe or chunk."""
     for pool in context.topology:
         chunk, data = pool.fact_number("block"), context.below(pool.name, Role.DATA)
@@ -247,7 +247,7 @@ def _stripe_or_chunk(topology: Topology, name: str) -> Boundaries | None:
     advice="ext4: `tune2fs -E stripe_width`; XFS: `mount -o sunit=,swidth=` (in 512-byte sectors)",
     source="ext4(5), xfs(5); mount options in /proc/self/mountinfo",
 )
-def file_system_stripe(context: Context, _: Limits) -> Found:
+def file_system_stripe(context: Context, _: Limits) -> Observations:
     """Yield mounted file systems on arrays, good if they know the stripe."""
     for name, options in context.mounted.items():
         array, widths = _array_below(context.topology, name), _stripe_widths(options)
@@ -280,7 +280,7 @@ def _stripe_widths(options: Mapping[str, str]) -> list[int]:
     advice="set it by hand: `mkfs.xfs -d su=,sw=` or `mkfs.ext4 -E stride=,stripe_width=`",
     source="Linux drivers/md/raid5.c, raid5_run: optimal_io_size = chunk × data disks",
 )
-def optimal_size(context: Context, _: Limits) -> Found:
+def optimal_size(context: Context, _: Limits) -> Observations:
     """Yield tops above a striped array, good if they have its optimal_io_size."""
     for top in context.topology.tops:
         array = _array_below(context.topology, top.name)
@@ -326,7 +326,7 @@ def _compare(
     "its data to a new volume",
     source="stackmap's SECURITY.md",
 )
-def recorded_key(context: Context, _: Limits) -> Found:
+def recorded_key(context: Context, _: Limits) -> Observations:
     """Yield the volumes whose key is in the capture."""
     topology = context.topology
     by_name = {device.dm_name: device for device in topology if device.dm_name}

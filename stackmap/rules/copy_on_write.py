@@ -10,7 +10,16 @@ from stackmap.model.dm_targets import VDO_BLOCK
 from stackmap.model.load import sum_flows
 from stackmap.model.units import SECTOR
 from stackmap.rules.context import Context
-from stackmap.rules.rule import LIGHT, Figure, Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import (
+    LIGHT,
+    Figure,
+    Limits,
+    Observations,
+    Outcome,
+    Rule,
+    Severity,
+    observe,
+)
 
 METADATA_BLOCK = 4096  # of a thin pool (dm-thin-metadata.h)
 # What LVM adds to a pool's name for the mapping that has its target.
@@ -41,7 +50,7 @@ _rule = partial(
     "`fstrim` on its file systems. A full pool holds writes for 60 s, then fails them.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used data blocks; lvmthin(7)",
 )
-def thin_pool_data(context: Context, limits: Limits) -> Found:
+def thin_pool_data(context: Context, limits: Limits) -> Observations:
     """Yield thin pools with little free data space, or that will soon have none."""
     for pool in context.devices:
         block = float(pool.fact_number("block") or 0)
@@ -57,7 +66,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Found:
     "becomes read-only and needs `lvconvert --repair`.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used metadata blocks; lvmthin(7)",
 )
-def thin_pool_metadata(context: Context, limits: Limits) -> Found:
+def thin_pool_metadata(context: Context, limits: Limits) -> Observations:
     """Yield thin pools with little free metadata space, or that will soon have none."""
     for pool in context.devices:
         yield from _full(context, limits, pool, "thin-pool", "metadata_", METADATA_BLOCK)
@@ -72,7 +81,7 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Found:
     "`fstrim` on its file systems. A full pool fails writes of new data.",
     source="Linux admin-guide/device-mapper/vdo.rst, status; lvmvdo(7)",
 )
-def vdo_pool_data(context: Context, limits: Limits) -> Found:
+def vdo_pool_data(context: Context, limits: Limits) -> Observations:
     """Yield VDO pools with few free blocks, or that will soon have none."""
     for pool in context.devices:
         yield from _full(context, limits, pool, "vdo", "data_", VDO_BLOCK)
@@ -86,7 +95,7 @@ def vdo_pool_data(context: Context, limits: Limits) -> Found:
     "its content is lost.",
     source="Linux admin-guide/device-mapper/snapshot.rst, status; lvmsnapshot",
 )
-def snapshot_space(context: Context, limits: Limits) -> Found:
+def snapshot_space(context: Context, limits: Limits) -> Observations:
     """Yield snapshots with little free space, or that will soon have none."""
     for device in context.devices:
         yield from _full(context, limits, device, "snapshot", "", SECTOR)
@@ -94,7 +103,7 @@ def snapshot_space(context: Context, limits: Limits) -> Found:
 
 def _full(
     context: Context, limits: Limits, device: Device, target: str, name: str, block: float
-) -> Found:
+) -> Observations:
     """
     Yield *device*, if it is a *target*, and ``<name>used`` of its ``<name>total`` blocks are many or soon will be.
 
@@ -142,7 +151,7 @@ def _full(
         **LIGHT,
     },
 )
-def snapshot_copies(context: Context, limits: Limits) -> Found:
+def snapshot_copies(context: Context, limits: Limits) -> Observations:
     """Yield snapshots that store old data of their origin while it is written."""
     for device in context.devices:
         roles = {edge.role: edge.below for edge in context.topology.below(device.name)}
@@ -181,7 +190,7 @@ def snapshot_copies(context: Context, limits: Limits) -> Found:
         **LIGHT,
     },
 )
-def thin_first_touch(context: Context, limits: Limits) -> Found:
+def thin_first_touch(context: Context, limits: Limits) -> Observations:
     """Yield thin pools that write far more data than their volumes."""
     for device in context.devices:
         if device.target != "thin-pool":

@@ -16,7 +16,7 @@ from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
 from stackmap.model.units import KIB
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, observe
 
 
 class Medium(NamedTuple):
@@ -112,7 +112,7 @@ def ms_per_request(load: Load) -> float | None:
     thresholds={"slower": (4.0, "times", "{} the expected time"), "requests": (10, "count")},
     labels={"needed": "needed per request", "service": "service time"},
 )
-def sick_disk(context: Context, limits: Limits) -> Found:
+def sick_disk(context: Context, limits: Limits) -> Observations:
     """Yield disks that need far more time per request than its size and the medium explain."""
     yield from _slow(context, limits)
 
@@ -134,12 +134,12 @@ def sick_disk(context: Context, limits: Limits) -> Found:
     },
     superseded_by=("SM702", "SM703"),
 )
-def remote_wait(context: Context, limits: Limits) -> Found:
+def remote_wait(context: Context, limits: Limits) -> Observations:
     """Yield remote and virtual disks that need far more time per request than a disk does."""
     yield from _slow(context, limits, remote=limits["queue"])
 
 
-def _slow(context: Context, limits: Limits, *, remote: float | None = None) -> Found:
+def _slow(context: Context, limits: Limits, *, remote: float | None = None) -> Observations:
     """
     Yield disks of this machine with a long service time, or remote and virtual ones.
 
@@ -200,7 +200,7 @@ def _measure(load: Load, needed: float) -> str:
     superseded_by=("SM201", "SM202", "SM212", "SM401"),
     joins_peers=True,
 )
-def slow_transfer(context: Context, limits: Limits) -> Found:
+def slow_transfer(context: Context, limits: Limits) -> Observations:
     """Yield busy disks that need too long for large sequential requests, and too little for random ones."""
     for device in context.disks:
         load, kind = context.typical_load(device.name, limits["requests"]), medium(device)

@@ -14,7 +14,16 @@ from stackmap.model.device import Device
 from stackmap.model.lv_health import lv_health
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, check, observe
+from stackmap.rules.rule import (
+    Figure,
+    Limits,
+    Observations,
+    Outcome,
+    Rule,
+    Severity,
+    check,
+    observe,
+)
 
 DURING = "[, {grown} of them during this measurement]."
 LONG_AGO = "Those before the measurement may be old: the kernel keeps no time. See `journalctl -k`."
@@ -27,14 +36,14 @@ def _counted(
     *,
     only_new: bool = False,
     severity: Callable[[Device, bool], Severity | None] = lambda _, __: None,
-) -> Callable[[Context, Limits], Found]:
+) -> Callable[[Context, Limits], Observations]:
     """
     Return the condition that the count *key* of a device is above 0; *only_new*: and grew during the measurement.
 
     *severity*: of a device and whether its count grew; None for the rule's.
     """
 
-    def find(context: Context, _: Limits) -> Found:
+    def find(context: Context, _: Limits) -> Observations:
         for device in context.devices:
             count = context.counts(device).get(key, 0)
             change = context.changes.get(device.name)
@@ -215,7 +224,7 @@ _check = partial(check, outcome=Outcome.STATE)
     advice=f"copy its data first, then replace it; {SMART} shows why",
     source="NVM Express base specification, SMART log: critical warning; ATA ACS, SMART RETURN STATUS",
 )
-def failing_disk(context: Context, _: Limits) -> Found:
+def failing_disk(context: Context, _: Limits) -> Observations:
     """Yield disks that judge themselves as failing."""
     for name, health in context.health.items():
         if health.failing is not None:
@@ -238,7 +247,7 @@ def failing_disk(context: Context, _: Limits) -> Found:
         "critical": (1.0, "share", "critical from {}"),
     },
 )
-def worn_out(context: Context, limits: Limits) -> Found:
+def worn_out(context: Context, limits: Limits) -> Observations:
     """Yield flash disks near or beyond the end of their rated life."""
     for name, health in context.health.items():
         if health.used is None:
@@ -263,7 +272,7 @@ def worn_out(context: Context, limits: Limits) -> Found:
     advice=f"scrub the array or restore the files; replace the disk if the count grows. {SMART}",
     source="NVM Express base specification, media and data integrity errors; ATA attributes 197 and 198",
 )
-def unreadable_sectors(context: Context, _: Limits) -> Found:
+def unreadable_sectors(context: Context, _: Limits) -> Observations:
     """Yield disks that could not correct errors, or have sectors that wait for a rewrite."""
     for name, health in context.health.items():
         counts = health.media_errors, health.pending
@@ -290,7 +299,7 @@ def unreadable_sectors(context: Context, _: Limits) -> Found:
     source="NVM Express base specification, SMART log: warning and critical composite temperature time",
     thresholds={"hot": (600, "s", "{} in all")},
 )
-def overheated(context: Context, limits: Limits) -> Found:
+def overheated(context: Context, limits: Limits) -> Observations:
     """Yield disks that were above their warning temperature for long."""
     for name, health in context.health.items():
         if health.hot is not None:
@@ -311,7 +320,7 @@ def overheated(context: Context, limits: Limits) -> Found:
     source="lvs(8), NOTES: lv_attr, volume health; lvmraid(7)",
     superseded_by=("SM301",),
 )
-def unhealthy_volume(context: Context, _: Limits) -> Found:
+def unhealthy_volume(context: Context, _: Limits) -> Observations:
     """Yield LVs that LVM itself calls unhealthy: partial, failed, full, mismatched, or in need of a refresh."""
     for device in context.devices:
         attributes = context.lv_attributes.get(device.label)
@@ -340,7 +349,7 @@ def unhealthy_volume(context: Context, _: Limits) -> Found:
     source="Amazon EBS user guide, detailed performance statistics: NVMe log page 0xD0",
     thresholds={"longest": (60, "s", "{} over a limit")},
 )
-def exceeded_limits(context: Context, limits: Limits) -> Found:
+def exceeded_limits(context: Context, limits: Limits) -> Observations:
     """Yield disks of Amazon that count time over their limits."""
     for name, page in context.exceeded.items():
         figures: dict[str, Figure] = {

@@ -11,7 +11,7 @@ from stackmap.model.far_side import far_side
 from stackmap.model.load import Load
 from stackmap.model.topology import NO_TOPOLOGY, computed_once
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, observe
 
 STUCK = "stuck-in-flight"  # a correction: busy all the time with nothing completed
 SUSPENDED = "suspended"
@@ -45,7 +45,7 @@ class Stall(NamedTuple):
     source="Linux admin-guide/iostats.rst, field 9 (in flight); block/blk-mq.c, blk_mq_in_flight",
     thresholds={"stalled": (3.0, "s", "for {}")},
 )
-def hung(context: Context, limits: Limits) -> Found:
+def hung(context: Context, limits: Limits) -> Observations:
     """Yield devices with requests in flight of which none completes, the lowest one of each stack."""
     topology, stalls = context.topology, stalled(context, limits["stalled"])
     disks = {disk.name for disk in context.disks}
@@ -83,7 +83,7 @@ def hung(context: Context, limits: Limits) -> Found:
     source="dmsetup(8), suspend; Linux drivers/md/dm.c, DMF_BLOCK_IO_FOR_SUSPEND",
     is_state=True,
 )
-def suspended(context: Context, _: Limits) -> Found:
+def suspended(context: Context, _: Limits) -> Observations:
     """Yield devices whose requests wait until `dmsetup resume`."""
     topology = context.topology
     for device in context.devices:
@@ -214,7 +214,7 @@ def _never_drops(context: Context, name: str, gauge: float) -> bool:
     superseded_by=("SM305",),
     joins_peers=True,
 )
-def stuck_counter(context: Context, _: Limits) -> Found:
+def stuck_counter(context: Context, _: Limits) -> Observations:
     """Yield devices whose in-flight counter never drops, where a hang is not proved."""
     stalls = stalled(context, hung.limits["stalled"])
     for name in stalls:
@@ -240,7 +240,7 @@ def stuck_counter(context: Context, _: Limits) -> Found:
     },
     superseded_by=("SM305", "SM801"),
 )
-def impossible(context: Context, limits: Limits) -> Found:
+def impossible(context: Context, limits: Limits) -> Observations:
     """Yield devices whose rate and await cannot make their queue."""
     for device in context.measured:
         load = context.load(device.name)

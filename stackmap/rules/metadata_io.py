@@ -13,8 +13,8 @@ from stackmap.rules.disk import expected_ms
 from stackmap.rules.rule import (
     LIGHT,
     Figure,
-    Found,
     Limits,
+    Observations,
     Outcome,
     PerStack,
     Rule,
@@ -57,7 +57,7 @@ REMEDIES = {
         **LIGHT,
     },
 )
-def metadata_writes(context: Context, limits: Limits) -> Found:
+def metadata_writes(context: Context, limits: Limits) -> Observations:
     """Yield devices that write metadata nearly as often as data."""
     for device in context.measured:
         below = context.below(device.name, Role.METADATA)
@@ -104,7 +104,7 @@ def metadata_writes(context: Context, limits: Limits) -> Found:
     superseded_by=("SM212",),
     joins_peers=True,
 )
-def flush_bound(context: Context, limits: Limits) -> Found:
+def flush_bound(context: Context, limits: Limits) -> Observations:
     """Yield disks that spend much of their time on flushes, and whose writes do not wait for longer."""
     for device in context.disks:
         flush, write = context.load(device.name).flush, context.load(device.name).write
@@ -144,7 +144,7 @@ def flush_bound(context: Context, limits: Limits) -> Found:
     superseded_by=("SM502",),
     joins_peers=True,
 )
-def fsync_storm(context: Context, limits: Limits) -> Found:
+def fsync_storm(context: Context, limits: Limits) -> Observations:
     """Yield disks with many flushes and few writes between two of them."""
     for device in context.disks:
         flush, write = context.load(device.name).flush, context.load(device.name).write
@@ -177,7 +177,7 @@ def fsync_storm(context: Context, limits: Limits) -> Found:
     superseded_by=("SM501",),
 )
 @PerStack
-def metadata_cost(context: Context, stack: StackFigures, limits: Limits) -> Found:
+def metadata_cost(context: Context, stack: StackFigures, limits: Limits) -> Observations:
     """Yield tops for whose writes the disks write more metadata than data, in bytes or requests."""
     top = stack.top.name
     if top not in context.tops or stack.is_passthrough:

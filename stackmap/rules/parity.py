@@ -6,7 +6,7 @@ from stackmap.ledger.layers import layers
 from stackmap.model.device import Device, Role
 from stackmap.model.load import sum_flows
 from stackmap.rules.context import Context
-from stackmap.rules.rule import SHORT, Figure, Found, Limits, Rule, Severity, observe
+from stackmap.rules.rule import SHORT, Figure, Limits, Observations, Rule, Severity, observe
 from stackmap.rules.saturation import queue_doubt
 
 NO_OTHERS = "none"
@@ -37,7 +37,7 @@ MERGED = 2.0  # members that get this many times as many requests as they serve 
     thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
     labels=WRITE_COST,
 )
-def partial_stripe(context: Context, limits: Limits) -> Found:
+def partial_stripe(context: Context, limits: Limits) -> Observations:
     """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""
     for raid, parity in context.parity_arrays:
         name = raid.name
@@ -105,7 +105,7 @@ def _others_on_disks(context: Context, name: str) -> str:
     superseded_by=("SM101", "SM301", "SM302", "SM303"),
     labels=WRITE_COST,
 )
-def write_cost(context: Context, limits: Limits) -> Found:
+def write_cost(context: Context, limits: Limits) -> Observations:
     """Yield parity arrays whose writes cost much for reasons that the counters do not tell apart."""
     for raid, parity in context.parity_arrays:
         name = raid.name

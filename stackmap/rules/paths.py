@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stackmap.model.device import USABLE_PATH, Device, Kind, Role
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Figure, Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Figure, Limits, Observations, Outcome, Rule, Severity, observe
 
 ROUND_ROBIN = "round-robin"
 NUMA = "numa"  # NVMe's default: each CPU uses the nearest path
@@ -67,7 +67,7 @@ def _multipath(context: Context, requests: float) -> Iterator[Multipath]:
         "requests": (50, "count"),
     },
 )
-def slow_path(context: Context, limits: Limits) -> Found:
+def slow_path(context: Context, limits: Limits) -> Observations:
     """Yield paths with a far longer await than the other paths of the same disk."""
     for disk in _multipath(context, limits["requests"]):
         waits = {
@@ -114,7 +114,7 @@ def path_tool(device: Device) -> dict[str, str]:
     source="multipath.conf(5), failback; NVM Express base specification, asymmetric namespace access",
     thresholds={"share": (0.1, "share", "{} of the requests"), "requests": (50, "count")},
 )
-def detour(context: Context, limits: Limits) -> Found:
+def detour(context: Context, limits: Limits) -> Observations:
     """Yield disks whose requests take a standby or non-optimized path while an active one works."""
     for disk in _multipath(context, limits["requests"]):
         better = ", ".join(path.title for path in disk.best())
@@ -136,7 +136,7 @@ def detour(context: Context, limits: Limits) -> Found:
     source="Linux drivers/md/dm-ps-round-robin.c; drivers/nvme/host/multipath.c, nvme_round_robin_path",
     thresholds={"apart": (0.2, "share", "shares {} apart"), "requests": (2000, "count")},
 )
-def unequal_paths(context: Context, limits: Limits) -> Found:
+def unequal_paths(context: Context, limits: Limits) -> Observations:
     """Yield disks with the policy round-robin whose active paths do not share the requests equally."""
     for disk in _multipath(context, limits["requests"]):
         best = sorted(disk.best(), key=lambda path: disk.rates[path.name])
@@ -167,7 +167,7 @@ def unequal_paths(context: Context, limits: Limits) -> Found:
         "requests": (50, "count"),
     },
 )
-def one_path(context: Context, limits: Limits) -> Found:
+def one_path(context: Context, limits: Limits) -> Observations:
     """Yield NVMe disks with a queue on one path while another active path is idle."""
     for disk in _multipath(context, limits["requests"]):
         best = sorted(disk.best(), key=lambda path: -disk.rates[path.name])

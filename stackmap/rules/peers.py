@@ -18,9 +18,9 @@ from stackmap.rules.disk import service_ms
 from stackmap.rules.rule import (
     LIGHT,
     Figure,
-    Found,
     Limits,
     Observation,
+    Observations,
     Outcome,
     Rule,
     Severity,
@@ -109,7 +109,7 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
         "judged": "intervals judged",
     },
 )
-def slow_member(context: Context, limits: Limits) -> Found:
+def slow_member(context: Context, limits: Limits) -> Observations:
     """Yield a member of an array that is clearly slower than its peers."""
     reported: set[str] = set()
     for raid, names in context.peers:
@@ -372,7 +372,7 @@ class Suspect:
     thresholds={"ratio": (2.0, "times", "{} the median"), "requests": (500, "count"), **LIGHT},
     labels={"others_bytes": "median bytes of its peers"},
 )
-def unequal_load(context: Context, limits: Limits) -> Found:
+def unequal_load(context: Context, limits: Limits) -> Observations:
     """Yield a member with far more load than its peers where the layout spreads data evenly."""
     reported: set[str] = set()
     for raid, names in context.peers:

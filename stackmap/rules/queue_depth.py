@@ -18,9 +18,9 @@ from stackmap.rules.disk import BULK, QUEUE_CAVEAT, busy_share, expected_ms, med
 from stackmap.rules.hung import contradicts, impossible
 from stackmap.rules.rule import (
     Figure,
-    Found,
     Limits,
     Observation,
+    Observations,
     Outcome,
     PerStack,
     Rule,
@@ -47,7 +47,7 @@ _rule = partial(Rule, outcome=Outcome.OVERLOADED, joins_peers=True)
     thresholds={"busy": (0.9, "share")},
     superseded_by=("SM201", "SM202", "SM204", "SM212", "SM401", "SM803"),
 )
-def busy_is_not_full(context: Context, limits: Limits) -> Found:
+def busy_is_not_full(context: Context, limits: Limits) -> Observations:
     """Yield devices that are busy nearly all the time, with an await that one request may need alone."""
     busy = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
     for name in sorted(busy):
@@ -82,7 +82,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Found:
     thresholds={"queue": (4.0, "requests"), "requests": (50, "count")},
     superseded_by=("SM201", "SM202", "SM212", "SM401", "SM406"),
 )
-def long_queue(context: Context, limits: Limits) -> Found:
+def long_queue(context: Context, limits: Limits) -> Observations:
     """Yield disks where requests wait longer in the queue than one request needs."""
     for device in context.disks:
         load = context.load(device.name)
@@ -182,7 +182,7 @@ def _queueing(
         "busy": (0.9, "share"),
     },
 )
-def knee(context: Context, limits: Limits) -> Found:
+def knee(context: Context, limits: Limits) -> Observations:
     """Yield disks whose throughput stops growing at some queue depth of one or more."""
     for name in (disk.name for disk in context.disks):
         points = _points(context, name)
@@ -257,7 +257,7 @@ def _points(context: Context, name: str) -> list[tuple[float, float, float]]:
     },
     superseded_by=("SM201", "SM202", "SM205", "SM206", "SM211", "SM212", "SM401", "SM702", "SM703"),
 )
-def evident_overload(context: Context, limits: Limits) -> Found:
+def evident_overload(context: Context, limits: Limits) -> Observations:
     """
     Yield busy disks on which small requests wait several times as long as one needs alone.
 
@@ -316,7 +316,7 @@ def _wait_outside(device: Device, load: Load, beyond: float) -> bool:
     },
 )
 @PerStack
-def coupled(context: Context, stack: StackFigures, limits: Limits) -> Found:
+def coupled(context: Context, stack: StackFigures, limits: Limits) -> Observations:
     """Yield volumes with a constant mix of reads and writes, where writes are slower than reads."""
     name = stack.top.name
     loads = [part.loads[name] for part in context.series if name in part.loads]

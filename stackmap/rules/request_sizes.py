@@ -13,9 +13,9 @@ from stackmap.model.units import KIB
 from stackmap.rules.context import Context
 from stackmap.rules.rule import (
     Figure,
-    Found,
     Limits,
     Observation,
+    Observations,
     PerStack,
     Rule,
     Severity,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         "requests": (500, "count"),
     },
 )
-def small_chunk(context: Context, limits: Limits) -> Found:
+def small_chunk(context: Context, limits: Limits) -> Observations:
     """Yield arrays that split requests into pieces of a small chunk."""
     for device in context.measured:
         observed = _split(context, device, limits)
@@ -91,7 +91,7 @@ def _split(context: Context, device: Device, limits: Limits) -> Observation | No
     },
 )
 @PerStack
-def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
+def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Observations:
     """Yield tops whose large requests reach the disks as small ones."""
     if not _is_loaded(context, stack, limits["requests"]):
         return
@@ -125,7 +125,7 @@ def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
     labels={"disk_size": "mean size at the disks", "disk_rate": "rate at the disks"},
 )
 @PerStack
-def merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
+def merged(context: Context, stack: StackFigures, limits: Limits) -> Observations:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
     if not _is_loaded(context, stack, limits["requests"]):
         return
@@ -178,7 +178,7 @@ def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Obser
     },
     is_state=True,
 )
-def request_limit(context: Context, limits: Limits) -> Found:
+def request_limit(context: Context, limits: Limits) -> Observations:
     """
     Yield md parity arrays whose stripes are larger than any request to them.
 

@@ -7,7 +7,7 @@ from stackmap.model.device import Device, Kind
 from stackmap.model.raid import DEGRADED
 from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, observe
 
 # Fewer places, members or free places may be a mirror that lost disks.
 MIN_PLACES, MIN_MEMBERS, MIN_FREE = 5, 2, 2
@@ -26,7 +26,7 @@ MIN_PLACES, MIN_MEMBERS, MIN_FREE = 5, 2, 2
     source="mdadm(8), --raid-devices; Linux admin-guide/md.rst, degraded",
     slows=False,
 )
-def reserved_places(context: Context, _: Limits) -> Found:
+def reserved_places(context: Context, _: Limits) -> Observations:
     """Yield mirrors over all disks of a complete array, with places for more."""
     topology = context.topology
     for device in context.devices:

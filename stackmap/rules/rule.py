@@ -100,7 +100,7 @@ class Observation(NamedTuple):
     severity: Severity | None
 
 
-Found = Iterator[Observation]  # what the condition of a rule yields
+Observations = Iterator[Observation]  # what the condition of a rule yields
 
 
 def observe(
@@ -125,11 +125,11 @@ class PerStack:
 
     __name__: str
 
-    def __init__(self, judge: Callable[[Context, StackFigures, Limits], Found]) -> None:
+    def __init__(self, judge: Callable[[Context, StackFigures, Limits], Observations]) -> None:
         self.judge = judge
         update_wrapper(self, judge)
 
-    def __call__(self, context: Context, limits: Limits) -> Found:
+    def __call__(self, context: Context, limits: Limits) -> Observations:
         """Yield the observations on all stacks."""
         for stack in context.stacks():
             yield from self.judge(context, stack, limits)
@@ -172,11 +172,11 @@ class Rule:
     compares_peers: bool = False
     outcome: Outcome = Outcome.LAYOUT
     slows: bool = True
-    find: Callable[[Context, Limits], Found] = lambda _, __: iter(())
+    find: Callable[[Context, Limits], Observations] = lambda _, __: iter(())
     name: str = ""
     detects: str = ""
 
-    def __call__(self, find: Callable[[Context, Limits], Found]) -> Rule:
+    def __call__(self, find: Callable[[Context, Limits], Observations]) -> Rule:
         """Return this rule with *find* as its condition, which its docstring describes."""
         words = " ".join((find.__doc__ or "").split("\n\n")[0].split())
         name = self.name or find.__name__.replace("_", "-")

@@ -11,7 +11,7 @@ from stackmap.model.load import Load, ratio
 from stackmap.model.topology import computed_once
 from stackmap.rules.context import Context
 from stackmap.rules.disk import medium
-from stackmap.rules.rule import Found, Limits, Observation, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Limits, Observation, Observations, Outcome, Rule, Severity, observe
 
 ROSE = 1.1  # a rate this many times as high as before has risen
 CLEARLY = 1.5  # an await this many times as long as a peer's is not chance
@@ -49,7 +49,7 @@ BASELINE = {"loaded": "mean", "quiet": "in the baseline"}
     joins_peers=True,
     labels={"before": "await before", "before_queue": "queue before", "before_rate": "rate before"},
 )
-def overloaded(context: Context, limits: Limits) -> Found:
+def overloaded(context: Context, limits: Limits) -> Observations:
     """Yield disks, or top-level devices, whose await is far longer than at a low queue depth."""
     queueing: dict[str, Observation] = {}
     # Writeback fills a volume's queue, so a top is judged only against a baseline.

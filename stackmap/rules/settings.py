@@ -7,7 +7,7 @@ from functools import partial
 from stackmap.model.device import Kind
 from stackmap.model.units import KIB
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, observe
 
 _hint = partial(Rule, severity=Severity.INFO)
 
@@ -25,7 +25,7 @@ _hint = partial(Rule, severity=Severity.INFO)
         "read": (0.2, "times", "reads {} the writes"),
     },
 )
-def stripe_cache(context: Context, limits: Limits) -> Found:
+def stripe_cache(context: Context, limits: Limits) -> Observations:
     """Yield md arrays with the default stripe cache or a smaller one that read old data for their writes."""
     for raid, parity in context.parity_arrays:
         if raid.kind is not Kind.ARRAY:
@@ -49,7 +49,7 @@ def stripe_cache(context: Context, limits: Limits) -> Found:
     thresholds={"queue": (4.0, "requests")},
     joins_peers=True,
 )
-def no_scheduler(context: Context, limits: Limits) -> Found:
+def no_scheduler(context: Context, limits: Limits) -> Observations:
     """Yield spinning disks that queue requests without an I/O scheduler."""
     for device in context.disks:
         queue, text = context.load(device.name).aqu, device.queue.scheduler or ""
@@ -70,7 +70,7 @@ def no_scheduler(context: Context, limits: Limits) -> Found:
     thresholds={"share": (0.9, "share", "{} of the queue")},
     joins_peers=True,
 )
-def queue_full(context: Context, limits: Limits) -> Found:
+def queue_full(context: Context, limits: Limits) -> Observations:
     """Yield disks with nearly as many requests in flight as their queue holds."""
     for device in context.disks:
         capacity, depth = device.queue.nr_requests, context.load(device.name).aqu
@@ -90,7 +90,7 @@ def queue_full(context: Context, limits: Limits) -> Found:
     source="Linux ABI/stable/sysfs-block, read_ahead_kb",
     thresholds={"size_difference": (0.05, "share", "sizes within {}"), "requests": (100, "count")},
 )
-def read_ahead(context: Context, limits: Limits) -> Found:
+def read_ahead(context: Context, limits: Limits) -> Observations:
     """Yield volumes whose reads have the size of a read-ahead that is smaller than a stripe."""
     for device in context.measured:
         ahead = (device.queue.read_ahead_kb or 0) * KIB
@@ -114,7 +114,7 @@ def read_ahead(context: Context, limits: Limits) -> Found:
     thresholds={"await": (5.0, "ms", "write await {}"), "requests": (100, "count")},
     joins_peers=True,
 )
-def write_through(context: Context, limits: Limits) -> Found:
+def write_through(context: Context, limits: Limits) -> Observations:
     """Yield spinning disks that write a lot with their write cache off."""
     for device in context.disks:
         write = context.load(device.name).write
@@ -137,7 +137,7 @@ def write_through(context: Context, limits: Limits) -> Found:
     source="losetup(8), --direct-io; Linux drivers/block/loop.c",
     thresholds={"requests": (100, "count")},
 )
-def loop_cached(context: Context, limits: Limits) -> Found:
+def loop_cached(context: Context, limits: Limits) -> Observations:
     """Yield loop devices with a load and without direct I/O."""
     for device in context.measured:
         total = context.load(device.name).total
@@ -162,7 +162,7 @@ def loop_cached(context: Context, limits: Limits) -> Found:
         "queue": (4.0, "requests", "or read with {} in flight"),
     },
 )
-def swapping(context: Context, limits: Limits) -> Found:
+def swapping(context: Context, limits: Limits) -> Observations:
     """Yield swap devices that are read and written at the same time, or for which several programs wait."""
     for device in context.measured:
         load = context.load(device.name)

@@ -11,7 +11,7 @@ from stackmap.model.far_side import far_side
 from stackmap.model.load import Load, ratio
 from stackmap.rules.context import Context
 from stackmap.rules.disk import FLASH, expected_ms, medium, ms_per_request, service_ms
-from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, Threshold, observe
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, Threshold, observe
 from stackmap.rules.saturation import BASELINE, overloaded, quiet_and_loaded, slower
 
 MAX_SLOWEST = 10  # disks of a kind that are compared with the others
@@ -45,7 +45,7 @@ LABELS = {"before": "await before", "before_queue": "queue before", "before_rate
     superseded_by=("SM201", "SM202", "SM701"),
     joins_peers=True,
 )
-def slowed_disk(context: Context, limits: Limits) -> Found:
+def slowed_disk(context: Context, limits: Limits) -> Observations:
     """Yield disks that serve a load slowly, or are overloaded by it, that they served quickly in the baseline."""
     yield from _slowed(context, limits, remote=False)
 
@@ -64,7 +64,7 @@ def slowed_disk(context: Context, limits: Limits) -> Found:
     superseded_by=("SM206", "SM701", "SM702", "SM703"),
     joins_peers=True,
 )
-def slowed_remote(context: Context, limits: Limits) -> Found:
+def slowed_remote(context: Context, limits: Limits) -> Observations:
     """Yield remote and virtual disks that serve a load slowly, or are overloaded by it, that they served quickly in the baseline."""
     yield from _slowed(context, limits, remote=True)
 
@@ -93,7 +93,7 @@ def slowed_remote(context: Context, limits: Limits) -> Found:
     labels={"others": "median of like disks"},
     superseded_by=("SM201", "SM202", "SM205", "SM701"),
 )
-def slower_than_like_disks(context: Context, limits: Limits) -> Found:
+def slower_than_like_disks(context: Context, limits: Limits) -> Observations:
     """Yield disks of no array that wait far longer than disks of the same kind with the same load."""
     same = {**limits, "size_ratio": inf}  # follows from requests and bytes
     kinds: dict[tuple[str, int | None, str], list[Device]] = {}
@@ -136,7 +136,7 @@ def slower_than_like_disks(context: Context, limits: Limits) -> Found:
                 yield observe(device.name, figures, words, weight=took / others)
 
 
-def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
+def _slowed(context: Context, limits: Limits, *, remote: bool) -> Observations:
     if context.baseline is None:
         return
     disks = {device.name for device in context.disks if context.is_disk(device)}
@@ -154,7 +154,7 @@ def _slowed(context: Context, limits: Limits, *, remote: bool) -> Found:
         yield observed._replace(words={**observed.words, **words})
 
 
-def _served_slowly(context: Context, limits: Limits, queueing: Container[str]) -> Found:
+def _served_slowly(context: Context, limits: Limits, queueing: Container[str]) -> Observations:
     """Yield disks, except *queueing* ones, with far longer await and service time than in the baseline."""
     for device in context.disks:
         pair = quiet_and_loaded(context, device.name)

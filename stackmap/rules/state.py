@@ -25,7 +25,7 @@ from stackmap.rules.context import Context
 from stackmap.rules.hung import SUSPENDED
 from stackmap.rules.paths import path_tool
 from stackmap.rules.reserved import has_reserved_places
-from stackmap.rules.rule import Found, Limits, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, observe
 
 _rule = partial(Rule, outcome=Outcome.STATE, is_state=True)
 READ_ONLY = "read-only"  # the state of a pool or cache whose metadata is, and of a VDO pool
@@ -67,7 +67,7 @@ PVMOVE = "/pvmove"  # in the label of the hidden LV that exists while pvmove run
     "[: see `nvme list-subsys /dev/{namespace}`][: see `drbdadm status` on {hosts}].[ {parity} reads all other members in place of the missing one.]",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
 )
-def broken(context: Context, _: Limits) -> Found:
+def broken(context: Context, _: Limits) -> Observations:
     """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
     topology = context.topology
     for device in context.devices:
@@ -194,7 +194,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     "10 MB/s: `echo 10000 > /sys/block/{array}/md/sync_speed_max`].",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
 )
-def background_work(context: Context, _: Limits) -> Found:
+def background_work(context: Context, _: Limits) -> Observations:
     """Yield devices whose state says that they copy, check or rebuild; of the disks of a ZFS pool one."""
     pools: set[str] = set()
     for device in context.devices:
@@ -249,7 +249,7 @@ def background_work(context: Context, _: Limits) -> Found:
         "members": "read from the members",
     },
 )
-def unexplained_reads(context: Context, limits: Limits) -> Found:
+def unexplained_reads(context: Context, limits: Limits) -> Observations:
     """Yield arrays whose members are read more than their own reads and writes explain."""
     for raid in context.devices:
         members = _own_members(context, raid)
@@ -325,7 +325,7 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
     thresholds={"data_over_parity": (3, "count", "{} more data than parity members")},
     slows=False,
 )
-def never_synced(context: Context, limits: Limits) -> Found:
+def never_synced(context: Context, limits: Limits) -> Observations:
     """Yield arrays whose parity was never calculated and that small writes do not correct."""
     for device in context.devices:
         layout = device.layout
@@ -347,7 +347,7 @@ def never_synced(context: Context, limits: Limits) -> Found:
     advice="See `dmesg` for the cause: an I/O error, or full metadata. Then run `lvconvert --repair`.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst and cache.rst, metadata mode",
 )
-def metadata_read_only(context: Context, _: Limits) -> Found:
+def metadata_read_only(context: Context, _: Limits) -> Observations:
     """Yield thin pools and caches that the kernel switched to read-only."""
     for device in context.devices:
         states = (context.status(device).state, device.state)
@@ -363,7 +363,7 @@ def metadata_read_only(context: Context, _: Limits) -> Found:
     advice="See `dmesg` for the cause. Copy the data away first: it can be read. Then see vdoforcerebuild(8).",
     source="Linux admin-guide/device-mapper/vdo.rst, operating mode",
 )
-def vdo_read_only(context: Context, _: Limits) -> Found:
+def vdo_read_only(context: Context, _: Limits) -> Observations:
     """Yield VDO pools that the kernel switched to read-only."""
     for device in context.devices:
         if device.target == "vdo" and READ_ONLY in (context.status(device).state, device.state):
@@ -380,7 +380,7 @@ def vdo_read_only(context: Context, _: Limits) -> Found:
     advice="Find the cause in the kernel log: `journalctl -k`. Measure again: some figures belong to the other state.",
     source="Linux admin-guide/md.rst; admin-guide/device-mapper, status lines",
 )
-def passing_state(context: Context, _: Limits) -> Found:
+def passing_state(context: Context, _: Limits) -> Observations:
     """Yield devices that were broken, suspended or read-only during the measurement, and are not at its end."""
     for name, changes in context.state_changes.items():
         states = [state for change in changes for state in (change.was, change.now)]

@@ -13,7 +13,16 @@ from stackmap.model.device import Device, Kind, RaidThread
 from stackmap.model.far_side import far_side
 from stackmap.model.load import ratio
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import (
+    Figure,
+    Limits,
+    Observation,
+    Observations,
+    Outcome,
+    Rule,
+    Severity,
+    observe,
+)
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
 DIRECTIONS = {"read": " (reads)", "write": " (writes)"}
@@ -36,7 +45,7 @@ TOTAL = "The figure is the device's total: others may use it too."
     source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
     thresholds={"share_of_cap": (0.9, "share", "{} of the cap")},
 )
-def throttled(context: Context, limits: Limits) -> Found:
+def throttled(context: Context, limits: Limits) -> Observations:
     """Yield devices whose load reaches a cap."""
     for limit in context.limits:
         at_caps = (_at_cap(context, limit, *cap, limits["share_of_cap"]) for cap in limit.caps)
@@ -103,7 +112,7 @@ def _at_disks(context: Context, top: str) -> float | None:
         "requests": (100, "count"),
     },
 )
-def provider_limit(context: Context, limits: Limits) -> Found:
+def provider_limit(context: Context, limits: Limits) -> Observations:
     """Yield remote and virtual disks whose rate, or bytes per second, is the same in all intervals, with a queue."""
     counted = {limit.device for limit in context.limits if limit.over}  # the disk itself tells
     for device in context.disks:
@@ -141,7 +150,7 @@ def provider_limit(context: Context, limits: Limits) -> Found:
     source="Amazon EBS user guide, detailed performance statistics: NVMe log page 0xD0",
     thresholds={"over": (0.1, "share", "{} of the time"), "watched": (60, "s", "in {} or more")},
 )
-def over_limit(context: Context, limits: Limits) -> Found:
+def over_limit(context: Context, limits: Limits) -> Observations:
     """Yield disks of Amazon that count time over one of their limits during the measurement."""
     for cap in context.limits:
         if cap.over and cap.watched >= limits["watched"]:
@@ -172,7 +181,7 @@ DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)
         "disk_queue": (1, "requests", "disks' queue depth up to {}"),
     },
 )
-def md_bound(context: Context, limits: Limits) -> Found:
+def md_bound(context: Context, limits: Limits) -> Observations:
     """Yield arrays that queue requests while their disks are idle and a thread of theirs is not."""
     usage = thread_usage(context.readings)
     for raid in context.measured:

@@ -21,9 +21,9 @@ from stackmap.rules.peers import slow_member
 from stackmap.rules.queue_depth import evident_overload, long_queue
 from stackmap.rules.rule import (
     Finding,
-    Found,
     Limits,
     Observation,
+    Observations,
     Outcome,
     Rule,
     Severity,
@@ -42,7 +42,7 @@ from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
     advice="Nothing to do.",
     source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
 )
-def counters_corrected(context: Context, _: Limits) -> Found:
+def counters_corrected(context: Context, _: Limits) -> Observations:
     """Yield each other correction of the kernel's counters, with all its devices."""
     why = {rule.name: rule.why for rule in CORRECTIONS}
     corrected: dict[str, list[Device]] = {}

@@ -13,7 +13,16 @@ from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import BULK, QUEUE_CAVEAT, UNKNOWN, expected_ms, queued
 from stackmap.rules.hung import contradicts, impossible
-from stackmap.rules.rule import Figure, Found, Limits, Observation, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import (
+    Figure,
+    Limits,
+    Observation,
+    Observations,
+    Outcome,
+    Rule,
+    Severity,
+    observe,
+)
 
 STEPS = 3  # requests one after another that one request may become below: read, write, bitmap
 FULL = 0.5  # share of nr_requests in flight on average: at times no request is free
@@ -48,7 +57,7 @@ OTHER = ("work of this layer", "Measure the latency inside.")
     },
     superseded_by=("SM202", "SM411"),
 )
-def layer_wait(context: Context, limits: Limits) -> Found:
+def layer_wait(context: Context, limits: Limits) -> Observations:
     """Yield devices in which requests wait far longer than in all devices below."""
     for device in context.measured:
         total, below = context.load(device.name).total, _below(context, device)
@@ -130,7 +139,7 @@ def _is_full(context: Context, device: Device, below: list[str]) -> bool:
         "requests": (20, "count"),
     },
 )
-def neighbour(context: Context, limits: Limits) -> Found:
+def neighbour(context: Context, limits: Limits) -> Observations:
     """Yield volumes that wait at a disk most of whose requests or bytes another volume sends."""
     by_victim: dict[str, Observation] = {}
     for disk in context.disks:
@@ -237,7 +246,7 @@ def _behind(
     },
     superseded_by=("SM305", "SM411", "SM421", "SM422", "SM701", "SM702", "SM703"),
 )
-def long_wait(context: Context, limits: Limits) -> Found:
+def long_wait(context: Context, limits: Limits) -> Observations:
     """Yield volumes whose await is long on any disk, with requests in flight."""
     disks = {device.name for device in context.disks}
     for name in sorted(context.tops - disks):
