@@ -52,13 +52,8 @@ class Style(NamedTuple):
     point: str = "."
 
 
-def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
-    """Return *blocks* as lines, "" for none. A blank line precedes each further part."""
-    return "".join(rendered(blocks, style or Style()))
-
-
 def rendered(blocks: Iterable[doc.Block], style: Style) -> Iterator[str]:
-    """Yield the lines of *blocks* with their ends, one block in memory at a time."""
+    """Yield the lines of *blocks* with their ends, one block in memory at a time; a blank line precedes each further part."""
     for line in _lines(blocks, style):
         if style.colour:
             yield re.sub(RISKS, lambda risk: _painted(risk[0], "warning", style), line) + "\n"

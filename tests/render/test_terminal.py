@@ -20,7 +20,8 @@ from stackmap.document.blocks import (
 )
 from stackmap.render.html.page import draw_all
 from stackmap.render.markdown import render_blocks
-from stackmap.render.terminal import Style, render_text
+from stackmap.render.terminal import Style
+from tests.terminal_text import render_text
 
 WORDS = "stackmap reads the counters of each device " * 6
 HOSTILE = "vg/\x1b[2Jlv\n\u202e"

@@ -10,9 +10,10 @@ import pytest
 import stackmap.rules
 from stackmap.document.findings import rules_document
 from stackmap.document.rule_words import UNITS
-from stackmap.render.terminal import Style, render_text
+from stackmap.render.terminal import Style
 from stackmap.rules.rule import LIMIT_WORDS, Rule
 from stackmap.rules.table import RULES
+from tests.terminal_text import render_text
 
 IDS = [rule.id for rule in RULES]
 

@@ -16,8 +16,8 @@ from stackmap.features.compare.recording import MAX_BATCHES, recording_of
 from stackmap.model.device import Queue
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Machine, Topology
-from stackmap.render.terminal import render_text
 from tests.drawn import DISKS, did, moved, raid_volume, topology
+from tests.terminal_text import render_text
 
 RAID5 = topology(raid_volume("vm", "raid5", 8, label="vg/vm", size=700 << 20))
 RAID10 = topology(raid_volume("new", "raid10", 17, label="vg/vm", size=700 << 20))

@@ -13,8 +13,9 @@ from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.figures_json import layers_json
-from stackmap.render.terminal import Style, render_text
+from stackmap.render.terminal import Style
 from tests.drawn import DISKS, did, disk, moved, passing, stack_figures
+from tests.terminal_text import render_text
 
 
 def on_md(name, level, members, title="vg/lv"):

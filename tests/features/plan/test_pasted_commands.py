@@ -21,10 +21,10 @@ from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.operand import Composed, LvPath, MdName
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.terminal import render_text
 from stackmap.rules.table import RULES
 from tests.features.plan.plans import cached_context, lv_context, md_context, mount, pool_context
 from tests.shells import NASTY, SHELLS, parametrized, told
+from tests.terminal_text import render_text
 
 LVM_TYPES = {"linear": 1, "striped": 3, "raid0": 3, "raid1": 2, "raid5_ls": 4, "raid5_n": 4, "raid6": 5,
              "raid10": 4}  # fmt: skip

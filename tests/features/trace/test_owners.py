@@ -11,8 +11,9 @@ from stackmap.features.trace import cost, owners, tracefs
 from stackmap.features.trace.owners import GONE, ROOT, OwnerIo, OwnerSample, OwnerTrace, Sum
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.terminal import Style, render_text
+from stackmap.render.terminal import Style
 from tests.features.trace.test_trace import Machine, is_clean
+from tests.terminal_text import render_text
 
 DISK, LV = 8 << 20, 254 << 20 | 18
 COUNTED = """\

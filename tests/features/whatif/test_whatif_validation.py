@@ -14,8 +14,8 @@ from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge
-from stackmap.render.terminal import render_text
 from tests.drawn import DISKS, did, moved, passing, raid_volume, topology
+from tests.terminal_text import render_text
 
 PAGE = 4096
 GIB = 1 << 30

@@ -22,9 +22,10 @@ from stackmap.features.trace.events.document import (
 )
 from stackmap.features.trace.events.follow import Follower
 from stackmap.features.trace.events.request import Totals
-from stackmap.render.terminal import Style, render_text
+from stackmap.render.terminal import Style
 from stackmap.sources import trace_text
 from tests.paths import ROOT
+from tests.terminal_text import render_text
 
 STREAMS = ROOT / "tests" / "streams"
 
