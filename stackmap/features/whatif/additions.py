@@ -81,16 +81,16 @@ def headroom_blocks(
 
 def _row(topology: Topology, top: str, series: dict[str, list[Load]]) -> tuple[Any, ...]:
     """Return the row of a stack: its disk that is nearest to its knee."""
-    found = []
+    knees = []
     for name in carriers(topology, top):
         if not topology.below(name) and (knee := knee_rate(series.get(name, ()))) is not None:
             rate = _mean(load.total.ios for load in series[name])
             if rate:
-                found.append((knee / rate, name, rate, knee))
+                knees.append((knee / rate, name, rate, knee))
     title = topology[top].title
-    if not found:
+    if not knees:
         return (Label(title, (title,)), *_values(None), UNKNOWN, *_values(None, None))
-    factor, disk, rate, knee = min(found)
+    factor, disk, rate, knee = min(knees)
     return (Label(title, (title,)), *_values(factor), disk, *_values(rate, knee))
 
 

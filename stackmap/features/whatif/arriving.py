@@ -115,29 +115,29 @@ def _without_sleeps(requests: Sequence[TracedRequest]) -> list[TracedRequest]:
     """
     made = []
     last: dict[int, tuple[TracedRequest, float, float]] = {}  # by thread, with when it is idle
-    for each in requests:
-        done = inf if each.done is None else each.done
-        if each.operation != WRITE:
-            last.pop(each.thread, None)
-            made.append(each)
+    for request in requests:
+        done = inf if request.done is None else request.done
+        if request.operation != WRITE:
+            last.pop(request.thread, None)
+            made.append(request)
             continue
-        time = each.time
-        before, busy, slept = last.get(each.thread, (None, -inf, 0.0))
-        if before is None or each.offset <= before.offset or each.time > busy:
+        time = request.time
+        before, busy, slept = last.get(request.thread, (None, -inf, 0.0))
+        if before is None or request.offset <= before.offset or request.time > busy:
             busy, slept = done, 0.0
         else:
-            gap = each.time - before.time
+            gap = request.time - before.time
             slept += max(0.0, gap - USUAL_GAP)
             time -= slept
             busy = max(busy, done)
-        last[each.thread] = each, busy, slept
-        made.append(each._replace(time=time))
+        last[request.thread] = request, busy, slept
+        made.append(request._replace(time=time))
     return sorted(made, key=attrgetter("time"))
 
 
 def _plugged(load: Load, followed: Sequence[bool], *, cached: bool = False) -> Load:
     pairs = zip(load.arrivals, followed, strict=True)
-    arrivals = [each._replace(more=more, cached=cached) for each, more in pairs]
+    arrivals = [arrival._replace(more=more, cached=cached) for arrival, more in pairs]
     return load._replace(arrivals=arrivals, plugged=True)
 
 
@@ -153,19 +153,19 @@ def _followed_at_once(requests: Sequence[TracedRequest]) -> list[bool]:
     # By thread: its last write, the first end of those at once, and how soon the next one of these comes.
     last: dict[int, tuple[int, float, float]] = {}
     busy = -inf  # until then a write is in flight
-    for place, each in enumerate(requests):
-        if each.operation != WRITE:
-            last.pop(each.thread, None)
+    for place, request in enumerate(requests):
+        if request.operation != WRITE:
+            last.pop(request.thread, None)
             continue
-        done = inf if each.done is None else each.done
-        soon = inf if each.time > busy + SAFE_MODE else AT_ONCE
-        before, ends, within = last.get(each.thread, (None, inf, 0.0))
-        if before is not None and each.time < min(ends, requests[before].time + within):
+        done = inf if request.done is None else request.done
+        soon = inf if request.time > busy + SAFE_MODE else AT_ONCE
+        before, ends, within = last.get(request.thread, (None, inf, 0.0))
+        if before is not None and request.time < min(ends, requests[before].time + within):
             followed[before] = True
             ends = min(done, ends)
         else:
             ends = done
-        last[each.thread] = place, ends, soon
+        last[request.thread] = place, ends, soon
         busy = max(busy, done)
     return followed
 
@@ -179,11 +179,11 @@ def _is_sorted(requests: Sequence[TracedRequest], followed: Sequence[bool]) -> b
     """
     before: dict[int, TracedRequest] = {}
     further: list[bool] = []
-    for each, is_followed in zip(requests, followed, strict=True):
-        if (last := before.pop(each.thread, None)) and each.offset != last.offset + last.size:
-            further.append(each.offset > last.offset)
+    for request, is_followed in zip(requests, followed, strict=True):
+        if (last := before.pop(request.thread, None)) and request.offset != last.offset + last.size:
+            further.append(request.offset > last.offset)
         if is_followed:
-            before[each.thread] = each
+            before[request.thread] = request
     return len(further) > SORTED * sum(followed) and sum(further) > MOST_SORTED * len(further)
 
 
@@ -191,7 +191,7 @@ class Ends:
     """When requests ended: which end another one followed, each followed once."""
 
     def __init__(self, requests: Iterable[TracedRequest]) -> None:
-        self.times = sorted(each.done for each in requests if each.done is not None)
+        self.times = sorted(request.done for request in requests if request.done is not None)
         self._followed = 0
 
     def followed(self, time: float) -> int | None:
@@ -210,7 +210,9 @@ class Ends:
 def _followed(requests: Sequence[TracedRequest]) -> float:
     """Return the share of requests that began when another one ended."""
     ends = Ends(requests)
-    return sum(ends.followed(each.time) is not None for each in requests) / max(1, len(requests))
+    return sum(ends.followed(request.time) is not None for request in requests) / max(
+        1, len(requests)
+    )
 
 
 def _looped(requests: Sequence[TracedRequest]) -> list[Arrival]:
@@ -221,22 +223,22 @@ def _looped(requests: Sequence[TracedRequest]) -> list[Arrival]:
     one of its own ends, a thread's come at their time.
     """
     by_thread: defaultdict[int, list[TracedRequest]] = defaultdict(list)
-    for each in requests:
-        by_thread[each.thread].append(each)
+    for request in requests:
+        by_thread[request.thread].append(request)
     ends = {thread: Ends(sent) for thread, sent in by_thread.items()}
     made = []
-    for each in requests:
-        own = ends[each.thread]
-        after = own.followed(each.time) or own.before(each.time)
+    for request in requests:
+        own = ends[request.thread]
+        after = own.followed(request.time) or own.before(request.time)
         last = own.times[after - 1] if after else requests[0].time
-        wait = each.time - last
-        made.append(Arrival(wait, *each[1:4], after, each.thread, each.background))
+        wait = request.time - last
+        made.append(Arrival(wait, *request[1:4], after, request.thread, request.background))
     return made
 
 
 def _in_flight(requests: Sequence[TracedRequest]) -> float:
     """Return how many requests are in flight on average."""
-    known = [each.done - each.time for each in requests if each.done is not None]
+    known = [request.done - request.time for request in requests if request.done is not None]
     span = requests[-1].time - requests[0].time
     return sum(known) / span if span and known else 0.0
 
@@ -257,9 +259,11 @@ def active(parts: Sequence[Measured]) -> Parts:
 
 def most_in_flight(requests: Sequence[TracedRequest]) -> int:
     """Return how many of *requests* were in flight at once, but for a few instants."""
-    known = [each for each in requests if each.done is not None]
-    ends = sorted(each.done for each in known if each.done is not None)
-    depths = sorted(place + 1 - bisect_right(ends, each.time) for place, each in enumerate(known))
+    known = [request for request in requests if request.done is not None]
+    ends = sorted(request.done for request in known if request.done is not None)
+    depths = sorted(
+        place + 1 - bisect_right(ends, request.time) for place, request in enumerate(known)
+    )
     return depths[int(0.98 * (len(depths) - 1))] if depths else 0
 
 
@@ -272,14 +276,14 @@ def pace_of(requests: Sequence[TracedRequest], copies: int = 1) -> float:
     """
     last: dict[int, TracedRequest] = {}
     gaps = []
-    for each in requests:
-        before = last.get(each.thread)
-        if before is not None and each.time - before.time < AT_ONCE:
+    for request in requests:
+        before = last.get(request.thread)
+        if before is not None and request.time - before.time < AT_ONCE:
             pages = FIXED + before.size / PAGE
             gaps.append(
-                (each.time - before.time) / pages / (copies if before.operation == WRITE else 1)
+                (request.time - before.time) / pages / (copies if before.operation == WRITE else 1)
             )
-        last[each.thread] = each
+        last[request.thread] = request
     if len(gaps) < FEW_GAPS:
         return PACE
     return min(SLOWEST, max(PACE, PER_GAP * sorted(gaps)[len(gaps) // 10]))
@@ -289,11 +293,11 @@ def pauses_after_ends(requests: Sequence[TracedRequest]) -> bool:
     """Whether the program of *requests* pauses equally long after an end, so that a faster layout has no longer pauses."""
     pauses = []
     last = inf
-    for each in requests:
-        if each.time - last >= PAUSE:
-            pauses.append(each.time - last)
-        if each.done is not None:
-            last = each.done if last == inf else max(last, each.done)
+    for request in requests:
+        if request.time - last >= PAUSE:
+            pauses.append(request.time - last)
+        if request.done is not None:
+            last = request.done if last == inf else max(last, request.done)
     pauses.sort()
     if len(pauses) < FEW_PAUSES:
         return False
@@ -311,11 +315,11 @@ def grown(load: Load, factor: float) -> Load:
 
 def saturating(load: Load, depth: int) -> Load:
     """Return the requests of *load* as a loop of *depth*, shared by its threads as the first requests are."""
-    depths = Counter(each.thread for each in load.arrivals[:depth])
+    depths = Counter(arrival.thread for arrival in load.arrivals[:depth])
     sent: Counter[int] = Counter()
     made = []
-    for each in load.arrivals:
-        sent[each.thread] += 1
-        after = max(0, sent[each.thread] - max(1, depths[each.thread]))
-        made.append(each._replace(delay=THINK, after=after, more=False))
+    for arrival in load.arrivals:
+        sent[arrival.thread] += 1
+        after = max(0, sent[arrival.thread] - max(1, depths[arrival.thread]))
+        made.append(arrival._replace(delay=THINK, after=after, more=False))
     return load._replace(kind="closed", arrivals=made, depth=depth)

@@ -96,7 +96,7 @@ def marked_before(
     As many went on before; each of these is *share* per second. How often a region is written shows in the other
     visits to it: one that is visited once may be new.
     """
-    for region, count in Counter(region for each in visits for region in each).items():
+    for region, count in Counter(region for visit in visits for region in visit).items():
         own = (count - 1) * share
         drawn = random()
         if drawn > exp(-own * MARKED):

@@ -116,7 +116,7 @@ def hits_of(requests: Sequence[TracedRequest], cache: Cache) -> Hits | None:
     uses = list(uses_of(requests, block))
     if len(uses) < LEAST:
         return None
-    data = [each for each in requests if each.size]
+    data = [request for request in requests if request.size]
     seconds = max(1e-6, data[len(uses) - 1].time - data[0].time)
     sizes = dict.fromkeys(max(block, int(cache.size * share)) for share in SIZES)
     capacity = cache.size // block
@@ -126,7 +126,8 @@ def hits_of(requests: Sequence[TracedRequest], cache: Cache) -> Hits | None:
         {size: shares_of(uses, size // block) for size in sizes},
         len(uses),
         seconds,
-        block * len({number for each in data[: len(uses)] for number in blocks_of(each, block)}),
+        block
+        * len({number for request in data[: len(uses)] for number in blocks_of(request, block)}),
         sum(use.is_first for use in uses) / len(uses),
         missed * block / seconds,
     )
@@ -142,13 +143,13 @@ def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[Use]:
     last: dict[int, int] = {}
     order: list[int] = []  # the last use of each block, ascending
     now = 0
-    for each in requests:
-        if not each.size:
+    for request in requests:
+        if not request.size:
             continue
         if now >= MOST_USES:
             return
         farthest, is_first, before = -1, False, 0
-        for number in blocks_of(each, block):
+        for number in blocks_of(request, block):
             used = last.get(number)
             if used is not None:
                 place = bisect_left(order, used)
@@ -159,7 +160,7 @@ def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[Use]:
             last[number] = now
             order.append(now)
             now += 1
-        yield Use(each.operation, farthest, is_first, before)
+        yield Use(request.operation, farthest, is_first, before)
 
 
 def shares_of(uses: Sequence[Use], capacity: int) -> Mapping[str, Band]:
@@ -169,7 +170,7 @@ def shares_of(uses: Sequence[Use], capacity: int) -> Mapping[str, Band]:
     Low: it was empty at the start. High: it held each block that the trace does not prove it did not. Likely: of
     the second half of the trace, which finds in it what the first half used.
     """
-    found = {}
+    shares = {}
     for way in (READ, WRITE):
         own = [(place, use) for place, use in enumerate(uses) if use.operation == way]
         if not own:
@@ -181,5 +182,5 @@ def shares_of(uses: Sequence[Use], capacity: int) -> Mapping[str, Band]:
         warm = sum(known for place, known in hits if place >= len(uses) // 2)
         likely = warm / len(late) if late else low
         high = len(hits) / len(own)
-        found[way] = Band(low, min(max(low, likely), high), high)
-    return found
+        shares[way] = Band(low, min(max(low, likely), high), high)
+    return shares

@@ -180,14 +180,17 @@ def command(
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):
         projector = Projector(topology, intervals(), name, next(filter(None, traces), None))
-        found = [projector.project(each, wanted) for each in requests or [projector.present]]
-        below = volume_context(topology, name).disks
-        found = [each._replace(wear=wear_change(each, topology, below, lives)) for each in found]
+        projections = []
+        for request in requests or [projector.present]:
+            projection = projector.project(request, wanted)
+            wear_of_disks = wear_change(projection, topology, projector.context.disks, lives)
+            projections.append(projection._replace(wear=wear_of_disks))
         if as_json:
             decision = {"decision": decision_json(topology, judged.decide(name))}
-            click.echo(json.dumps(whatif_json(found) | decision))
+            click.echo(json.dumps(whatif_json(projections) | decision))
             continue
         gap = "\n" if number else ""
         first = before_converting(topology, judged.decide(name))
-        blocks = document(found[0], first) if len(found) == 1 else comparison(found, first)
+        several = len(projections) > 1
+        blocks = comparison(projections, first) if several else document(projections[0], first)
         print_blocks(blocks, heading=not no_heading, before=gap)

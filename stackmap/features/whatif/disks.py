@@ -290,7 +290,7 @@ class Disk:
             self._starved = 0 if self._direction else self._starved + bool(writes)
             queue, at = self._queues[self._direction], self._following(self._direction)
             if at == len(queue):
-                at = min(range(at), key=lambda each: queue[each].number)
+                at = min(range(at), key=lambda place: queue[place].number)
         self._batch += 1
         self._places[self._direction] = queue[at].place
         return queue.pop(at)

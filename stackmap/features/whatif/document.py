@@ -231,9 +231,9 @@ def _caveats(projection: Projection) -> Iterator[str]:
     if projection.write.requests and projection.total is None and not _is_replayed(projection):
         yield _sequential(projection)
     yield from _bitmap(projection)
-    yield from (f"Not modelled: {each}." for each in projection.unmodelled)
-    yield from (f"Corrected: {each}." for each in projection.corrections)
-    yield from (f"Event: {each}." for each in projection.events)
+    yield from (f"Not modelled: {reason}." for reason in projection.unmodelled)
+    yield from (f"Corrected: {correction}." for correction in projection.corrections)
+    yield from (f"Event: {event}." for event in projection.events)
 
 
 def _is_replayed(projection: Projection) -> bool:
@@ -243,7 +243,7 @@ def _is_replayed(projection: Projection) -> bool:
 def _sequential(projection: Projection) -> str:
     """Return the sequential share of the bytes written, and the evidence for it."""
     pattern = projection.pattern
-    shares = sorted({each.sequential for each in pattern.hypotheses})
+    shares = sorted({hypothesis.sequential for hypothesis in pattern.hypotheses})
     known = percent(pattern.likely.sequential)
     if not pattern.evidence and shares[-1] - shares[0] > 0.05:
         return (

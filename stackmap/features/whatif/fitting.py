@@ -94,7 +94,7 @@ class Fitting:
         self._ledger, self._parts, self._load = window.ledger, window.parts, whole
         self.context, self._pattern, self._trace = context, pattern, trace
         traced = trace.requests(context.device.number) if trace else ()
-        times = [each.done - each.time for each in traced if each.done is not None]
+        times = [request.done - request.time for request in traced if request.done is not None]
         self._longest = max(times, default=None)
         # Even without its requests, the trace shows how long disks take.
         self.requests = traced if represents(traced, window.parts) else ()
@@ -198,7 +198,7 @@ class Fitting:
 
     def _shares(self) -> list[float]:
         """Return the sequential shares of writes that the counters allow, the likely one first."""
-        likely, *_ = shares = [each.sequential for each in self._pattern.hypotheses]
+        likely, *_ = shares = [hypothesis.sequential for hypothesis in self._pattern.hypotheses]
         if self._pattern.is_rewritten:
             return [0.0]
         if not self._load.write.requests:
@@ -212,7 +212,7 @@ class Fitting:
 
         *least*: so many requests were in flight at once. Where submission blocks, more are kept than are seen.
         """
-        found: list[tuple[float, int]] = []
+        near: list[tuple[float, int]] = []
         for depth in DEPTHS:
             if depth < least:
                 continue
@@ -222,16 +222,16 @@ class Fitting:
             outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), way)
             off = abs(log(outcome.settled / self.rate)) + self._distance(outcome)
             if off < 2 * log(1 + OFF):
-                found.append((off, depth))
-            elif found:
+                near.append((off, depth))
+            elif near:
                 break
         depths = [max(1, round(self._load.queue))]
-        if found:
-            nearest = min(found)[0]
-            equal = [depth for off, depth in found if off <= nearest + EQUAL]
+        if near:
+            nearest = min(near)[0]
+            equal = [depth for off, depth in near if off <= nearest + EQUAL]
             likely = equal[len(equal) // 2]
-            deepest = max(depth for _, depth in found if depth <= DEEPER * likely)
-            depths = list(dict.fromkeys((likely, found[0][1], deepest)))
+            deepest = max(depth for _, depth in near if depth <= DEEPER * likely)
+            depths = list(dict.fromkeys((likely, near[0][1], deepest)))
         for depth in depths:
             yield saturating(load, depth)
 
@@ -247,8 +247,8 @@ class Fitting:
         self, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
     ) -> Stack:
         """Return *layout* on *disks*, under the measured writes."""
-        found = stack_of(self.context, layout, disks, projected=projected)
-        return found._replace(writes=self._load.write.requests, pace=self._pace)
+        stack = stack_of(self.context, layout, disks, projected=projected)
+        return stack._replace(writes=self._load.write.requests, pace=self._pace)
 
     @property
     def drift(self) -> float:
@@ -305,7 +305,7 @@ class Fitting:
 
     def _measurement(self) -> dict[str, Figures]:
         """Return the measured latencies of the volume: of traced requests, else the mean of the counters."""
-        found: dict[str, Figures] = {}
+        latencies: dict[str, Figures] = {}
         for direction in (READ, WRITE):
             traced = [
                 r.done - r.time
@@ -314,10 +314,10 @@ class Fitting:
             ]
             flow = self._ledger.load(self.context.device.name).flow(direction)
             if len(traced) >= LEAST:
-                found[direction] = figures_of(traced)
+                latencies[direction] = figures_of(traced)
             elif not self.requests and flow.await_ms and flow.ios:
-                found[direction] = {"mean": flow.await_ms}
-        return found
+                latencies[direction] = {"mean": flow.await_ms}
+        return latencies
 
     def _distance(self, outcome: Outcome) -> float:
         """Return the log of the factor between simulated and measured, of the direction that is further off."""
@@ -441,5 +441,5 @@ def figures_of(times: Sequence[float]) -> Figures:
     ranks = {
         key: min(len(times) - 1, int(share * len(times))) for key, share in PERCENTILES.items()
     }
-    found = {"mean": sum(times) / len(times)} | {key: ordered[at] for key, at in ranks.items()}
-    return {key: value * MILLI for key, value in found.items()}
+    figures = {"mean": sum(times) / len(times)} | {key: ordered[at] for key, at in ranks.items()}
+    return {key: value * MILLI for key, value in figures.items()}

@@ -124,8 +124,8 @@ class Geometry:
         elif layout.variant == "offset":
             places = [(first + copy, (row * copies + copy) * size) for copy in range(copies)]
         else:  # near, as a mirror is too, with as many copies as members
-            each = (divmod(chunk * copies + copy, n) for copy in range(copies))
-            places = [(member, row * size) for row, member in each]
+            slots = (divmod(chunk * copies + copy, n) for copy in range(copies))
+            places = [(member, row * size) for row, member in slots]
         return tuple(Part(member % n, at + start, length) for member, at in places)
 
     def _member(self, turn: int, place: int) -> int:
@@ -138,8 +138,8 @@ class Geometry:
         if place >= layout.data:
             return (first + place - layout.data) % n
         if layout.variant in ASYMMETRIC:
-            held = {(first + each) % n for each in range(parity)}
-            return [member for member in range(n) if member not in held][place]
+            parity_members = {(first + number) % n for number in range(parity)}
+            return [member for member in range(n) if member not in parity_members][place]
         return (first + parity + place) % n
 
     def rows(self, offset: int, size: int) -> Iterator[tuple[Rows, set[int]]]:
@@ -152,9 +152,9 @@ class Geometry:
         end = offset + max(size, 1)
         first, last = offset - offset % PAGE, -(-end // PAGE) * PAGE
         edges = {
-            each % chunk // PAGE * PAGE + at
-            for each in (offset, end)
-            if each % PAGE
+            border % chunk // PAGE * PAGE + at
+            for border in (offset, end)
+            if border % PAGE
             for at in (0, PAGE)
         }
         for stripe in range(first // (chunk * data), (last - 1) // (chunk * data) + 1):
@@ -165,13 +165,13 @@ class Geometry:
                 if low < high:
                     spans.append((place, low - base - place * chunk, high - base - place * chunk))
             cuts = sorted({cut for _, low, high in spans for cut in (low, high)} | edges)
-            found = []
+            touched = []
             for low, high in pairwise(cuts):
                 places = {place for place, start, end in spans if start <= low and high <= end}
                 if places:
-                    found.append((Rows(stripe, low, high - low), places))
+                    touched.append((Rows(stripe, low, high - low), places))
             # md comes to the rows in the order of the write's sectors: from one chunk on to the next.
-            yield from sorted(found, key=lambda each: (min(each[1]), each[0].start))
+            yield from sorted(touched, key=lambda row: (min(row[1]), row[0].start))
 
     def parts_of_pages(
         self, rows: Rows, places: set[int], offset: int, size: int

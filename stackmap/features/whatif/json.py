@@ -46,7 +46,7 @@ def _projected(projection: Projection) -> Json:
         "projected": _side(projection.projected, projected=True),
         "counts": projection.replayed and _counts(projection.replayed),
         "time": projection.time and _time(projection.time),
-        "levels": {key: found._asdict() for key, found in projection.levels.items()},
+        "levels": {key: levels._asdict() for key, levels in projection.levels.items()},
         "room": None if projection.room is None else projection.room._asdict(),
         "need": None if projection.need is None else projection.need._asdict(),
         "wear": projection.wear and _wear(projection.wear),
@@ -59,11 +59,11 @@ def _projected(projection: Projection) -> Json:
     }
 
 
-def _wear(found: WearChange) -> Json:
+def _wear(change: WearChange) -> Json:
     return {
-        "years_now": list(found.now),
-        "years_projected": list(found.projected),
-        "rated": found.rated,
+        "years_now": list(change.now),
+        "years_projected": list(change.projected),
+        "rated": change.rated,
     }
 
 
@@ -81,7 +81,8 @@ def _cache(wanted: Wanted) -> Json | None:
         "service_ms": cache.seconds * 1000,
         "service_assumed": cache.is_assumed,
         "hits": hits and _shares(hits.shares),
-        "curve": hits and [{"size": size, **_shares(each)} for size, each in hits.curve.items()],
+        "curve": hits
+        and [{"size": size, **_shares(shares)} for size, shares in hits.curve.items()],
         "requests": hits and hits.requests,
         "seconds": hits and hits.seconds,
         "used": hits and hits.used,
@@ -100,7 +101,7 @@ def _time(time: TimeProjection) -> Json:
     """Return the times in milliseconds; a direction without requests is null."""
     directions = ("read", "write")
     checks = {
-        way: {key: each._asdict() for key, each in time.self_check[way].items()}
+        way: {key: figure._asdict() for key, figure in time.self_check[way].items()}
         if way in time.self_check
         else None
         for way in directions
@@ -128,18 +129,18 @@ def _time(time: TimeProjection) -> Json:
     }
 
 
-def _counts(found: CountCheck) -> Json:
+def _counts(counts: CountCheck) -> Json:
     """Return how counts were replayed, and the present layout's requests per second, measured and simulated."""
     return {
-        "from": "counters" if found.reason else "trace",
-        "requests": found.requests,
+        "from": "counters" if counts.reason else "trace",
+        "requests": counts.requests,
         "self_check": {
-            layer: {way: each._asdict() for way, each in checked.items()}
-            for layer, checked in found.layers.items()
+            layer: {way: requests._asdict() for way, requests in checked.items()}
+            for layer, checked in counts.layers.items()
         }
         or None,
-        "reason": found.reason or None,
-        "reason_code": code_of(found.reason),
+        "reason": counts.reason or None,
+        "reason_code": code_of(counts.reason),
     }
 
 
@@ -149,7 +150,7 @@ def _ends(band: Band | None) -> Json | None:
 
 def _load(projection: Projection) -> Json:
     pattern = projection.pattern
-    shares = [each.sequential for each in pattern.hypotheses]
+    shares = [hypothesis.sequential for hypothesis in pattern.hypotheses]
     return {
         **_directions(projection),
         "flushes": projection.flushes,

@@ -48,11 +48,11 @@ class Marking:
         """Mark what was marked before *writes*, which come at *rate* per second; start the daemon."""
         ends: deque[int] = deque(maxlen=STREAMS)
         visits = []
-        for each in writes:
+        for write in writes:
             # What goes on where another write ended is no visit of its own.
-            if each.offset not in ends:
-                visits.append(regions_of(each.offset, each.size, self.covers))
-            ends.append(each.offset + each.size)
+            if write.offset not in ends:
+                visits.append(regions_of(write.offset, write.size, self.covers))
+            ends.append(write.offset + write.size)
         before = marked_before(visits, rate / max(1, len(writes)), self._run.random)
         self._written.update((region, -int(age / PERIOD)) for region, age in before)
         self._run.at(PERIOD, self._clear)
@@ -62,7 +62,9 @@ class Marking:
         if self._cleared:
             self._write(MARK, len(self._cleared), nothing)
         due = [
-            each for each, passes in self._written.items() if self._passes - passes > CLEAN_AFTER
+            region
+            for region, passes in self._written.items()
+            if self._passes - passes > CLEAN_AFTER
         ]
         for region in due:
             del self._written[region]
@@ -117,7 +119,9 @@ class Marking:
     def waits(self, regions: Collection[int], then: Then) -> bool:
         """Whether writes to *regions* wait for their bits, and *then* go on."""
         passes = self._passes
-        is_clean = any(passes - self._written.get(each, NEVER) > CLEAN_AFTER for each in regions)
+        is_clean = any(
+            passes - self._written.get(region, NEVER) > CLEAN_AFTER for region in regions
+        )
         self._written.update(dict.fromkeys(regions, passes))
         if not is_clean and not self.is_busy:
             return False
@@ -130,7 +134,9 @@ class Marking:
         """Write the pages of what waits; what comes meanwhile waits, for md's thread does."""
         self.is_busy = True
         waiting, self._waiting = self._waiting, []
-        pages = {page_of(each) for regions, is_clean, _ in waiting if is_clean for each in regions}
+        pages = {
+            page_of(region) for regions, is_clean, _ in waiting if is_clean for region in regions
+        }
         self._cleared -= pages
 
         def marked() -> None:

@@ -90,5 +90,5 @@ class InFlight:
 
 def longest_silence(delays: Sequence[float], services: Iterable[Service]) -> float:
     """Return the seconds in which requests with these *delays* may pass without an end, if each waits for all others."""
-    slowest = max((max(*each.read, *each.write, 0.0) for each in services), default=0.0)
+    slowest = max((max(*service.read, *service.write, 0.0) for service in services), default=0.0)
     return STUCK + max(delays, default=0.0) + STAGES * slowest * len(delays)

@@ -129,8 +129,8 @@ class Projector:
         if replays and wanted and not replays.reason:
             counting = [replays.on(layout, wanted)]
         sides = [
-            _behind(each, load.grown(growth), reads)
-            for each, load in zip(counting, loads, strict=True)
+            _behind(model, load.grown(growth), reads)
+            for model, load in zip(counting, loads, strict=True)
         ]
         average = window.average
         projected = sides[0] if total is None else _range_of(layout, sides)
@@ -239,7 +239,7 @@ class LayoutModel:
         flushes = likely.flushes if self.context.flushes_counted else 0.0
         moved = likely.read.bytes, likely.write.bytes
         carried = spanning(
-            (each.read.bytes + each.write.bytes for each in (*sent, *self._whole(load))),
+            (case.read.bytes + case.write.bytes for case in (*sent, *self._whole(load))),
             sum(moved),
         )
         members, disks = self.bitmap.added(self.bitmap.default, load)
@@ -267,7 +267,7 @@ class LayoutModel:
 
     def _whole(self, load: Measured) -> Iterator[MemberRequests]:
         """Yield *load* with full stripes alone, if all of it may be sequential: md then waits for whole rows."""
-        shares = [each.sequential for each in self.pattern.hypotheses]
+        shares = [hypothesis.sequential for hypothesis in self.pattern.hypotheses]
         if self.layout.parity and self.pattern.rows is None and max(shares) >= ALL:
             whole = Cost(0.0, 1 + self.layout.parity / self.layout.data, 0.0)
             costs = Costs(whole, whole)

@@ -92,7 +92,7 @@ class Replay(NamedTuple):
         done = flushes if context.flushes_counted else 0.0
 
         def band(name: str, error: float = self.error) -> Band:
-            values = [float(getattr(each, name)) for each in counts]
+            values = [float(getattr(count, name)) for count in counts]
             return spanning(values, values[0]).widened(error)
 
         merging = self.error + MERGING * self.merged
@@ -180,14 +180,14 @@ class Replays:
         flushes = load.known_flushes * fitting.present.members
         done, per_page = (flushes, load.per_page) if fitting.context.flushes_counted else (0.0, 1)
         _, marks = present_metadata(load, fitting.context)
-        found = (
+        compared = (
             ("members", READ, load.members_read, counts.members_read),
             ("members", WRITE, load.members_write, counts.members_write + flushes),
             ("disks", READ, load.disks_read, counts.disks_read),
             ("disks", WRITE, load.disks_write, counts.disks_write + done),
             ("disks", MARK, marks, (counts.pages + counts.superblocks) * per_page),
         )
-        for layer, way, counted, replayed in found:
+        for layer, way, counted, replayed in compared:
             known = counted.requests if counted else None
             if isinstance(known, Band):
                 known = known.likely
@@ -211,7 +211,7 @@ class Replays:
             # How fast md's thread is decides how much it handles at once.
             paces = PACES if layout.parity and not runs else PACES[:1]
             load = grown(fit.load, factor)
-            runs += [_run(stack._replace(pace=stack.pace * each), load) for each in paces]
+            runs += [_run(stack._replace(pace=stack.pace * factor), load) for factor in paces]
         seconds = fitting.requests[-1].time - fitting.requests[0].time
         return Replay(
             layout,
@@ -226,9 +226,9 @@ class Replays:
 
 def _disagreement(layers: Mapping[str, Mapping[str, Checked]]) -> str:
     checked = (
-        f"{layer}: {sum(each.measured or 0.0 for each in found.values()):.3g} requests/s counted, "
-        f"{sum(each.simulated for each in found.values()):.3g} replayed"
-        for layer, found in layers.items()
+        f"{layer}: {sum(check.measured or 0.0 for check in checks.values()):.3g} requests/s counted, "
+        f"{sum(check.simulated for check in checks.values()):.3g} replayed"
+        for layer, checks in layers.items()
     )
     return Reason(
         "replay-check",
@@ -238,8 +238,8 @@ def _disagreement(layers: Mapping[str, Mapping[str, Checked]]) -> str:
 
 def _off(checked: Mapping[str, Checked]) -> float:
     """Return by what share the replayed requests of a layer differ from the counted ones; 0 if these are not known."""
-    counted = sum(each.measured or 0.0 for each in checked.values())
-    replayed = sum(each.simulated for each in checked.values() if each.measured is not None)
+    counted = sum(check.measured or 0.0 for check in checked.values())
+    replayed = sum(check.simulated for check in checked.values() if check.measured is not None)
     return abs(replayed / counted - 1) if counted else 0.0
 
 

@@ -79,9 +79,9 @@ class PendingWrites:
     def overlapping(self, offset: int, end: int) -> Pending | None:
         """Return a write to some of the sectors from *offset* to *end*."""
         for place in _places(offset, end):
-            for each in self._near.get(place, ()):
-                if each.offset < end and offset < each.end:
-                    return each
+            for write in self._near.get(place, ()):
+                if write.offset < end and offset < write.end:
+                    return write
         return None
 
     def add(self, offset: int, end: int) -> Pending:
@@ -139,12 +139,12 @@ class Rewriting:
             self._unplug(request.thread)  # to sleep ends the plug
             return
         pending = self._pending.add(request.offset, until)
-        rows = list(self._run.geometry.rows(request.offset, request.size))
-        left = Countdown(len(rows), end)
-        untaken = Countdown(len(rows), partial(self._taken, pending))
-        for each, places in rows:
-            update = self._joined(each, hold, request.thread)
-            parts = self._run.geometry.parts_of_pages(each, places, request.offset, request.size)
+        touched = list(self._run.geometry.rows(request.offset, request.size))
+        left = Countdown(len(touched), end)
+        untaken = Countdown(len(touched), partial(self._taken, pending))
+        for rows, places in touched:
+            update = self._joined(rows, hold, request.thread)
+            parts = self._run.geometry.parts_of_pages(rows, places, request.offset, request.size)
             update.parts.update(dict(parts))
             update.places |= places
             update.ends.append(left.one)

@@ -122,12 +122,12 @@ def details(projection: Projection) -> str:
     if projection.idle or now.requests is None or then.requests is None:
         return ""
     one = then.requests.scaled(1 / max(1, then.count))
-    each = (
+    per_device = (
         f"Per {where}: {between(one, short) if is_wide(one) else short(one.likely)} requests/s on "
         f"{plural(then.count, where)} instead of "
         f"{short(now.requests.likely / max(1, now.count))} on {now.count}."
     )
-    return paragraph((each, _throughput(where, now, then)))
+    return paragraph((per_device, _throughput(where, now, then)))
 
 
 def _throughput(where: str, now: DeviceLoad, then: DeviceLoad) -> str:
@@ -146,22 +146,22 @@ def capacity(projection: Projection) -> str:
     now, then, need = projection.now, projection.projected, projection.need
     if need is None or then.usable is None or now.usable is None or then.layout is None:
         return ""
-    count, each, level = then.members.count, size(need.member_bytes), then.layout.level
+    count, member_size, level = then.members.count, size(need.member_bytes), then.layout.level
     if projection.needs_larger:
         return (
-            f"{level} needs larger members for {size(now.usable)}: {need.members} × {each}. With "
+            f"{level} needs larger members for {size(now.usable)}: {need.members} × {member_size}. With "
             f"members of the present size it holds {size(then.usable)}."
         )
     if need.members <= count:
         return (
-            f"{plural(count, 'member')} of {each} hold {size(then.usable)}, enough for the present "
+            f"{plural(count, 'member')} of {member_size} hold {size(then.usable)}, enough for the present "
             f"{size(now.usable)}."
         )
     disks = size(need.members * need.member_bytes)
     larger = ceil(now.usable / then.layout.data_members)
     return (
         f"{level.replace('raid', 'RAID')} needs {disks} of disk space for the same {size(now.usable)} (now "
-        f"{size(now.members.count * need.member_bytes)}): {need.members} members of {each} or "
+        f"{size(now.members.count * need.member_bytes)}): {need.members} members of {member_size} or "
         f"{count} of {size(larger)}."
     )
 
@@ -209,16 +209,16 @@ def conclusions(projection: Projection) -> tuple[str, ...]:
     return tuple(filter(None, parts))
 
 
-def replayed_sentence(found: CountCheck) -> str:
+def replayed_sentence(check: CountCheck) -> str:
     """Return what counts are from, with the self-check, or why no trace gives them."""
-    if found.reason:
-        return f"Requests and bytes are from the counters: {found.reason}."
+    if check.reason:
+        return f"Requests and bytes are from the counters: {check.reason}."
     checked = "; ".join(
-        f"{layer} {short(sum(each.measured or 0.0 for each in ways.values()))} requests/s counted, "
-        f"{short(sum(each.simulated for each in ways.values()))} replayed"
-        for layer, ways in found.layers.items()
+        f"{layer} {short(sum(figure.measured or 0.0 for figure in ways.values()))} requests/s counted, "
+        f"{short(sum(figure.simulated for figure in ways.values()))} replayed"
+        for layer, ways in check.layers.items()
     )
-    return f"Requests and bytes: {found.requests} traced requests, replayed. Present layout: {checked}."
+    return f"Requests and bytes: {check.requests} traced requests, replayed. Present layout: {checked}."
 
 
 def unmodelled(

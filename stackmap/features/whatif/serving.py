@@ -57,20 +57,20 @@ def services(
     traced: a longer one of a disk is of a bio whose address was in use before.
     """
     disks = [ledger.topology[name] for name in context.disks]
-    found = []
+    known_ways = []
     for serial in (True, False):
-        each = [
+        served = [
             _service(ledger, context, disk, volume, trace, longest, serial=serial) for disk in disks
         ]
-        known = [service for service in each if service is not None]
+        known = [service for service in served if service is not None]
         if known:
-            found.append(tuple(service or known[0] for service in each))
+            known_ways.append(tuple(service or known[0] for service in served))
     serial_only = all(disk.queue.rotational or disk.queue.depth == 1 for disk in disks)
-    ways = found[:1] if serial_only else list(dict.fromkeys(reversed(found)))
+    ways = known_ways[:1] if serial_only else list(dict.fromkeys(reversed(known_ways)))
     saturated = [(ledger.load(disk.name).busy or 0.0) >= SATURATED for disk in disks]
-    if len(found) > 1 and any(saturated) and not all(saturated):
+    if len(known_ways) > 1 and any(saturated) and not all(saturated):
         # Virtual disks claim to spin, and serve more at once. Beside the full one, it does not matter how many wait.
-        mixed = zip(saturated, *found, strict=True)
+        mixed = zip(saturated, *known_ways, strict=True)
         ways.append(tuple(serial if full else parallel for full, serial, parallel in mixed))
     return [
         tuple(service._replace(order=order) for service in way)
@@ -167,10 +167,12 @@ def _traced(
     read, write = read or write, write or read
     if serial and disk.queue.depth != 1:
         # In the device they waited for each other too: only the time per request is its own.
-        total, each = load.total, _per_request(load)
+        total, per_request = load.total, _per_request(load)
         mean = _mean(read, write, total, load)
-        if each is not None and mean > each:
-            read, write = (tuple(time * each / mean for time in times) for times in (read, write))
+        if per_request is not None and mean > per_request:
+            read, write = (
+                tuple(time * per_request / mean for time in times) for times in (read, write)
+            )
     return read, write
 
 
@@ -221,18 +223,18 @@ def _counted(
     load: Load, seconds: float | None, *, serial: bool
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Return times by the counters of *seconds*: evenly spread around a mean, for counters show no more."""
-    wait, each = load.total.await_ms, _per_request(load)
+    wait, per_request = load.total.await_ms, _per_request(load)
     if not wait:
         return None
-    mean = min(wait * MILLI, each or wait * MILLI) if serial else wait * MILLI
+    mean = min(wait * MILLI, per_request or wait * MILLI) if serial else wait * MILLI
     means = [mean, mean]
     flows = load.read, load.write
     fewest = min(flow.ios or 0.0 for flow in flows) * (seconds or 1.0)
     # What each takes is hidden by waiting, if requests wait for each other, as all of a burst do on an idle disk.
-    alone = each is not None and wait * MILLI <= ALONE * each
+    alone = per_request is not None and wait * MILLI <= ALONE * per_request
     if fewest >= LEAST and (not serial or alone):
         means = [mean * (flow.await_ms or wait) / wait for flow in flows]
-    read, write = (evenly(each) for each in means)
+    read, write = (evenly(mean) for mean in means)
     return read, write
 
 
@@ -253,12 +255,12 @@ def _others(
     """Return the reads and writes per second at *disk* that other volumes cause; *added*: the bitmap's of this one."""
     own = ledger.share(context.device.name, (disk.name,))
     total = load.total.ios or 0.0
-    found = []
+    rates = []
     for sent, flow, ours in ((own.read, load.read, 0.0), (own.write, load.write, added)):
         known = sent.ios if sent.ios is not None else flow.ios
         rest = max(0.0, (flow.ios or 0.0) - (known or 0.0) - ours)
-        found.append(rest if rest > FEW * total else 0.0)
-    return found[0], found[1]
+        rates.append(rest if rest > FEW * total else 0.0)
+    return rates[0], rates[1]
 
 
 def _crowd(load: Load, others: tuple[float, float]) -> int:

@@ -50,8 +50,8 @@ def bursts_of(queue: float | None) -> Sequence[Burst]:
     if queue is None:
         return BURSTS
     sizes = [1, *(size for size in MANY if size > 1 and queue / 2 <= size <= 2 * queue)]
-    found = [Burst(size, even) for size in sizes for even in (False, True)]
-    return found + [Burst(size, cached=True) for size in sizes if size >= FEW_CACHED]
+    bursts = [Burst(size, even) for size in sizes for even in (False, True)]
+    return bursts + [Burst(size, cached=True) for size in sizes if size >= FEW_CACHED]
 
 
 def shaped(
@@ -91,7 +91,7 @@ def shaped(
     times = _instants(parts, burst, draw)
     together = [made[at : at + burst.size] for at in range(0, len(made), burst.size)]
     return load._replace(
-        arrivals=[each for some in together for each in _at(next(times), some, burst)]
+        arrivals=[request for some in together for request in _at(next(times), some, burst)]
     )
 
 
@@ -100,12 +100,12 @@ def _at(time: float, requests: list[Arrival], burst: Burst) -> Iterator[Arrival]
     if not burst.cached:
         thread = ONE if burst.size > 1 else 0
         gaps = enumerate(requests)  # the disks may begin with the first one
-        return (each._replace(delay=time + n * USUAL_GAP, thread=thread) for n, each in gaps)
+        return (request._replace(delay=time + n * USUAL_GAP, thread=thread) for n, request in gaps)
     writes = sorted((r for r in requests if r.operation == WRITE), key=attrgetter("offset"))
-    others = (each._replace(delay=time) for each in requests if each.operation != WRITE)
+    others = (request._replace(delay=time) for request in requests if request.operation != WRITE)
     plugged = (
-        each._replace(delay=time, more=each is not writes[-1], cached=True, thread=ONE)
-        for each in writes
+        request._replace(delay=time, more=request is not writes[-1], cached=True, thread=ONE)
+        for request in writes
     )
     return chain(plugged, others)
 

@@ -121,8 +121,8 @@ class Simulation:
         self.marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
         self._rows = Rewriting(self, stack.pace)
         self._copies = Copying(self, stack.plugged)
-        self._latencies: dict[str, list[float]] = {each: [] for each in OPERATIONS}
-        self._seen: dict[str, list[float]] = {each: [] for each in OPERATIONS}
+        self._latencies: dict[str, list[float]] = {operation: [] for operation in OPERATIONS}
+        self._seen: dict[str, list[float]] = {operation: [] for operation in OPERATIONS}
         self._following: dict[int, deque[Arrival]] = {}
         self._ended: Counter[int] = Counter()  # requests by thread
         self._in_flight = InFlight()
@@ -144,27 +144,29 @@ class Simulation:
         What the first *skipped* do below is not counted.
         """
         self._open, self._skipped = len(arrivals), skipped
-        self._coming = Counter(each.thread for each in arrivals)
+        self._coming = Counter(arrival.thread for arrival in arrivals)
         self._loops = loops_of(arrivals)
         self._filling = int(FILLING * len(arrivals))
         self._before = self._below()
-        writes = [each for each in arrivals if each.operation == WRITE]
+        writes = [arrival for arrival in arrivals if arrival.operation == WRITE]
         if self.marking:
             self.marking.start(writes, self._stack.writes)
         if self._stack.layout.parity:
-            self.geometry.remember([(each.offset, each.size) for each in writes], self.random)
-        for each in arrivals:
-            if each.after:
-                self._following.setdefault(each.thread, deque()).append(each)
+            self.geometry.remember(
+                [(arrival.offset, arrival.size) for arrival in writes], self.random
+            )
+        for arrival in arrivals:
+            if arrival.after:
+                self._following.setdefault(arrival.thread, deque()).append(arrival)
             else:
-                self.at(each.delay, self._arrive, each)
+                self.at(arrival.delay, self._arrive, arrival)
         for disk in self._disks:
             for _ in range(disk.service.crowd):
                 self._crowd(disk)
             for rate, operation in zip(disk.service.others, (READ, WRITE), strict=True):
                 if rate and not disk.service.crowd:
                     self._other(disk, operation, rate)
-        stuck = longest_silence([each.delay for each in arrivals], self._stack.services)
+        stuck = longest_silence([arrival.delay for arrival in arrivals], self._stack.services)
         while self._open and self._events:
             self.now, _, call, arguments = heappop(self._events)
             if self.now > self._last + stuck:  # the bitmap's daemon goes on for ever

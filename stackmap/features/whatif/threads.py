@@ -99,8 +99,8 @@ def loops_of(arrivals: Sequence[Arrival]) -> dict[int, int]:
 
     Empty where only one does.
     """
-    sent = Counter(each.thread for each in arrivals)
-    looped = Counter(each.thread for each in arrivals if each.after)
-    late = {each.thread for each in arrivals[int((1 - MUCH) * len(arrivals)) :]}
-    found = {each: sent[each] for each in late if looped[each] >= MUCH * len(arrivals)}
-    return found if len(found) > 1 else {}
+    sent = Counter(arrival.thread for arrival in arrivals)
+    looped = Counter(arrival.thread for arrival in arrivals if arrival.after)
+    late = {arrival.thread for arrival in arrivals[int((1 - MUCH) * len(arrivals)) :]}
+    loops = {thread: sent[thread] for thread in late if looped[thread] >= MUCH * len(arrivals)}
+    return loops if len(loops) > 1 else {}

@@ -232,8 +232,8 @@ def layouts_table(projections: Sequence[Projection]) -> Table:
             now and _likely(now.headroom_now),
         )
     ]
-    for each in projections:
-        time, side = each.time, each.projected
+    for projection in projections:
+        time, side = projection.time, projection.projected
         bands = [time and time.projected.get(way, {}).get(key) for way, key in LATENCIES]
         times = [band.likely if band else None for band in bands]
         room = time and _likely(time.headroom)
@@ -265,9 +265,9 @@ def _name(layout: object) -> str:
 def reasons(projections: Sequence[Projection]) -> list[str]:
     """Return why layouts have no time, each reason once."""
     said: dict[str, list[str]] = {}
-    for each in projections:
-        if each.time is not None and each.time.reason:
-            said.setdefault(each.time.reason, []).append(_name(each.projected.layout))
+    for projection in projections:
+        if projection.time is not None and projection.time.reason:
+            said.setdefault(projection.time.reason, []).append(_name(projection.projected.layout))
     return [f"Time is not projected for {listed(names)}: {why}." for why, names in said.items()]
 
 

@@ -141,26 +141,26 @@ def _unseen(now: Outcome, projected: Outcome) -> tuple[float, float] | None:
 
 def _mean(times: Mapping[str, Sequence[float]]) -> float:
     """Return the mean of all *times* in milliseconds."""
-    every = [time for each in times.values() for time in each]
+    every = [time for of_operation in times.values() for time in of_operation]
     return sum(every) / max(1, len(every)) * MILLI
 
 
 def _bands(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, dict[str, Band]]:
     """Return the projected latencies, with the factors between measured and simulated applied."""
-    found: dict[str, dict[str, Band]] = {}
+    bands: dict[str, dict[str, Band]] = {}
     for direction in fitting.measured:
-        values: dict[str, list[float]] = {}
+        by_statistic: dict[str, list[float]] = {}
         for fit, outcome in runs:
             times, factor = outcome.seen[direction], fitting.factor(fit, direction)
             if times and factor:
                 for key, value in figures_of(times).items():
-                    values.setdefault(key, []).append(value * factor)
-        if values:
-            found[direction] = {
-                key: _band(each, _error(fitting, RANK[key]), traced=bool(fitting.requests))
-                for key, each in values.items()
+                    by_statistic.setdefault(key, []).append(value * factor)
+        if by_statistic:
+            bands[direction] = {
+                key: _band(values, _error(fitting, RANK[key]), traced=bool(fitting.requests))
+                for key, values in by_statistic.items()
             }
-    return found
+    return bands
 
 
 def _error(fitting: Fitting, rank: int) -> float:

@@ -30,20 +30,20 @@ def wear_change(
     *names*: the disks now, or paths to them. Of disks with different lives, the shortest counts.
     """
     disks = {whole_disk(topology, name) for name in names}
-    known = [life_of(topology, lives, disk) for disk in disks]
-    rests = [rest for rest in known if rest is not None]
-    if not rests or len(rests) < len(known):
+    all_lives = [life_of(topology, lives, disk) for disk in disks]
+    known = [life for life in all_lives if life is not None]
+    if not known or len(known) < len(all_lives):
         return None
-    rest = Life(min(each.low for each in rests), min(each.high for each in rests))
+    shortest = Life(min(life.low for life in known), min(life.high for life in known))
     for where in ("disks", "members"):
         now, then = (getattr(side, where) for side in (projection.now, projection.projected))
         written, projected = _per_device(now), _per_device(then)
         if written is not None and now.count == len(names):
             written = written.scaled(len(names) / len(disks))
         if written is not None and projected is not None:
-            before = years(rest, written.low, written.high)
-            after = years(rest, projected.low, projected.high)
-            rated = any(each.rated for each in rests)
+            before = years(shortest, written.low, written.high)
+            after = years(shortest, projected.low, projected.high)
+            rated = any(life.rated for life in known)
             return None if before is None or after is None else WearChange(before, after, rated)
     return None
 
@@ -55,10 +55,10 @@ def _per_device(load: DeviceLoad) -> Band | None:
     return (load.moved + exact(-load.read_bytes)).scaled(1 / load.count)
 
 
-def wear_sentence(found: WearChange) -> str:
+def wear_sentence(change: WearChange) -> str:
     """Return what changes, in one sentence."""
-    basis = "the given rating" if found.rated else "their own count of wear"
-    before, after = year_range(found.now), year_range(found.projected)
+    basis = "the given rating" if change.rated else "their own count of wear"
+    before, after = year_range(change.now), year_range(change.projected)
     if before == after:
         return f"Disk life: {after} at this rate, as now, by {basis}."
     return f"Disk life: {after} at this rate instead of {before}, by {basis}."
