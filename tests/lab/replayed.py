@@ -22,7 +22,7 @@ from stackmap.features.trace.record import Trace, TraceRecord, parse
 from stackmap.features.whatif.disks import READ, WRITE
 from stackmap.features.whatif.fitting import LEAST, Figures, figures_of
 from stackmap.features.whatif.project import Projector
-from stackmap.features.whatif.timing import Wanted
+from stackmap.features.whatif.timing import Scenario
 from stackmap.model.layout_request import parse as layout_of
 from stackmap.model.units import SECTOR
 from stackmap.sampling.snapshots import with_first_topology
@@ -93,7 +93,7 @@ class Run:
         topology, intervals = self._measured
         trace = self.trace if traced else None
         projector = Projector(topology, intervals, self.device.name, trace)
-        return projector.project(layout_of(layout), Wanted() if timed else None)
+        return projector.project(layout_of(layout), Scenario() if timed else None)
 
     def latencies(self, operation: str) -> Figures | None:
         """Milliseconds that its requests took, by statistic; None if there were too few."""

@@ -25,7 +25,7 @@ from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.projection import Projection
 from stackmap.features.whatif.quantities import Band
 from stackmap.features.whatif.sentences import capacity, compared, effect
-from stackmap.features.whatif.timing import Wanted
+from stackmap.features.whatif.timing import Scenario
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
@@ -144,7 +144,7 @@ class Proposing:
     def __init__(
         self, measured: Measuring, top: str, trace: Trace | None = None, *, timed: bool
     ) -> None:
-        self._top, self._wanted = top, Wanted() if timed else None
+        self._top, self._scenario = top, Scenario() if timed else None
         self._volume = volume_context(measured.topology, top)
         self._projector: Projector | None = None
         self._unmeasured = ""
@@ -159,7 +159,7 @@ class Proposing:
         try:
             layout = asked.resolve(self._volume.present, lvm=self._volume.lvm)
             if self._projector is not None:
-                projection = self._projector.project(asked, self._wanted)
+                projection = self._projector.project(asked, self._scenario)
         except (InputError, LayoutError) as refusal:
             unprojected = str(refusal)
         ways, unplanned = ((), context) if isinstance(context, str) else _ways(context)

@@ -38,7 +38,7 @@ PAUSE, MAX_PAUSE = 0.3, 0.4
 MAX_REGIONS = 1 << 40
 
 
-class Added(NamedTuple):
+class BitmapLoad(NamedTuple):
     """What the bitmap adds: requests and bytes per second."""
 
     requests: Band
@@ -243,7 +243,7 @@ def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
 
 
 # What is added at the members' metadata devices, and at the disks; None where nothing is, or it is not known.
-AtMembersAndDisks = tuple[Added | None, Added | None]
+AtMembersAndDisks = tuple[BitmapLoad | None, BitmapLoad | None]
 
 
 def present_metadata(measured: Measured, context: VolumeContext) -> AtMembersAndDisks:
@@ -252,7 +252,7 @@ def present_metadata(measured: Measured, context: VolumeContext) -> AtMembersAnd
         return None, None
     sent, carried = exact(measured.metadata.requests), exact(measured.metadata.bytes)
     done = sent if context.flushes_counted else sent.scaled(1 / measured.per_page)
-    return Added(sent, carried), Added(done, carried)
+    return BitmapLoad(sent, carried), BitmapLoad(done, carried)
 
 
 def default_bitmap(layout: Layout, context: VolumeContext) -> Bitmap | None:
@@ -312,7 +312,7 @@ class BitmapModel(NamedTuple):
         )
         sent, carried = whole.per_page, written.scaled(bitmap.page_bytes)
         done = sent if context.flushes_counted else 1
-        return Added(written.scaled(sent), carried), Added(written.scaled(done), carried)
+        return BitmapLoad(written.scaled(sent), carried), BitmapLoad(written.scaled(done), carried)
 
     def regions(self, data: float) -> Iterator[Region]:
         """

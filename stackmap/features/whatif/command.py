@@ -20,13 +20,13 @@ from stackmap.cli.wear import DiskLives, Endurance, wear_options
 from stackmap.commands import additions
 from stackmap.document.rule_words import before_converting
 from stackmap.errors import StackmapError
-from stackmap.features.whatif.caching import ASSUMED, Cache
+from stackmap.features.whatif.cache import ASSUMED, Cache
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.document import MEANINGS, comparison, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
-from stackmap.features.whatif.serving import busiest_disk, constant
-from stackmap.features.whatif.timing import Wanted
+from stackmap.features.whatif.services import busiest_disk, constant
+from stackmap.features.whatif.timing import Scenario
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.features.whatif.wear import wear_change
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
@@ -175,14 +175,14 @@ def command(
     has_trace = not session.live and options.text is None
     traces = [of(session.host) for of in additions("traced")] if has_trace else []
     service = busiest_disk(capture) if capture else disks
-    wanted = Wanted(growth, service, limit, cache)
+    scenario = Scenario(growth, service, limit, cache)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):
         projector = Projector(topology, intervals(), name, next(filter(None, traces), None))
         projections = []
         for request in requests or [projector.present]:
-            projection = projector.project(request, wanted)
+            projection = projector.project(request, scenario)
             wear_of_disks = wear_change(projection, topology, projector.context.disks, lives)
             projections.append(projection._replace(wear=wear_of_disks))
         if as_json:

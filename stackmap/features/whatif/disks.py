@@ -73,7 +73,7 @@ class Extent(NamedTuple):
     end: int
 
 
-class Held:
+class HeldRequest:
     """A request that the kernel has not given to the disk yet, so that others may merge with it."""
 
     __slots__ = ("extent", "operation", "thens")
@@ -115,7 +115,7 @@ class Disk:
         self.counts: Counter[str] = Counter()
         self.sizes: Counter[str] = Counter()
         self.parts: Counter[str] = Counter()
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldRequest] = {}
         self._edges: dict[Edge, int] = {}
         self._is_plugged = False
         # When requests were dispatched that the disk does not serve yet.
@@ -182,7 +182,7 @@ class Disk:
             self._unmerged += rooms - 1
             then = partial(self._throttle.ended, then, self._run)
         if extent is not None:
-            held = Held(operation, extent, [then])
+            held = HeldRequest(operation, extent, [then])
             self._hold(self._number, held)
             then = held.end
         queue = self._queues[operation != READ]
@@ -227,7 +227,7 @@ class Disk:
         held.thens.append(then)
         self._hold(number, held)
 
-    def _hold(self, number: int, held: Held) -> None:
+    def _hold(self, number: int, held: HeldRequest) -> None:
         self._held[number] = held
         self._edges.update(dict.fromkeys(held.keys, number))
 
@@ -245,7 +245,7 @@ class Disk:
             self._release(number)
             self._given[number] = self._run.now
 
-    def _release(self, number: int) -> Held:
+    def _release(self, number: int) -> HeldRequest:
         held = self._held.pop(number)
         for edge in held.keys:
             if self._edges.get(edge) == number:

@@ -12,7 +12,14 @@ from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.features.whatif.arriving import (
+from stackmap.features.whatif.bitmap import default_bitmap
+from stackmap.features.whatif.counted_loads import bursts_of, shaped
+from stackmap.features.whatif.disks import FLUSH, READ, WRITE, Service
+from stackmap.features.whatif.outcome import Outcome
+from stackmap.features.whatif.projection import SelfCheck
+from stackmap.features.whatif.services import services
+from stackmap.features.whatif.simulation import Simulation, Stack
+from stackmap.features.whatif.traced_loads import (
     ALWAYS_BUSY,
     COVERED,
     DEPTHS,
@@ -25,13 +32,6 @@ from stackmap.features.whatif.arriving import (
     saturating,
     traced_loads,
 )
-from stackmap.features.whatif.bitmap import default_bitmap
-from stackmap.features.whatif.disks import FLUSH, READ, WRITE, Service
-from stackmap.features.whatif.outcome import Outcome
-from stackmap.features.whatif.projection import Checked
-from stackmap.features.whatif.serving import services
-from stackmap.features.whatif.shaping import bursts_of, shaped
-from stackmap.features.whatif.simulation import Simulation, Stack
 from stackmap.features.whatif.volume_context import SINGLE_DEVICE, VolumeContext
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.reason import Reason
@@ -114,18 +114,20 @@ class Fitting:
         if not self.measured:
             self.reason = NO_AWAIT
             return
-        ways = services(self._ledger, self.context, self._load, self._trace, self._longest)
-        if not ways:
+        possible_disks = services(
+            self._ledger, self.context, self._load, self._trace, self._longest
+        )
+        if not possible_disks:
             self.reason = NO_SERVICE
             return
         is_even = self._is_even
         tried: list[tuple[float, Fit]] = []  # with how far its times are off
-        for way in ways:
-            for load in self._loads(way):
+        for disks in possible_disks:
+            for load in self._loads(disks):
                 if is_even and load.kind == "open" and any(_is_near(fit.off) for _, fit in tried):
                     continue
-                outcome, times, off = self._judged(load, way)
-                tried.append((times, Fit(load, way, outcome, off)))
+                outcome, times, off = self._judged(load, disks)
+                tried.append((times, Fit(load, disks, outcome, off)))
         self._nearest = min(tried, key=itemgetter(0))[1]
         near = [fit for times, fit in tried if _is_near(times) and _is_near(fit.off, ROUGH)]
         self.fits = [fit for fit in near if _is_near(fit.off)] or near
@@ -138,11 +140,11 @@ class Fitting:
         elif not _is_near(self.fits[0].off, CLOSE):
             self.fits.sort(key=lambda fit: fit.off)
 
-    def _judged(self, load: Load, way: tuple[Service, ...]) -> tuple[Outcome, float, float]:
+    def _judged(self, load: Load, disks: tuple[Service, ...]) -> tuple[Outcome, float, float]:
         """Return how *load* does, how far its times are off, and how far if what is in flight and merges counts too."""
         queue = None if load.traced else self._queue
         for last in (FITTING, None) if queue and load.kind == "open" else (None,):
-            outcome = self._run(load._replace(arrivals=load.arrivals[:last]), way)
+            outcome = self._run(load._replace(arrivals=load.arrivals[:last]), disks)
             off = times = self._distance(outcome)
             if load.kind == "closed":  # it makes its own rate
                 off = times = max(off, abs(log(outcome.settled / self.rate)))
@@ -161,13 +163,13 @@ class Fitting:
             return 0.0
         return abs(log(done / writes * self._load.write.requests / counted.requests)) / 2
 
-    def _loads(self, way: tuple[Service, ...]) -> Iterator[Load]:
+    def _loads(self, disks: tuple[Service, ...]) -> Iterator[Load]:
         """Yield the loads that the measurement allows."""
         always = self._busy > ALWAYS_BUSY
         if self.requests:
             loads = traced_loads(self.requests)
             if always and loads[0].kind == "open":
-                yield from self._loops(way, loads[0], most_in_flight(self.requests))
+                yield from self._loops(disks, loads[0], most_in_flight(self.requests))
             yield from loads
             return
         seen = max((part.in_flight or 0 for part in self._parts), default=0)
@@ -178,7 +180,7 @@ class Fitting:
         together = max(self._merging, self._pattern.likely.following)
         for share in self._shares():
             if always:
-                yield from self._loops(way, shaped(self._load, parts, share, span), seen)
+                yield from self._loops(disks, shaped(self._load, parts, share, span), seen)
             for burst in bursts_of(self._queue):
                 following = max(share, together) if burst.size > 1 else share
                 yield shaped(self._load, parts, following, span, burst)
@@ -206,7 +208,7 @@ class Fitting:
         ends = min(shares), max(shares)
         return list(dict.fromkeys((likely, *(s for s in ends if abs(s - likely) > VISIBLE))))
 
-    def _loops(self, way: tuple[Service, ...], load: Load, least: int) -> Iterator[Load]:
+    def _loops(self, disks: tuple[Service, ...], load: Load, least: int) -> Iterator[Load]:
         """
         Yield *load* as loops whose depth agrees with the measured rate and latency: the likely one, then the ends.
 
@@ -219,7 +221,7 @@ class Fitting:
             if depth > DEEPER * max(1.0, self._load.queue):
                 break
             loop = saturating(load, depth)
-            outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), way)
+            outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), disks)
             off = abs(log(outcome.settled / self.rate)) + self._distance(outcome)
             if off < 2 * log(1 + OFF):
                 near.append((off, depth))
@@ -235,9 +237,9 @@ class Fitting:
         for depth in depths:
             yield saturating(load, depth)
 
-    def _run(self, load: Load, way: tuple[Service, ...]) -> Outcome:
+    def _run(self, load: Load, disks: tuple[Service, ...]) -> Outcome:
         """Simulate the present layout."""
-        return Simulation(self.stack(self.present, way)).run(load.arrivals)
+        return Simulation(self.stack(self.present, disks)).run(load.arrivals)
 
     def replayed(self) -> list[Fit]:
         """Return what counts are replayed with: what agrees with the measured times, or else the nearest."""
@@ -343,14 +345,14 @@ class Fitting:
         with_flushes = self.context.counts_flushes and not self.requests
         return times + outcome.seen[FLUSH] if direction == WRITE and with_flushes else times
 
-    def self_check(self) -> dict[str, dict[str, Checked]]:
+    def self_check(self) -> dict[str, dict[str, SelfCheck]]:
         """Return the present layout's statistics by direction: of the likely fit, else of the nearest."""
         fit = self.fits[0] if self.fits else self._nearest
         if fit is None:
             return {}
         return {
             direction: {
-                key: Checked(figures.get(key), value)
+                key: SelfCheck(figures.get(key), value)
                 for key, value in figures_of(times).items()
                 if key != "p99"
             }

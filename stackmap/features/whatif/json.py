@@ -12,7 +12,7 @@ from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.timing import TimeProjection, Wanted
+    from stackmap.features.whatif.timing import Scenario, TimeProjection
     from stackmap.features.whatif.wear import WearChange
 
 SCHEMA = "stackmap.whatif/1"
@@ -31,7 +31,7 @@ def whatif_json(projections: Sequence[Projection]) -> Json:
         "intervals": first.intervals,
         "load": _load(first),
         "growth": first.growth,
-        "cache": first.wanted and _cache(first.wanted),
+        "cache": first.scenario and _cache(first.scenario),
         "now": _side(first.now, projected=False),
     }
     if len(projections) == 1:
@@ -67,11 +67,11 @@ def _wear(change: WearChange) -> Json:
     }
 
 
-def _cache(wanted: Wanted) -> Json | None:
+def _cache(scenario: Scenario) -> Json | None:
     """Return what the trace says about a cache; null without one, and its figures null without offsets."""
-    from stackmap.features.whatif.caching import NO_OFFSETS
+    from stackmap.features.whatif.cache import NO_OFFSETS
 
-    cache, hits = wanted.cache, wanted.hits
+    cache, hits = scenario.cache, scenario.hits
     if cache is None:
         return None
     return {
@@ -94,26 +94,26 @@ def _cache(wanted: Wanted) -> Json | None:
 
 
 def _shares(shares: Mapping[str, Band]) -> Json:
-    return {way: _ends(shares.get(way)) for way in ("read", "write")}
+    return {direction: _ends(shares.get(direction)) for direction in ("read", "write")}
 
 
 def _time(time: TimeProjection) -> Json:
     """Return the times in milliseconds; a direction without requests is null."""
     directions = ("read", "write")
     checks = {
-        way: {key: figure._asdict() for key, figure in time.self_check[way].items()}
-        if way in time.self_check
+        direction: {key: figure._asdict() for key, figure in time.self_check[direction].items()}
+        if direction in time.self_check
         else None
-        for way in directions
+        for direction in directions
     }
     return {
         "self_check": checks,
-        "now": {way: time.now.get(way) for way in directions},
+        "now": {direction: time.now.get(direction) for direction in directions},
         "projected": {
-            way: {key: asdict(band) for key, band in time.projected[way].items()}
-            if way in time.projected
+            direction: {key: asdict(band) for key, band in time.projected[direction].items()}
+            if direction in time.projected
             else None
-            for way in directions
+            for direction in directions
         },
         "headroom": {
             "now": time.headroom_now and time.headroom_now.likely,
@@ -135,7 +135,7 @@ def _counts(counts: CountCheck) -> Json:
         "from": "counters" if counts.reason else "trace",
         "requests": counts.requests,
         "self_check": {
-            layer: {way: requests._asdict() for way, requests in checked.items()}
+            layer: {direction: requests._asdict() for direction, requests in checked.items()}
             for layer, checked in counts.layers.items()
         }
         or None,

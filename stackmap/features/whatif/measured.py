@@ -137,7 +137,7 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
         return None
     per_page = page_requests(ledger, context)
     ours = ledger.share(context.device.name, context.disks)
-    reads, writes = (ledger.flow(context.disks, way) for way in ("read", "write"))
+    reads, writes = (ledger.flow(context.disks, direction) for direction in ("read", "write"))
     disk_flushes = ledger.flow(context.disks, "flush").ios
     below = members_of(ledger, context, disk_flushes)
     metadata = below.metadata.requests if below.metadata else 0.0
@@ -194,7 +194,7 @@ def fua_writes(
 
 
 def _fua_of(
-    context: VolumeContext, below: Members, disk_flushes: float | None, per_page: int
+    context: VolumeContext, below: MemberLoad, disk_flushes: float | None, per_page: int
 ) -> float | None:
     """Return the writes with FUA; None where bitmap or flushes are not known."""
     pages, extra = below.metadata, below.extra
@@ -238,7 +238,7 @@ def _share(part: Traffic, own: Flow, metadata: float) -> float | None:
     return 1.0 if ours > 1 - TOLERANCE else ours
 
 
-class Members(NamedTuple):
+class MemberLoad(NamedTuple):
     """
     The load of the data members that is the volume's, per second; None where not known.
 
@@ -255,33 +255,33 @@ class Members(NamedTuple):
     metadata: Stream | None
 
 
-def members_of(ledger: Ledger, context: VolumeContext, disk_flushes: float | None) -> Members:
+def members_of(ledger: Ledger, context: VolumeContext, disk_flushes: float | None) -> MemberLoad:
     """Return the load of the volume's members; *disk_flushes*: those its disks counted."""
     metadata = _arrived(ledger, context.metadata, "write")
     users = users_of(ledger.topology, ledger.loads, context.others)
     if users:
         part = ledger.share(context.device.name, context.members)
         why = f"{users} its members too"
-        return Members(stream_of(part.read), stream_of(part.write), None, None, why, metadata)
-    read, write = (_arrived(ledger, context.members, way) for way in ("read", "write"))
+        return MemberLoad(stream_of(part.read), stream_of(part.write), None, None, why, metadata)
+    read, write = (_arrived(ledger, context.members, direction) for direction in ("read", "write"))
     layout = context.present
     if layout is None:
-        return Members(read, write, None, None, ON_ONE_DEVICE, metadata)
+        return MemberLoad(read, write, None, None, ON_ONE_DEVICE, metadata)
     # md's own writes hold no flushes, so on its copies all further requests are flushes.
     if context.counts_flushes and not layout.parity and layout.copies >= layout.members:
-        return Members(read, write, None, None, ON_COPIES, metadata)
+        return MemberLoad(read, write, None, None, ON_COPIES, metadata)
     if write is None:
-        return Members(read, write, None, None, UNSEEN, metadata)
+        return MemberLoad(read, write, None, None, UNSEEN, metadata)
     written = [ledger.load(name).write for name in context.members]
     own = ledger.load(context.device.name).write
     # Below 0 where the last writes had not reached the members when these were read.
     extra = max(0.0, flushes_sent(layout, own, written, counted=context.counts_flushes))
     bitmap = context.bitmap
     if not has_bitmap(context.device) or not bitmap:
-        return Members(read, write, extra, extra, "", metadata)
+        return MemberLoad(read, write, extra, extra, "", metadata)
     most = max_bitmap_writes(ledger.topology, ledger.loads, context.device)
     flushes, metadata = _separated(context, bitmap, disk_flushes, extra, most)
-    return Members(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
+    return MemberLoad(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
 
 
 def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]) -> str:

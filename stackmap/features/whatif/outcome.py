@@ -16,7 +16,7 @@ STUCK = 3600.0  # seconds, beside all that may pass before an end
 STAGES = 8  # requests that one of the volume sends a disk, one after the other
 
 
-class Below(NamedTuple):
+class BelowCounts(NamedTuple):
     """
     What requests of the volume caused below, by cause: requests at the ``members``, those that the
     ``disks`` completed, and their ``bytes``. ``parts``: what the disks were sent, before it merged. ``volume``: the volume's requests, ``moved``: their bytes, by operation.
@@ -29,14 +29,14 @@ class Below(NamedTuple):
     volume: Counter[str]
     moved: Counter[str]
 
-    def since(self, other: Below) -> Below:
+    def since(self, other: BelowCounts) -> BelowCounts:
         """Return what came after *other*."""
         differences = []
         for now, before in zip(self, other, strict=True):
             rest = Counter(now)
             rest.subtract(before)
             differences.append(rest)
-        return Below(*differences)
+        return BelowCounts(*differences)
 
 
 class Outcome(NamedTuple):
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
     seen: dict[str, list[float]]
     busy: list[float]
     seconds: float
-    below: Below
+    below: BelowCounts
     settled: float
     queue: float
 

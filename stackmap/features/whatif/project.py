@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from stackmap.discover.find import find_all
-from stackmap.features.whatif.bitmap import Added, BitmapModel, present_metadata
+from stackmap.features.whatif.bitmap import BitmapLoad, BitmapModel, present_metadata
 from stackmap.features.whatif.geometry import Cost
 from stackmap.features.whatif.measured import Measured, Window, window_of
 from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
@@ -28,9 +28,9 @@ from stackmap.features.whatif.quantities import (
 )
 from stackmap.features.whatif.requests import (
     Costs,
-    End,
     MemberRequests,
     Merging,
+    RangeEnd,
     member_requests,
     parity_costs,
     split_ends,
@@ -43,7 +43,7 @@ from stackmap.features.whatif.volume_context import (
     pvs_of,
     require_supported,
     require_whole_volume,
-    room_beside,
+    space_beside,
     usable_bytes,
     volume_context,
 )
@@ -56,10 +56,10 @@ from stackmap.sampling.snapshots import with_first_topology
 
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
-    from stackmap.features.whatif.caching import Cache, Hits
+    from stackmap.features.whatif.cache import Cache, Hits
     from stackmap.features.whatif.fitting import Fitting
     from stackmap.features.whatif.replay import Replays
-    from stackmap.features.whatif.timing import TimeProjection, Wanted
+    from stackmap.features.whatif.timing import Scenario, TimeProjection
 
 ALL = 0.95  # of the bytes written
 
@@ -106,9 +106,9 @@ class Projector:
         copies = now.copies if now.copies > 1 else None
         return LayoutRequest(now.level, now.members, now.chunk, copies, now.variant or None)
 
-    def project(self, request: LayoutRequest, wanted: Wanted | None = None) -> Projection:
+    def project(self, request: LayoutRequest, scenario: Scenario | None = None) -> Projection:
         """
-        Return the load on the requested layout; with *wanted*, how long it takes too.
+        Return the load on the requested layout; with *scenario*, how long it takes too.
 
         ``LayoutError`` if the layout is impossible; ``InputError`` if the input lacks the volume's own figures.
         """
@@ -118,16 +118,16 @@ class Projector:
         total, loads = None, [window.whole] if window.whole else []
         if not loads:
             total, loads = possible_loads(window.ledger, context, layout.chunk)
-        growth = wanted.growth if wanted else 1.0
-        if wanted and wanted.cache:
-            wanted = wanted._replace(hits=self._hits(wanted.cache))
-        reads = wanted.reads_below if wanted else exact(1.0)
+        growth = scenario.growth if scenario else 1.0
+        if scenario and scenario.cache:
+            scenario = scenario._replace(hits=self._hits(scenario.cache))
+        reads = scenario.reads_below if scenario else exact(1.0)
         models = [LayoutModel.of(load, context, layout) for load in loads]
         model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
-        replays = self._replays(model.pattern) if wanted and self._trace else None
-        counting: Sequence[Counting] = models
-        if replays and wanted and not replays.reason:
-            counting = [replays.on(layout, wanted)]
+        replays = self._replays(model.pattern) if scenario and self._trace else None
+        counting: Sequence[LoadModel] = models
+        if replays and scenario and not replays.reason:
+            counting = [replays.on(layout, scenario)]
         sides = [
             _behind(model, load.grown(growth), reads)
             for model, load in zip(counting, loads, strict=True)
@@ -149,34 +149,36 @@ class Projector:
             levels={} if total else _levels(window, context, counting[0], growth, reads.likely),
             regions=() if total else tuple(model.bitmap.regions(data.likely)),
             unmodelled=tuple(
-                unmodelled(likely, context, model.pattern, layout, timed=bool(wanted))
+                unmodelled(likely, context, model.pattern, layout, timed=bool(scenario))
             ),
             corrections=average.corrections,
             events=average.events,
             notes=window.notes,
             total=total,
             bytes_known=None not in (own.read.bytes, own.write.bytes),
-            room=room_beside(self._topology, layout, context.size, pvs_of(self._topology, context)),
+            room=space_beside(
+                self._topology, layout, context.size, pvs_of(self._topology, context)
+            ),
             growth=growth,
-            time=self._time(layout, wanted, model.pattern) if wanted else None,
-            wanted=wanted,
+            time=self._time(layout, scenario, model.pattern) if scenario else None,
+            scenario=scenario,
             replayed=None if replays is None else replays.checked,
         )
 
     def _hits(self, cache: Cache) -> Hits | None:
-        from stackmap.features.whatif.caching import hits_of
+        from stackmap.features.whatif.cache import hits_of
 
         requests = self._trace.requests(self.context.device.number) if self._trace else ()
         return hits_of(requests, cache)
 
-    def _time(self, layout: Layout, wanted: Wanted, pattern: Pattern) -> TimeProjection:
+    def _time(self, layout: Layout, scenario: Scenario, pattern: Pattern) -> TimeProjection:
         # Only who asks for time pays for the simulator.
         from stackmap.features.whatif.timing import MIXED, TimeProjection, project_time
 
         fitting = self._fitted(pattern)
         if fitting is None:
             return TimeProjection(reason=MIXED)
-        return project_time(fitting, layout, wanted)
+        return project_time(fitting, layout, scenario)
 
     def _fitted(self, pattern: Pattern) -> Fitting | None:
         """Return the simulations of the present layout, once for all projections; None for a load without directions."""
@@ -197,7 +199,7 @@ class Projector:
         return self._replayed
 
 
-class Counting(Protocol):
+class LoadModel(Protocol):
     """A layout with all that is needed to project any interval of the window on it."""
 
     def at(self, load: Measured) -> LayoutLoad:
@@ -212,7 +214,7 @@ class LayoutModel:
     layout: Layout
     pattern: Pattern
     costs: Sequence[Costs | None]
-    merging: Mapping[End, Merging]
+    merging: Mapping[RangeEnd, Merging]
     bitmap: BitmapModel
 
     @classmethod
@@ -287,7 +289,7 @@ def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
 
 
 def _measured_load(
-    count: int, read: Stream | None, write: Stream | None, added: Added | None
+    count: int, read: Stream | None, write: Stream | None, added: BitmapLoad | None
 ) -> DeviceLoad:
     if read is None or write is None:
         return DeviceLoad(count, metadata=added)
@@ -302,7 +304,7 @@ def _measured_load(
     )
 
 
-def _behind(model: Counting, load: Measured, reads: Band) -> LayoutLoad:
+def _behind(model: LoadModel, load: Measured, reads: Band) -> LayoutLoad:
     """Return the projection of *load* with the share *reads* of its reads; writes reach the volume in the end."""
     shares = dict.fromkeys((reads.likely, reads.low, reads.high))
     sides = [model.at(load.behind_a_cache(share)) for share in shares]
@@ -314,7 +316,7 @@ def _behind(model: Counting, load: Measured, reads: Band) -> LayoutLoad:
 
 
 def _levels(
-    window: Window, context: VolumeContext, model: Counting, growth: float, reads: float
+    window: Window, context: VolumeContext, model: LoadModel, growth: float, reads: float
 ) -> Mapping[str, Levels]:
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}

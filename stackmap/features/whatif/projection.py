@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stackmap.features.whatif.bitmap import Added, Region
+from stackmap.features.whatif.bitmap import BitmapLoad, Region
 from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.quantities import Band, Levels, Stream, exact
-from stackmap.features.whatif.volume_context import SINGLE_DEVICE, Need, Room
+from stackmap.features.whatif.volume_context import SINGLE_DEVICE, MembersNeeded, SpaceBeside
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.timing import TimeProjection, Wanted
+    from stackmap.features.whatif.timing import Scenario, TimeProjection
     from stackmap.features.whatif.wear import WearChange
 
 
@@ -35,7 +35,7 @@ class DeviceLoad:
     write: Band | None = None
     read_bytes: float | None = None
     write_bytes: float | None = None
-    metadata: Added | None = None
+    metadata: BitmapLoad | None = None
     total: Band | None = None
     carried: Band | None = None
 
@@ -65,7 +65,7 @@ class DeviceLoad:
         return None if self.moved is None else self.moved.likely
 
 
-class Checked(NamedTuple):
+class SelfCheck(NamedTuple):
     """A figure of the present layout, measured and simulated; None where not measured."""
 
     measured: float | None
@@ -79,7 +79,7 @@ class CountCheck(NamedTuple):
     ``reason``: why no count is replayed, "" if all are. ``requests``: that were replayed.
     """
 
-    layers: Mapping[str, Mapping[str, Checked]]
+    layers: Mapping[str, Mapping[str, SelfCheck]]
     reason: str
     requests: int
 
@@ -104,7 +104,7 @@ class Projection(NamedTuple):
     does not separate reads and writes; ``read`` and ``write`` are then its likely mix, and
     ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
     ``notes``: what makes the average doubtful. ``growth``: the projected load as a multiple of the measured one.
-    ``time``: how long requests take, None if not asked. ``wanted``: what else the projection changes.
+    ``time``: how long requests take, None if not asked. ``scenario``: what else the projection changes.
     ``wear``: how long the disks last, None if their life is not known. ``replayed``: how counts were replayed, None
     without a trace.
     """
@@ -118,7 +118,7 @@ class Projection(NamedTuple):
     projected: LayoutLoad
     seconds: float | None = None
     intervals: int = 1
-    need: Need | None = None
+    need: MembersNeeded | None = None
     levels: Mapping[str, Levels] = MappingProxyType({})
     regions: tuple[Region, ...] = ()
     unmodelled: tuple[Reason, ...] = ()
@@ -127,10 +127,10 @@ class Projection(NamedTuple):
     notes: tuple[str, ...] = ()
     total: Stream | None = None
     bytes_known: bool = True
-    room: Room | None = None
+    room: SpaceBeside | None = None
     growth: float = 1.0
     time: TimeProjection | None = None
-    wanted: Wanted | None = None
+    scenario: Scenario | None = None
     wear: WearChange | None = None
     replayed: CountCheck | None = None
 
@@ -164,7 +164,7 @@ class Projection(NamedTuple):
         for where in ("disks", "members"):
             now, then = (getattr(side, where).moved for side in (self.now, self.projected))
             if now is not None and then is not None:
-                below = self.wanted.reads_below.likely if self.wanted else 1.0
+                below = self.scenario.reads_below.likely if self.scenario else 1.0
                 read = -self.read.bytes
                 grown = then.scaled(1 / self.growth) + exact(read * below)
                 return (now + exact(read)).likely / written, grown.scaled(1 / written)
@@ -183,5 +183,5 @@ class Projection(NamedTuple):
         """Whether the layout is the present one, so that the projection checks the model."""
         now, then = self.now.layout, self.projected.layout
         same = now == then or (now is None and then == SINGLE_DEVICE)
-        other = self.wanted is not None and (self.wanted.disks or self.wanted.cache)
+        other = self.scenario is not None and (self.scenario.disks or self.scenario.cache)
         return same and self.growth == 1 and not other

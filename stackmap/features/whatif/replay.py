@@ -13,16 +13,21 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from stackmap.features.whatif.arriving import Load, grown, pauses_after_ends
-from stackmap.features.whatif.bitmap import Added, count_range, default_bitmap, present_metadata
+from stackmap.features.whatif.bitmap import (
+    BitmapLoad,
+    count_range,
+    default_bitmap,
+    present_metadata,
+)
 from stackmap.features.whatif.disks import READ, WRITE
 from stackmap.features.whatif.fitting import OFF, Fit, Fitting
 from stackmap.features.whatif.measured import Measured
-from stackmap.features.whatif.outcome import CAUSED, MARK, SUPERBLOCK, Below
-from stackmap.features.whatif.projection import Checked, CountCheck, DeviceLoad, LayoutLoad
+from stackmap.features.whatif.outcome import CAUSED, MARK, SUPERBLOCK, BelowCounts
+from stackmap.features.whatif.projection import CountCheck, DeviceLoad, LayoutLoad, SelfCheck
 from stackmap.features.whatif.quantities import Band, exact, spanning
 from stackmap.features.whatif.simulation import Simulation, Stack
-from stackmap.features.whatif.timing import Wanted
+from stackmap.features.whatif.timing import Scenario
+from stackmap.features.whatif.traced_loads import Load, grown, pauses_after_ends
 from stackmap.features.whatif.volume_context import VolumeContext, usable_bytes
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
@@ -55,7 +60,7 @@ class Counts(NamedTuple):
     superblocks: float
 
     @classmethod
-    def of(cls, below: Below, load: Measured) -> Counts:
+    def of(cls, below: BelowCounts, load: Measured) -> Counts:
         """Return what *load* causes, as its bytes are to those that were replayed."""
         read = load.read.bytes / (below.moved[READ] or 1)
         write = load.write.bytes / (below.moved[WRITE] or 1)
@@ -78,7 +83,7 @@ class Replay(NamedTuple):
 
     layout: Layout
     context: VolumeContext
-    runs: Sequence[Below]
+    runs: Sequence[BelowCounts]
     error: float
     seconds: float
     per_page: int
@@ -129,7 +134,9 @@ class Replay(NamedTuple):
     def merged(self) -> float:
         """How much depends on merging, from 0 to 1: the likely run merges fewer than ``FEW`` of its parts, or all."""
         below = self.runs[0]
-        done, parts = (sum(of[way] for way in below.parts) for of in (below.disks, below.parts))
+        done, parts = (
+            sum(of[direction] for direction in below.parts) for of in (below.disks, below.parts)
+        )
         return max(0.0, 1 - done / parts - FEW) / (1 - FEW) if parts else 0.0
 
     def _paused(self, superblocks: Band, written: float) -> Band:
@@ -139,7 +146,7 @@ class Replay(NamedTuple):
         now = self.superblocks * self.layout.members * written
         return spanning((superblocks.low, superblocks.high, now), min(now, superblocks.likely))
 
-    def _added(self, pages: Band, superblocks: Band) -> tuple[Added | None, Added | None]:
+    def _added(self, pages: Band, superblocks: Band) -> tuple[BitmapLoad | None, BitmapLoad | None]:
         """Return what *pages* and *superblocks* add at the members' metadata, and at the disks."""
         bitmap, members = default_bitmap(self.layout, self.context), self.layout.members
         if bitmap is None:
@@ -150,7 +157,9 @@ class Replay(NamedTuple):
         pages = Band(low[0] * members, pages.likely, high[1] * members) + superblocks
         carried = pages.scaled(bitmap.page_bytes)
         done = self.per_page if self.context.flushes_counted else 1
-        return Added(pages.scaled(self.per_page), carried), Added(pages.scaled(done), carried)
+        return BitmapLoad(pages.scaled(self.per_page), carried), BitmapLoad(
+            pages.scaled(done), carried
+        )
 
 
 class Replays:
@@ -160,7 +169,7 @@ class Replays:
         self._fitting, self._load = fitting, load
         self._error = 0.0
         self._superblocks: float | None = None
-        self._layers: dict[str, dict[str, Checked]] = {}
+        self._layers: dict[str, dict[str, SelfCheck]] = {}
         self.reason = ""
         fits = fitting.replayed() if fitting.requests else []
         if fits:
@@ -187,11 +196,11 @@ class Replays:
             ("disks", WRITE, load.disks_write, counts.disks_write + done),
             ("disks", MARK, marks, (counts.pages + counts.superblocks) * per_page),
         )
-        for layer, way, counted, replayed in compared:
+        for layer, direction, counted, replayed in compared:
             known = counted.requests if counted else None
             if isinstance(known, Band):
                 known = known.likely
-            self._layers.setdefault(layer, {})[way] = Checked(known, replayed)
+            self._layers.setdefault(layer, {})[direction] = SelfCheck(known, replayed)
         if load.write.bytes and pauses_after_ends(fitting.requests):
             self._superblocks = counts.superblocks / fitting.present.members / load.write.bytes
         off = max(map(_off, self._layers.values()))
@@ -200,13 +209,13 @@ class Replays:
         traced = len(fitting.requests)
         self._error = ERROR + off / 2 + CHANCE / sqrt(traced)
 
-    def on(self, layout: Layout, wanted: Wanted) -> Replay:
+    def on(self, layout: Layout, scenario: Scenario) -> Replay:
         """Return the replays on *layout*."""
         fitting = self._fitting
-        factor = wanted.growth * fitting.drift
-        runs: list[Below] = []
+        factor = scenario.growth * fitting.drift
+        runs: list[BelowCounts] = []
         for fit in fitting.replayed():
-            disks = (wanted.disks,) if wanted.disks else fit.services
+            disks = (scenario.disks,) if scenario.disks else fit.services
             stack = fitting.stack(layout, disks, projected=True)
             # How fast md's thread is decides how much it handles at once.
             paces = PACES if layout.parity and not runs else PACES[:1]
@@ -224,7 +233,7 @@ class Replays:
         )
 
 
-def _disagreement(layers: Mapping[str, Mapping[str, Checked]]) -> str:
+def _disagreement(layers: Mapping[str, Mapping[str, SelfCheck]]) -> str:
     checked = (
         f"{layer}: {sum(check.measured or 0.0 for check in checks.values()):.3g} requests/s counted, "
         f"{sum(check.simulated for check in checks.values()):.3g} replayed"
@@ -236,13 +245,13 @@ def _disagreement(layers: Mapping[str, Mapping[str, Checked]]) -> str:
     )
 
 
-def _off(checked: Mapping[str, Checked]) -> float:
+def _off(checked: Mapping[str, SelfCheck]) -> float:
     """Return by what share the replayed requests of a layer differ from the counted ones; 0 if these are not known."""
     counted = sum(check.measured or 0.0 for check in checked.values())
     replayed = sum(check.simulated for check in checked.values() if check.measured is not None)
     return abs(replayed / counted - 1) if counted else 0.0
 
 
-def _run(stack: Stack, load: Load) -> Below:
+def _run(stack: Stack, load: Load) -> BelowCounts:
     """Return what *load* causes below."""
     return Simulation(stack).run(load.arrivals, skipped=int(WARM * len(load.arrivals))).below

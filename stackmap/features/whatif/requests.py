@@ -30,7 +30,7 @@ from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.units import SECTOR
 
-End = Literal["likely", "low", "high"]
+RangeEnd = Literal["likely", "low", "high"]
 # How far fragments differ between parity layouts: of pages that each are a request, of
 # several (more with several requests in flight), and where some merge.
 ONE_PAGE, PAGES, MIXED, MERGED = 0.06, 0.18, 2.0, 0.6
@@ -99,7 +99,7 @@ def may_split(chunk: int | None, split_size: int | None) -> bool:
     return chunk is not None and (split_size is None or split_size > chunk)
 
 
-def split_ends(layout: Layout, context: VolumeContext) -> tuple[End, ...]:
+def split_ends(layout: Layout, context: VolumeContext) -> tuple[RangeEnd, ...]:
     """Return the ends of ``pieces`` that differ for *layout*, the likely one first."""
     return ("likely", "low", "high") if may_split(layout.chunk, context.split_size) else ("likely",)
 
@@ -110,7 +110,7 @@ def member_requests(
     context: VolumeContext,
     pattern: Pattern,
     cost: Costs | None,
-    end: End = "likely",
+    end: RangeEnd = "likely",
 ) -> MemberRequests:
     """
     Return the measured load on *layout*.
@@ -193,7 +193,12 @@ class Merging(NamedTuple):
 
     @classmethod
     def of(
-        cls, layout: Layout, context: VolumeContext, whole: Measured, pattern: Pattern, end: End
+        cls,
+        layout: Layout,
+        context: VolumeContext,
+        whole: Measured,
+        pattern: Pattern,
+        end: RangeEnd,
     ) -> Merging:
         """Return how requests merge on *layout* if the present ones are split as at *end*."""
         rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)

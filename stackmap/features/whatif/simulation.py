@@ -9,7 +9,7 @@ waits are what a sum of requests does not show:
 - the bitmap: a write to a clean region waits until the bitmap's page is on all members (md-bitmap.c, unplug);
 - writeback throttling: so many writes of md may be at a disk at once, fewer of those that no program waits for
   (block/blk-wbt.c, ``get_limit``); direct writes that reach a disk without md are exempt (``wbt_should_throttle``);
-- a write of parity to sectors of an earlier one: the program waits until md handles that (rewriting.py).
+- a write of parity to sectors of an earlier one: the program waits until md handles that (parity_rows.py).
 
 Times are seconds. All that is drawn comes from a seeded generator: the same input gives the same result.
 """
@@ -38,15 +38,15 @@ from stackmap.features.whatif.disks import (
     Service,
 )
 from stackmap.features.whatif.geometry import Geometry, Part
-from stackmap.features.whatif.marking import Marking
-from stackmap.features.whatif.outcome import Below, InFlight, Outcome, longest_silence
-from stackmap.features.whatif.rewriting import Rewriting
+from stackmap.features.whatif.outcome import BelowCounts, InFlight, Outcome, longest_silence
+from stackmap.features.whatif.parity_rows import ParityRows
+from stackmap.features.whatif.simulated_bitmap import SimulatedBitmap
 from stackmap.features.whatif.threads import Countdown, Thread, loops_of, nothing
 from stackmap.features.whatif.throttling import Hold, Then
 from stackmap.model.raid import PAGE
 
 if TYPE_CHECKING:
-    from stackmap.features.whatif.caching import Front
+    from stackmap.features.whatif.cache import SimulatedCache
     from stackmap.model.raid import Layout
 
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
@@ -93,7 +93,7 @@ class Stack(NamedTuple):
     covers: float | None
     held: bool
     missing: AbstractSet[int] = frozenset()
-    front: Front | None = None
+    front: SimulatedCache | None = None
     writes: float = 0.0
     pace: float = PACE
     plugged: float = inf
@@ -118,8 +118,10 @@ class Simulation:
         self._copying = 0
         self._threads: dict[int, Thread] = {}
         self.md = Thread()
-        self.marking = Marking(self, stack.covers, self._mark_members) if stack.covers else None
-        self._rows = Rewriting(self, stack.pace)
+        self.marking = (
+            SimulatedBitmap(self, stack.covers, self._mark_members) if stack.covers else None
+        )
+        self._rows = ParityRows(self, stack.pace)
         self._copies = Copying(self, stack.plugged)
         self._latencies: dict[str, list[float]] = {operation: [] for operation in OPERATIONS}
         self._seen: dict[str, list[float]] = {operation: [] for operation in OPERATIONS}
@@ -179,14 +181,14 @@ class Simulation:
         below, queue = self._below().since(self._before), self._in_flight.mean
         return Outcome(self._latencies, self._seen, busy, span, below, settled, queue)
 
-    def _below(self) -> Below:
+    def _below(self) -> BelowCounts:
         """Return what was sent below so far."""
         counts, sizes, parts = (
             sum((getattr(disk, kind) for disk in self._disks), Counter[str]())
             for kind in ("counts", "sizes", "parts")
         )
         sent, began, moved = map(Counter, (self._members_sent, self._began, self._moved))
-        return Below(sent, counts, sizes, parts, began, moved)
+        return BelowCounts(sent, counts, sizes, parts, began, moved)
 
     def _other(self, disk: Disk, operation: str, rate: float) -> None:
         """Plan the next request of another volume, which *disk* gets *rate* times per second."""
@@ -260,7 +262,7 @@ class Simulation:
                 disk.submit(FLUSH, left.one, cause=FLUSH)
 
     def _in_front(
-        self, front: Front, cache: Disk, request: Arrival, end: Then, thread: Thread | None
+        self, front: SimulatedCache, cache: Disk, request: Arrival, end: Then, thread: Thread | None
     ) -> None:
         """Send a request to the cache if it hits, else to the volume; a write through the cache to both."""
         is_read = request.operation == READ

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.quantities import Band
     from stackmap.features.whatif.timing import TimeProjection
 
-WAYS = ("read", "write")
+DIRECTIONS = ("read", "write")
 COLUMNS = (
     Column("ms", "figure", is_text=True),
     Column("measured", "measured_ms"),
@@ -53,13 +53,13 @@ KINDS = {
 def conclusion(time: TimeProjection, *, is_check: bool) -> str:
     """Return latency and the disks' limit in one sentence."""
     parts = []
-    for way in reversed(WAYS):
-        now, then = time.now.get(way), time.projected.get(way)
+    for direction in reversed(DIRECTIONS):
+        now, then = time.now.get(direction), time.projected.get(direction)
         if now and is_check:
-            parts.append(f"{way}s: {_ms(now['mean'])} ms (p95 {_ms(now['p95'])} ms)")
+            parts.append(f"{direction}s: {_ms(now['mean'])} ms (p95 {_ms(now['p95'])} ms)")
         elif now and then:
             ends = f"{_ends(then['mean'])} (p95 {_ends(then['p95'])})"
-            parts.append(f"{way}s: {_ms(now['mean'])} ms → {ends}")
+            parts.append(f"{direction}s: {_ms(now['mean'])} ms → {ends}")
     if time.busy is not None and time.busy_now is not None:
         before, after = (percent(min(1.0, at), 0) for at in (time.busy_now, time.busy.likely))
         if is_check:
@@ -76,16 +76,19 @@ def conclusion(time: TimeProjection, *, is_check: bool) -> str:
 
 def latency_change(time: TimeProjection) -> str:
     """Return the mean latencies as projected, instead of now; "" if they are not projected."""
-    parts = [f"a {way} takes {after} instead of {before}" for way, before, after in means(time)]
+    parts = [
+        f"a {direction} takes {after} instead of {before}"
+        for direction, before, after in means(time)
+    ]
     return f"on average, {listed(parts)}" if parts else ""
 
 
 def means(time: TimeProjection) -> Iterator[tuple[str, str, str]]:
     """Yield each direction with its mean latency now, and its range as projected."""
-    for way in reversed(WAYS):
-        now, then = time.now.get(way), time.projected.get(way)
+    for direction in reversed(DIRECTIONS):
+        now, then = time.now.get(direction), time.projected.get(direction)
         if now and then:
-            yield way, f"{_ms(now['mean'])} ms", _ends(then["mean"])
+            yield direction, f"{_ms(now['mean'])} ms", _ends(then["mean"])
 
 
 def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
@@ -124,20 +127,20 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
 
 def cache_sentences(projection: Projection) -> Iterator[str]:
     """Yield what the trace says about the cache, how far that is known, and what was assumed."""
-    wanted, time = projection.wanted, projection.time
-    if wanted is None or wanted.cache is None:
+    scenario, time = projection.scenario, projection.time
+    if scenario is None or scenario.cache is None:
         return
-    from stackmap.features.whatif.caching import NO_OFFSETS
+    from stackmap.features.whatif.cache import NO_OFFSETS
 
-    cache, hits = wanted.cache, wanted.hits
+    cache, hits = scenario.cache, scenario.hits
     if hits is None:
         if time is None or time.reason != NO_OFFSETS:
             yield f"The cache is not projected: {NO_OFFSETS}."
         return
     shares = listed(
         [
-            f"{percent(band.likely, 0)} of the {way}s ({percent(band.low, 0)} to {percent(band.high, 0)})"
-            for way, band in hits.shares.items()
+            f"{percent(band.likely, 0)} of the {direction}s ({percent(band.low, 0)} to {percent(band.high, 0)})"
+            for direction, band in hits.shares.items()
         ]
     )
     yield (
@@ -165,11 +168,13 @@ def cache_sentences(projection: Projection) -> Iterator[str]:
 
 def cache_table(projection: Projection) -> Table | None:
     """Return the shares that hit by the size of the cache; None if not known."""
-    if projection.wanted is None or projection.wanted.hits is None:
+    if projection.scenario is None or projection.scenario.hits is None:
         return None
     rows: list[Row] = []
-    for bytes_, shares in projection.wanted.hits.curve.items():
-        values = (end for way in WAYS for end in _likely_and_ends(shares.get(way)))
+    for bytes_, shares in projection.scenario.hits.curve.items():
+        values = (
+            end for direction in DIRECTIONS for end in _likely_and_ends(shares.get(direction))
+        )
         cells = (Value(value, _share) for value in values)
         rows.append((Label(size(bytes_), (f"{bytes_}",)), *cells))
     return Table("cache", CACHE, (Rows(tuple(rows)),), about=projection.about)
@@ -189,19 +194,19 @@ def time_table(projection: Projection, key: str) -> Table | None:
     if time is None or time.reason:
         return None
     rows: list[Row] = []
-    for way in WAYS:
+    for direction in DIRECTIONS:
         for name in ("mean", "p50", "p95", "p99"):
-            check = time.self_check.get(way, {}).get(name)
+            check = time.self_check.get(direction, {}).get(name)
             values = (
                 check and check.measured,
                 check and check.simulated,
-                time.now.get(way, {}).get(name),
-                *_likely_and_ends(time.projected.get(way, {}).get(name)),
+                time.now.get(direction, {}).get(name),
+                *_likely_and_ends(time.projected.get(direction, {}).get(name)),
             )
             if any(value is not None for value in values):
-                text = f"{way}s: {name}" if name == "mean" else f" {name}"
+                text = f"{direction}s: {name}" if name == "mean" else f" {name}"
                 cells = (Value(value, divided()) for value in values)
-                rows.append((Label(text, (f"{way}s: {name}",)), *cells))
+                rows.append((Label(text, (f"{direction}s: {name}",)), *cells))
     return Table(f"{key}-time", COLUMNS, (Rows(tuple(rows)),), about=projection.about)
 
 
@@ -223,7 +228,7 @@ def layouts_table(projections: Sequence[Projection]) -> Table:
     """Return the present layout and each projected one: requests, bytes, time, headroom, space."""
     first = projections[0]
     now = first.time
-    measured = [now and now.now.get(way, {}).get(key) for way, key in LATENCIES]
+    measured = [now and now.now.get(direction, {}).get(key) for direction, key in LATENCIES]
     rows = [
         _side(
             f"now: {_name(first.now.layout)}",
@@ -234,7 +239,9 @@ def layouts_table(projections: Sequence[Projection]) -> Table:
     ]
     for projection in projections:
         time, side = projection.time, projection.projected
-        bands = [time and time.projected.get(way, {}).get(key) for way, key in LATENCIES]
+        bands = [
+            time and time.projected.get(direction, {}).get(key) for direction, key in LATENCIES
+        ]
         times = [band.likely if band else None for band in bands]
         room = time and _likely(time.headroom)
         rows.append(_side(_name(side.layout), side, times, room))

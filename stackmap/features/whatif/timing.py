@@ -13,8 +13,7 @@ from math import exp, sqrt
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.features.whatif.arriving import Load, grown, saturating
-from stackmap.features.whatif.caching import NO_OFFSETS, Cache, Hits
+from stackmap.features.whatif.cache import NO_OFFSETS, Cache, Hits
 from stackmap.features.whatif.disks import READ, Service
 from stackmap.features.whatif.fitting import (
     CLOSE,
@@ -25,9 +24,10 @@ from stackmap.features.whatif.fitting import (
     figures_of,
 )
 from stackmap.features.whatif.outcome import Outcome
-from stackmap.features.whatif.projection import Checked
+from stackmap.features.whatif.projection import SelfCheck
 from stackmap.features.whatif.quantities import Band, exact
 from stackmap.features.whatif.simulation import Simulation, Stack
+from stackmap.features.whatif.traced_loads import Load, grown, saturating
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
 
@@ -51,7 +51,7 @@ class TimeProjection(NamedTuple):
     disks; a larger load then takes service away from them.
     """
 
-    self_check: Mapping[str, Mapping[str, Checked]] = MappingProxyType({})
+    self_check: Mapping[str, Mapping[str, SelfCheck]] = MappingProxyType({})
     now: Mapping[str, Figures] = MappingProxyType({})
     projected: Mapping[str, Mapping[str, Band]] = MappingProxyType({})
     headroom_now: Band | None = None
@@ -66,7 +66,7 @@ class TimeProjection(NamedTuple):
     crowded: bool = False
 
 
-class Wanted(NamedTuple):
+class Scenario(NamedTuple):
     """
     What to project: the load *growth* times as large; on *disks* instead of the present ones, if given;
     headroom until p95 is above *limit* milliseconds, if given; behind a *cache* with these *hits*, if given.
@@ -85,24 +85,24 @@ class Wanted(NamedTuple):
         return exact(1.0) if hits is None else Band(1 - hits.high, 1 - hits.likely, 1 - hits.low)
 
 
-def project_time(fitting: Fitting, layout: Layout, wanted: Wanted) -> TimeProjection:
+def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimeProjection:
     """Return the time that requests take on *layout*."""
-    no_hits = NO_OFFSETS if wanted.cache and not wanted.hits else ""
+    no_hits = NO_OFFSETS if scenario.cache and not scenario.hits else ""
     if reason := fitting.reason or no_hits:
         return TimeProjection(fitting.self_check(), reason=reason)
     likely = fitting.fits[0]
-    factor = wanted.growth * fitting.drift
+    factor = scenario.growth * fitting.drift
     runs = []
     for fit in fitting.different():
         sent = grown(fit.load, factor).arrivals
-        stacks = _stacks(fitting, layout, fit.services, wanted)
+        stacks = _stacks(fitting, layout, fit.services, scenario)
         runs += [(fit, Simulation(stack).run(sent)) for stack in stacks]
     rate = fitting.rate * fitting.drift
-    now, rooms = _headrooms(fitting, layout, wanted, rate)
-    most = rooms[0].most
-    over = likely.load.kind == "open" and most < wanted.growth
+    now, projected_growths = _headrooms(fitting, layout, scenario, rate)
+    most = projected_growths[0].most
+    over = likely.load.kind == "open" and most < scenario.growth
     # Beside a loop, requests that come whatever the latency are no case of what the layout cannot serve.
-    if not over and most < wanted.growth:
+    if not over and most < scenario.growth:
         runs = [run for run in runs if run[0].load.kind == "closed"]
     projected = {} if over else _bands(fitting, runs)
     kinds = dict.fromkeys(fit.load.kind for fit in fitting.fits)
@@ -114,16 +114,16 @@ def project_time(fitting: Fitting, layout: Layout, wanted: Wanted) -> TimeProjec
         fitting.self_check(),
         fitting.latencies(),
         projected,
-        _band([room.within_limit for room in now], 0.0),
-        _band([room.within_limit for room in rooms], error),
+        _band([growth.within_limit for growth in now], 0.0),
+        _band([growth.within_limit for growth in projected_growths], error),
         max(likely.outcome.busy),
         _band(busy, error),
         rate,
         _band(iops, error),
         arrivals,
-        _overload(layout, most * rate, rate * wanted.growth) if over else "",
+        _overload(layout, most * rate, rate * scenario.growth) if over else "",
         _unseen(likely.outcome, runs[0][1]),
-        any(service.crowd for service in likely.services) and not wanted.disks,
+        any(service.crowd for service in likely.services) and not scenario.disks,
     )
 
 
@@ -173,57 +173,57 @@ def _error(fitting: Fitting, rank: int) -> float:
 
 
 def _headrooms(
-    fitting: Fitting, layout: Layout, wanted: Wanted, rate: float
-) -> tuple[list[Room], list[Room]]:
+    fitting: Fitting, layout: Layout, scenario: Scenario, rate: float
+) -> tuple[list[Growth], list[Growth]]:
     """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve another way."""
-    ways: dict[tuple[Service, ...], Load] = {}
+    loads: dict[tuple[Service, ...], Load] = {}
     for fit in fitting.fits:  # the likely one first
-        ways.setdefault(fit.services, fit.load)
+        loads.setdefault(fit.services, fit.load)
     now, then = [], []
-    for way, load in ways.items():
-        present = fitting.stack(fitting.present, way)
-        now.append(_room(load, present, rate, wanted.limit))
-        stacks = _stacks(fitting, layout, way, wanted)
+    for disks, load in loads.items():
+        present = fitting.stack(fitting.present, disks)
+        now.append(_possible_growth(load, present, rate, scenario.limit))
+        stacks = _stacks(fitting, layout, disks, scenario)
         then += [
-            now[-1] if stack == present else _room(load, stack, rate, wanted.limit)
+            now[-1] if stack == present else _possible_growth(load, stack, rate, scenario.limit)
             for stack in stacks
         ]
     return now, then
 
 
 def _stacks(
-    fitting: Fitting, layout: Layout, ways: tuple[Service, ...], wanted: Wanted
+    fitting: Fitting, layout: Layout, present_disks: tuple[Service, ...], scenario: Scenario
 ) -> list[Stack]:
     """Return what is projected, the likely one first: with a cache, one for each end of the range of its hits."""
-    disks = (wanted.disks,) if wanted.disks else ways
+    disks = (scenario.disks,) if scenario.disks else present_disks
     stack = fitting.stack(layout, disks, projected=True)
-    if not wanted.cache or not wanted.hits:
+    if not scenario.cache or not scenario.hits:
         return [stack]
-    fronts = (wanted.hits.front(wanted.cache, end) for end in ("likely", "low", "high"))
+    fronts = (scenario.hits.front(scenario.cache, end) for end in ("likely", "low", "high"))
     return [stack._replace(front=front) for front in fronts]
 
 
-class Room(NamedTuple):
+class Growth(NamedTuple):
     """The factor by which a load may grow until the layout serves no more, and until p95 exceeds the limit."""
 
     most: float
     within_limit: float
 
 
-def _room(load: Load, stack: Stack, rate: float, limit: float | None) -> Room:
+def _possible_growth(load: Load, stack: Stack, rate: float, limit: float | None) -> Growth:
     """Return by how much *load*, which is *rate* per second, may grow on *stack*."""
     sent = list(load.arrivals) * -(-ENOUGH // len(load.arrivals))
     full = saturating(load._replace(arrivals=sent[:ENOUGH]), FULL)
     most = Simulation(stack).run(full.arrivals).settled / rate
     if limit is None:
-        return Room(most, most)
+        return Growth(most, most)
     low, high = 0.0, most
     for _ in range(7):
         middle = (low + high) / 2
         outcome = Simulation(stack).run(grown(load, middle).arrivals[:ENOUGH])
         slowest = max(figures_of(times)["p95"] for times in outcome.latencies.values() if times)
         low, high = (low, middle) if slowest > limit else (middle, high)
-    return Room(most, low)
+    return Growth(most, low)
 
 
 def _overload(layout: Layout, most: float, rate: float) -> str:

@@ -202,7 +202,7 @@ def require_supported(context: VolumeContext, layout: Layout) -> None:
         raise LayoutError(missing)
 
 
-class Need(NamedTuple):
+class MembersNeeded(NamedTuple):
     """
     The ``members`` of ``member_bytes`` each that hold what the volume holds now.
 
@@ -213,7 +213,7 @@ class Need(NamedTuple):
     members: int
 
 
-class Room(NamedTuple):
+class SpaceBeside(NamedTuple):
     """
     Space for the new layout beside the present one, by the sizes of the PVs.
 
@@ -231,9 +231,9 @@ class Room(NamedTuple):
         return sum(free >= self.member_bytes for free in self.free) >= self.members
 
 
-def room_beside(
+def space_beside(
     topology: Topology, layout: Layout, size: int | None, pvs: Iterable[str]
-) -> Room | None:
+) -> SpaceBeside | None:
     """Return the room on *pvs* for *size* bytes in *layout*; None if a size is not known."""
     if not size:
         return None
@@ -246,7 +246,9 @@ def room_beside(
         # What a device that spans several PVs has on this one is not known, so it counts as nothing.
         used = (topology[n].size for n in users if {e.below for e in topology.below(n)} == {pv})
         free.append(max(0, whole - sum(filter(None, used))))
-    return Room(ceil(size / layout.data_members), layout.members, tuple(free)) if free else None
+    return (
+        SpaceBeside(ceil(size / layout.data_members), layout.members, tuple(free)) if free else None
+    )
 
 
 def usable_bytes(layout: Layout, member_bytes: int | None) -> int | None:
@@ -254,10 +256,12 @@ def usable_bytes(layout: Layout, member_bytes: int | None) -> int | None:
     return None if member_bytes is None else int(layout.data_members * member_bytes)
 
 
-def members_needed(layout: Layout, size: int | None, member_bytes: int | None) -> Need | None:
+def members_needed(
+    layout: Layout, size: int | None, member_bytes: int | None
+) -> MembersNeeded | None:
     """Return the members of *member_bytes* that hold *size* in *layout*; None if not known."""
     if not size or not member_bytes:
         return None
     if RAID_LEVELS[layout.level].copies is None:  # more members would add copies, not capacity
-        return Need(max(member_bytes, size), layout.members)
-    return Need(member_bytes, ceil(size * layout.copies / member_bytes) + layout.parity)
+        return MembersNeeded(max(member_bytes, size), layout.members)
+    return MembersNeeded(member_bytes, ceil(size * layout.copies / member_bytes) + layout.parity)

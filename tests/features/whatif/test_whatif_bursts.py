@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
+from stackmap.features.whatif.counted_loads import Burst, Sizes, bursts_of
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.project import Projector
-from stackmap.features.whatif.serving import constant
-from stackmap.features.whatif.shaping import Burst, Sizes, bursts_of
+from stackmap.features.whatif.services import constant
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
-from stackmap.features.whatif.timing import Wanted
+from stackmap.features.whatif.timing import Scenario
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
@@ -83,7 +83,7 @@ def linear(rate, await_ms, busy, kernel="6.12.0", gauges=(None,), merged=0.0):
 
 
 def on_disks_of_a_millisecond(projector):
-    return projector.project(projector.present, Wanted(disks=constant(0.001, 1))).time
+    return projector.project(projector.present, Scenario(disks=constant(0.001, 1))).time
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 8, 16, 30, 60])

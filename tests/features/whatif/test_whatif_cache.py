@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from stackmap.cli import stackmap
 from stackmap.features.trace.arrivals import TracedRequest
-from stackmap.features.whatif.caching import Cache, Front, hits_of, shares_of, uses_of
-from stackmap.features.whatif.serving import constant
+from stackmap.features.whatif.cache import Cache, SimulatedCache, hits_of, shares_of, uses_of
+from stackmap.features.whatif.services import constant
 from stackmap.features.whatif.simulation import Simulation
 from stackmap.model.units import GIB, KIB, MIB
 from tests.features.whatif.test_whatif_simulation import mean, poisson, stack
@@ -103,7 +103,7 @@ def test_blocks_are_as_lvm_chooses_them(size, block):
 
 def behind(hits, *, writeback, operation):
     """The mean time of *operation* on RAID5 behind a cache of 100 µs."""
-    front = Front(constant(1e-4, 32), (hits, hits), writeback, BLOCK, 0)
+    front = SimulatedCache(constant(1e-4, 32), (hits, hits), writeback, BLOCK, 0)
     made = stack("raid5")._replace(front=front)
     return mean(Simulation(made).run(poisson(5, 4000, operation)).latencies[operation])
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stackmap.cli import stackmap
 from stackmap.features.whatif.additions import headroom_blocks, knee_rate
 from stackmap.features.whatif.project import Projector
-from stackmap.features.whatif.timing import Wanted
+from stackmap.features.whatif.timing import Scenario
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
@@ -98,7 +98,7 @@ def test_a_missed_latency_limit_is_no_overload():
     interval = Interval({"web": reads, "sda": reads}, time=1.0, seconds=100.0)
     projector = Projector(STACK, [interval], "web")
     free, limited = (
-        projector.project(parse("raid1"), Wanted(limit=limit)).time for limit in (None, 0.001)
+        projector.project(parse("raid1"), Scenario(limit=limit)).time for limit in (None, 0.001)
     )
 
     assert (limited.reason, limited.projected) == ("", free.projected)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from stackmap.document.blocks import Table, Value
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.document import blocks, comparison
-from stackmap.features.whatif.serving import NANO, TIMES, _quantiles
+from stackmap.features.whatif.services import NANO, TIMES, _quantiles
 from stackmap.features.whatif.simulation import Arrival, Simulation
-from stackmap.features.whatif.volume_context import Room
+from stackmap.features.whatif.volume_context import SpaceBeside
 from stackmap.model.raid import PAGE
 from tests.features.whatif.test_whatif import RANDOM, machine, projected
 from tests.features.whatif.test_whatif_simulation import SIZE, loop, stack
@@ -89,7 +89,7 @@ def test_no_time_is_longer_than_the_longest_request(counts, longest):
 
 @pytest.mark.parametrize(("free", "suffices"), [((10, 10), True), ((10, 9), False), ((11, 3, 10), True)])  # fmt: skip
 def test_room_suffices_where_enough_pvs_have_as_much_as_is_needed(free, suffices):
-    assert Room(10, 2, free).suffices == suffices
+    assert SpaceBeside(10, 2, free).suffices == suffices
 
 
 def tables(found):

@@ -7,10 +7,10 @@ from math import inf
 import pytest
 
 from stackmap.features.trace.arrivals import TracedRequest
-from stackmap.features.whatif.arriving import saturating, traced_loads
-from stackmap.features.whatif.caching import Front
+from stackmap.features.whatif.cache import SimulatedCache
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
+from stackmap.features.whatif.traced_loads import saturating, traced_loads
 from stackmap.model.raid import PAGE, layout
 
 CHUNK, SIZE = 64 << 10, 96 << 20
@@ -99,7 +99,7 @@ def test_the_page_cache_is_throttled_where_direct_writes_are_not(cached, seconds
 
 
 def test_a_cache_may_answer_the_last_write_of_a_plug():
-    front = Front(SECOND, (0.0, 0.5), writeback=True, block=PAGE, copying=0)
+    front = SimulatedCache(SECOND, (0.0, 0.5), writeback=True, block=PAGE, copying=0)
     services = (SECOND,) * 2
     stack = Stack(layout("raid1", 2, CHUNK), SIZE, services, range(2), None, held=False)
 

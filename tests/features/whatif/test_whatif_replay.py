@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from stackmap.features.trace.arrivals import TracedRequest
 from stackmap.features.trace.record import TraceRecord, parse
-from stackmap.features.whatif.arriving import (
+from stackmap.features.whatif.disks import Service
+from stackmap.features.whatif.json import whatif_json
+from stackmap.features.whatif.project import Projector
+from stackmap.features.whatif.quantities import exact
+from stackmap.features.whatif.simulation import PACE, Arrival, Simulation
+from stackmap.features.whatif.timing import Scenario
+from stackmap.features.whatif.traced_loads import (
     AT_ONCE,
     FIXED,
     PER_GAP,
@@ -19,12 +25,6 @@ from stackmap.features.whatif.arriving import (
     pace_of,
     pauses_after_ends,
 )
-from stackmap.features.whatif.disks import Service
-from stackmap.features.whatif.json import whatif_json
-from stackmap.features.whatif.project import Projector
-from stackmap.features.whatif.quantities import exact
-from stackmap.features.whatif.simulation import PACE, Arrival, Simulation
-from stackmap.features.whatif.timing import Wanted
 from stackmap.model.layout_request import parse as layout_of
 from stackmap.model.raid import PAGE
 from tests.drawn import did, moved
@@ -236,7 +236,7 @@ def traced_writes(seconds=100.0, size=PAGE):
 def projected(to, trace, load=WRITES):
     tree = machine("raid5")
     projector = Projector(tree, [load], "r", trace)
-    return projector.project(layout_of(to), Wanted())
+    return projector.project(layout_of(to), Scenario())
 
 
 def test_a_trace_narrows_the_counts():
@@ -324,7 +324,7 @@ def test_growth_scales_what_is_replayed():
     """Twice as many random writes cause twice as much."""
     one, two = (
         Projector(machine("raid5"), [WRITES], "r", traced_writes())
-        .project(layout_of("raid10"), Wanted(growth))
+        .project(layout_of("raid10"), Scenario(growth))
         .projected.members.write.likely
         for growth in (1.0, 2.0)
     )

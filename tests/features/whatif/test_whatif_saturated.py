@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.features.whatif.disks import Service
-from stackmap.features.whatif.serving import evenly, services
+from stackmap.features.whatif.services import evenly, services
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.ledger.ledger import Ledger

@@ -12,12 +12,12 @@ import pytest
 from stackmap.errors import ParseError
 from stackmap.features.trace.arrivals import TracedRequest, line_of, requests_of
 from stackmap.features.whatif.additions import knee_rate
-from stackmap.features.whatif.arriving import _looped, most_in_flight, saturating, traced_loads
 from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.fitting import OFF, Fitting
 from stackmap.features.whatif.geometry import Geometry, cold_reads
-from stackmap.features.whatif.serving import _counted, _without_flushes, constant, evenly
+from stackmap.features.whatif.services import _counted, _without_flushes, constant, evenly
 from stackmap.features.whatif.simulation import Arrival, Simulation, Stack
+from stackmap.features.whatif.traced_loads import _looped, most_in_flight, saturating, traced_loads
 from stackmap.model.load import ZERO, Flow, Load
 from stackmap.model.raid import PAGE, layout
 from stackmap.sources.trace_text import parse_events

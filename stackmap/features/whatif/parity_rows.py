@@ -60,7 +60,7 @@ class Update:
         return {place for place, written in self.parts.items() if written < PAGE}
 
 
-class Pending:
+class PendingWrite:
     """A write that md has not taken yet, up to ``end``; ``asleep``: what waits for that."""
 
     __slots__ = ("asleep", "end", "offset")
@@ -74,9 +74,9 @@ class PendingWrites:
     """The writes that md has not taken yet, by place."""
 
     def __init__(self) -> None:
-        self._near: defaultdict[int, list[Pending]] = defaultdict(list)
+        self._near: defaultdict[int, list[PendingWrite]] = defaultdict(list)
 
-    def overlapping(self, offset: int, end: int) -> Pending | None:
+    def overlapping(self, offset: int, end: int) -> PendingWrite | None:
         """Return a write to some of the sectors from *offset* to *end*."""
         for place in _places(offset, end):
             for write in self._near.get(place, ()):
@@ -84,14 +84,14 @@ class PendingWrites:
                     return write
         return None
 
-    def add(self, offset: int, end: int) -> Pending:
+    def add(self, offset: int, end: int) -> PendingWrite:
         """Return a new one."""
-        pending = Pending(offset, end)
+        pending = PendingWrite(offset, end)
         for place in _places(offset, end):
             self._near[place].append(pending)
         return pending
 
-    def remove(self, pending: Pending) -> None:
+    def remove(self, pending: PendingWrite) -> None:
         """Remove one that was taken."""
         for place in _places(pending.offset, pending.end):
             self._near[place].remove(pending)
@@ -101,7 +101,7 @@ def _places(offset: int, end: int) -> range:
     return range(offset // NEAR, -(-end // NEAR))
 
 
-class Rewriting:
+class ParityRows:
     """The rows that a run writes; ``pace``: seconds that md's thread takes for a page of data."""
 
     def __init__(self, run: Simulation, pace: float) -> None:
@@ -174,7 +174,7 @@ class Rewriting:
             update.hold = hold
         return update
 
-    def _taken(self, pending: Pending) -> None:
+    def _taken(self, pending: PendingWrite) -> None:
         self._pending.remove(pending)
         self._wake(pending.asleep)
 

@@ -26,7 +26,7 @@ STREAMS = 16  # of the last writes, one may go on with another
 NEVER = -CLEAN_AFTER - 1  # the daemon's run before which a region was written that is clean
 
 
-class Marking:
+class SimulatedBitmap:
     """The bits of a run, each of ``covers`` bytes of the volume. ``is_busy``: pages or superblocks are written."""
 
     def __init__(

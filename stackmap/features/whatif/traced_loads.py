@@ -3,7 +3,7 @@ When a volume's requests arrive: as a trace saw them one by one, and what loads 
 
 A request that comes within ``FOLLOWS`` of another one's end was waiting for it: a faster volume makes it come
 sooner (a *closed* loop). Where most requests do, all of that thread's are in a loop. Where few do, each comes at its
-time (*open*). Counters show neither, see ``shaping.py``.
+time (*open*). Counters show neither, see ``counted_loads.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from stackmap.features.whatif.disks import WRITE
-from stackmap.features.whatif.marking import SAFE_MODE
+from stackmap.features.whatif.simulated_bitmap import SAFE_MODE
 from stackmap.features.whatif.simulation import PACE, Arrival
 from stackmap.features.whatif.threads import AT_ONCE
 from stackmap.model.raid import PAGE
@@ -187,7 +187,7 @@ def _is_sorted(requests: Sequence[TracedRequest], followed: Sequence[bool]) -> b
     return len(further) > SORTED * sum(followed) and sum(further) > MOST_SORTED * len(further)
 
 
-class Ends:
+class RequestEnds:
     """When requests ended: which end another one followed, each followed once."""
 
     def __init__(self, requests: Iterable[TracedRequest]) -> None:
@@ -209,7 +209,7 @@ class Ends:
 
 def _followed(requests: Sequence[TracedRequest]) -> float:
     """Return the share of requests that began when another one ended."""
-    ends = Ends(requests)
+    ends = RequestEnds(requests)
     return sum(ends.followed(request.time) is not None for request in requests) / max(
         1, len(requests)
     )
@@ -225,7 +225,7 @@ def _looped(requests: Sequence[TracedRequest]) -> list[Arrival]:
     by_thread: defaultdict[int, list[TracedRequest]] = defaultdict(list)
     for request in requests:
         by_thread[request.thread].append(request)
-    ends = {thread: Ends(sent) for thread, sent in by_thread.items()}
+    ends = {thread: RequestEnds(sent) for thread, sent in by_thread.items()}
     made = []
     for request in requests:
         own = ends[request.thread]

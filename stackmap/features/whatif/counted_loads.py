@@ -2,7 +2,7 @@
 Requests as the counters of a volume allow them: how many come at once, of which sizes, and where.
 
 Counters have rates and means: of sizes, of requests in flight, and of the time in which any is. A volume that is idle
-in between has no loop of a constant depth. What they leave open is more than one ``Load``, see ``arriving.py``.
+in between has no loop of a constant depth. What they leave open is more than one ``Load``, see ``traced_loads.py``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.features.whatif.arriving import DEPTHS, USUAL_GAP, Load, Parts
 from stackmap.features.whatif.disks import FLUSH, READ, WRITE
 from stackmap.features.whatif.pattern import SIZE_TOLERANCE
 from stackmap.features.whatif.simulation import SEED, Arrival
+from stackmap.features.whatif.traced_loads import DEPTHS, USUAL_GAP, Load, Parts
 from stackmap.model.raid import PAGE
 from stackmap.model.units import SECTOR
 

@@ -59,7 +59,7 @@ class Cache(NamedTuple):
         return max(CHUNK, -(-least // STEP) * STEP)
 
 
-class Front(NamedTuple):
+class SimulatedCache(NamedTuple):
     """
     A cache in a simulation. ``hits``: shares of reads and writes. ``copying``: blocks of ``block`` bytes that are
     copied into it at once for what misses, and writes that hit are written back one by one; 0 for neither.
@@ -72,7 +72,7 @@ class Front(NamedTuple):
     copying: int
 
 
-class Use(NamedTuple):
+class BlockUse(NamedTuple):
     """
     A request's use of blocks. ``distance``: the most other blocks used since one of its own was; -1 if all are new.
 
@@ -101,13 +101,14 @@ class Hits(NamedTuple):
     first: float
     filled: float
 
-    def front(self, cache: Cache, end: str) -> Front:
+    def front(self, cache: Cache, end: str) -> SimulatedCache:
         """Return *cache* in a simulation, with the hits at the *end* "low", "likely" or "high" of their range."""
         read, write = (
-            getattr(self.shares[way], end) if way in self.shares else 0.0 for way in (READ, WRITE)
+            getattr(self.shares[direction], end) if direction in self.shares else 0.0
+            for direction in (READ, WRITE)
         )
         copying = max(1, COPIED_AT_ONCE // cache.block) if end == "low" else 0
-        return Front(cache.service, (read, write), cache.writeback, cache.block, copying)
+        return SimulatedCache(cache.service, (read, write), cache.writeback, cache.block, copying)
 
 
 def hits_of(requests: Sequence[TracedRequest], cache: Cache) -> Hits | None:
@@ -138,7 +139,7 @@ def blocks_of(request: TracedRequest, block: int) -> range:
     return range(request.offset // block, (request.offset + request.size - 1) // block + 1)
 
 
-def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[Use]:
+def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[BlockUse]:
     """Yield the uses of blocks of *block* bytes by reads and writes, until there are ``MOST_USES``."""
     last: dict[int, int] = {}
     order: list[int] = []  # the last use of each block, ascending
@@ -160,10 +161,10 @@ def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[Use]:
             last[number] = now
             order.append(now)
             now += 1
-        yield Use(request.operation, farthest, is_first, before)
+        yield BlockUse(request.operation, farthest, is_first, before)
 
 
-def shares_of(uses: Sequence[Use], capacity: int) -> Mapping[str, Band]:
+def shares_of(uses: Sequence[BlockUse], capacity: int) -> Mapping[str, Band]:
     """
     Return the shares of reads and writes that hit in a cache of *capacity* blocks.
 
@@ -171,8 +172,8 @@ def shares_of(uses: Sequence[Use], capacity: int) -> Mapping[str, Band]:
     the second half of the trace, which finds in it what the first half used.
     """
     shares = {}
-    for way in (READ, WRITE):
-        own = [(place, use) for place, use in enumerate(uses) if use.operation == way]
+    for direction in (READ, WRITE):
+        own = [(place, use) for place, use in enumerate(uses) if use.operation == direction]
         if not own:
             continue
         hits = [(place, not use.is_first) for place, use in own if use.distance < capacity]
@@ -182,5 +183,5 @@ def shares_of(uses: Sequence[Use], capacity: int) -> Mapping[str, Band]:
         warm = sum(known for place, known in hits if place >= len(uses) // 2)
         likely = warm / len(late) if late else low
         high = len(hits) / len(own)
-        shares[way] = Band(low, min(max(low, likely), high), high)
+        shares[direction] = Band(low, min(max(low, likely), high), high)
     return shares
