@@ -9,11 +9,13 @@ from __future__ import annotations
 from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from stackmap.features.whatif.geometry import Part
 from stackmap.features.whatif.throttling import Hold, Then, Throttle
 
 if TYPE_CHECKING:
@@ -65,27 +67,19 @@ class Queued(NamedTuple):
     then: Then
 
 
-class Extent(NamedTuple):
-    """Where on a disk a request is: the ``member`` that is there, and from ``start`` to ``end`` in it, in bytes."""
-
-    member: int
-    start: int
-    end: int
-
-
+@dataclass(slots=True)
 class HeldRequest:
     """A request that the kernel has not given to the disk yet, so that others may merge with it."""
 
-    __slots__ = ("extent", "operation", "thens")
-
-    def __init__(self, operation: str, extent: Extent, thens: list[Then]) -> None:
-        self.operation, self.extent, self.thens = operation, extent, thens
+    operation: str
+    part: Part
+    thens: list[Then]
 
     @property
     def keys(self) -> tuple[Edge, Edge]:
         """Where a request begins that merges behind this one, and where one ends that merges before it."""
-        member, start, end = self.extent
-        return (self.operation, member, end, True), (self.operation, member, start, False)
+        member, start, size = self.part
+        return (self.operation, member, start + size, True), (self.operation, member, start, False)
 
     def end(self) -> None:
         """All that merged are done."""
@@ -124,15 +118,15 @@ class Disk:
         self._unmerged = 0  # pages under the plug that take room of their own
         self._throttle = Throttle(service.depth, service.target, cached=service.cached)
 
-    def pages(self, extent: Extent, hold: Hold) -> float:
+    def pages(self, part: Part, hold: Hold) -> float:
         """
-        Return how many pages of a write of md to *extent* may be sent one by one until throttling stops them.
+        Return how many pages of md's write *part* may be sent one by one until throttling stops them.
 
         What merges takes no room of its own. Under a plug, a page merges with the oldest request for its disk, and
         with no other before the plug is pulled (block/blk-merge.c, ``blk_attempt_plug_merge``; since Linux 6.13,
         and in updates of 6.12).
         """
-        if self._merges_at_once(self._held_beside(WRITE, extent)):
+        if self._merges_at_once(self._held_beside(WRITE, part)):
             return inf
         # Below 0 after the limit was lowered.
         room = max(0, self._throttle.room(hold, self._run.now))
@@ -153,25 +147,25 @@ class Disk:
         *,
         hold: Hold = None,
         cause: str = OTHERS,
-        extent: Extent | None = None,
+        part: Part | None = None,
         pages: int = 1,
     ) -> None:
         """
-        Serve a request of *cause*; *extent*: where it is, if it may merge.
+        Serve a request of *cause*; *part*: where it is, if it may merge.
 
         *hold*: it is a write of md, of so many *pages* that it sends one by one, and takes the room that there is for these.
         """
         if operation == READ:
             self._throttle.read(self._run.now)
-        if extent is not None:
-            self.sizes[cause] += extent.end - extent.start
+        if part is not None:
+            self.sizes[cause] += part.size
             self.parts[cause] += 1
-            number = self._held_beside(operation, extent)
+            number = self._held_beside(operation, part)
             if number is not None:
                 if hold and not self._merges_at_once(number):
                     self._throttle.sent(pages)
                     self._unmerged += pages
-                self._merge(number, extent, then)
+                self._merge(number, part, then)
                 return
         self.counts[cause] += 1
         self.pending += 1
@@ -181,8 +175,8 @@ class Disk:
             self._throttle.sent(rooms)
             self._unmerged += rooms - 1
             then = partial(self._throttle.ended, then, self._run)
-        if extent is not None:
-            held = HeldRequest(operation, extent, [then])
+        if part is not None:
+            held = HeldRequest(operation, part, [then])
             self._hold(self._number, held)
             then = held.end
         queue = self._queues[operation != READ]
@@ -192,7 +186,7 @@ class Disk:
             queue.append(Queued(self._number, self._number, operation, then))
         if self._is_plugged:
             return
-        if extent is None:  # nothing merges with it
+        if part is None:  # nothing merges with it
             self._next()
         else:
             self._is_plugged, self._oldest = True, self._number
@@ -206,24 +200,20 @@ class Disk:
         else:
             write()
 
-    def _held_beside(self, operation: str, extent: Extent) -> int | None:
-        """Return the number of a request that one at *extent* may merge with; None if there is none."""
-        member, start, end = extent
-        for edge in ((operation, member, start, True), (operation, member, end, False)):
+    def _held_beside(self, operation: str, part: Part) -> int | None:
+        """Return the number of a request that *part* may merge with; None if there is none."""
+        member, start, size = part
+        for edge in ((operation, member, start, True), (operation, member, start + size, False)):
             number = self._edges.get(edge)
-            if number is None:
-                continue
-            held = self._held[number].extent
-            if held.end - held.start + end - start <= self.service.largest:
+            if number is not None and self._held[number].part.size + size <= self.service.largest:
                 return number
         return None
 
-    def _merge(self, number: int, extent: Extent, then: Then) -> None:
-        """Make a request at *extent* part of the one *number*."""
+    def _merge(self, number: int, part: Part, then: Then) -> None:
+        """Add *part*, which is beside the request *number*, to it."""
         held = self._release(number)
-        held.extent = Extent(
-            extent.member, min(extent.start, held.extent.start), max(extent.end, held.extent.end)
-        )
+        start = min(part.offset, held.part.offset)
+        held.part = Part(part.member, start, part.size + held.part.size)
         held.thens.append(then)
         self._hold(number, held)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ FREE = 3 / 4
 HANDLING = 1e-4  # seconds until md's thread handles rows: what arrives at once is handled at once
 
 
+@dataclass(slots=True)
 class Update:
     """
     What is written to alike rows: the data chunks ``places``. ``ends``: of the writes; ``hold``: how throttling holds it.
@@ -45,14 +47,11 @@ class Update:
     pages of which only a part is written, by chunk.
     """
 
-    __slots__ = ("ends", "hold", "parts", "places", "taken")
-
-    def __init__(self, hold: Hold) -> None:
-        self.hold = hold
-        self.places: set[int] = set()
-        self.parts: Counter[int] = Counter()
-        self.ends: list[Then] = []
-        self.taken: list[Then] = []
+    hold: Hold
+    places: set[int] = field(default_factory=set)
+    parts: Counter[int] = field(default_factory=Counter)
+    ends: list[Then] = field(default_factory=list)
+    taken: list[Then] = field(default_factory=list)
 
     @property
     def partial(self) -> set[int]:
@@ -60,14 +59,13 @@ class Update:
         return {place for place, written in self.parts.items() if written < PAGE}
 
 
+@dataclass(slots=True, eq=False)
 class PendingWrite:
     """A write that md has not taken yet, up to ``end``; ``asleep``: what waits for that."""
 
-    __slots__ = ("asleep", "end", "offset")
-
-    def __init__(self, offset: int, end: int) -> None:
-        self.offset, self.end = offset, end
-        self.asleep: list[Then] = []
+    offset: int
+    end: int
+    asleep: list[Then] = field(default_factory=list)
 
 
 class PendingWrites:

@@ -27,21 +27,19 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stackmap.features.whatif.bitmap import regions_of
-from stackmap.features.whatif.copying import Copying
 from stackmap.features.whatif.disks import (
     FLUSH,
     OPERATIONS,
     READ,
     WRITE,
     Disk,
-    Extent,
     Service,
 )
 from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.outcome import BelowCounts, InFlight, Outcome, longest_silence
 from stackmap.features.whatif.parity_rows import ParityRows
 from stackmap.features.whatif.simulated_bitmap import SimulatedBitmap
-from stackmap.features.whatif.threads import Countdown, Thread, loops_of, nothing
+from stackmap.features.whatif.threads import Countdown, PluggedCopies, Thread, loops_of, nothing
 from stackmap.features.whatif.throttling import Hold, Then
 from stackmap.model.raid import PAGE
 
@@ -122,7 +120,7 @@ class Simulation:
             SimulatedBitmap(self, stack.covers, self._mark_members) if stack.covers else None
         )
         self._rows = ParityRows(self, stack.pace)
-        self._copies = Copying(self, stack.plugged)
+        self._copies = PluggedCopies(self, stack.plugged)
         self._latencies: dict[str, list[float]] = {operation: [] for operation in OPERATIONS}
         self._seen: dict[str, list[float]] = {operation: [] for operation in OPERATIONS}
         self._following: dict[int, deque[Arrival]] = {}
@@ -392,13 +390,12 @@ class Simulation:
         self, part: Part, operation: str, cause: str, then: Then, hold: Hold = None
     ) -> None:
         disk = self._members[part.member]
-        end = part.offset + part.size
-        disk.head = end
+        disk.head = part.offset + part.size
         # md sends pages, which merge again: those of one request are one here.
         in_pages = self._stack.layout.parity and cause != READ
         pages = part.size // PAGE if in_pages else 1
         self._members_sent[cause] += pages
-        disk.submit(operation, then, hold=hold, cause=cause, extent=_extent(part), pages=pages)
+        disk.submit(operation, then, hold=hold, cause=cause, part=part, pages=pages)
 
     def send(self, parts: tuple[Part, ...], operation: str, cause: str, then: Then) -> None:
         """Send *parts* to the members."""
@@ -428,7 +425,7 @@ class Simulation:
 
     def room(self, parts: tuple[Part, ...], hold: Hold) -> float:
         """Return how many pages of each of *parts* md may write in turn until a disk has no room."""
-        return min(self._members[part.member].pages(_extent(part), hold) for part in parts)
+        return min(self._members[part.member].pages(part, hold) for part in parts)
 
     def write_on(
         self, thread: Thread, parts: tuple[Part, ...], hold: Hold, left: Countdown, place: int = 0
@@ -437,7 +434,7 @@ class Simulation:
         for number in range(place, len(parts)):
             part = parts[number]
             disk = self._members[part.member]
-            if not disk.pages(_extent(part), hold):
+            if not disk.pages(part, hold):
                 thread.is_blocked = True
 
                 def resume(number: int = number) -> None:
@@ -448,7 +445,3 @@ class Simulation:
                 disk.wait(hold, resume)
                 return
             self._submit(part, WRITE, WRITE, left.one, hold)
-
-
-def _extent(part: Part) -> Extent:
-    return Extent(part.member, part.offset, part.offset + part.size)

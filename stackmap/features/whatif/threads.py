@@ -1,17 +1,23 @@
-"""What a thread of a simulation still has to do, and what waits for several ends."""
+"""
+Threads of a simulation: what each still has to do, its plug of writes to copies, and what waits for several ends.
+
+Copies are written by the thread that submits them, when its plug ends. Until then nothing is sent (raid1-10.c,
+raid1_add_bio_to_plug); the bitmap is written once for all of them (raid10_unplug, md-bitmap.c, unplug).
+"""
 
 from __future__ import annotations
 
 from collections import Counter, deque
+from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from stackmap.features.whatif.simulation import Arrival
+    from stackmap.features.whatif.simulation import Arrival, Simulation
     from stackmap.features.whatif.throttling import Then
-
 
 MUCH = 0.1  # of the requests: a loop that decides
 AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
@@ -24,6 +30,7 @@ class Job(NamedTuple):
     gap: float = 0.0
 
 
+@dataclass(slots=True)
 class Plug:
     """
     ``writes`` of copies that a thread sends when its plug ends, to ``regions`` of the bitmap.
@@ -31,29 +38,27 @@ class Plug:
     ``apart``: how many of them do not go on with the one before; ``end``: of the last one.
     """
 
-    __slots__ = ("apart", "end", "regions", "writes")
-
-    def __init__(self) -> None:
-        self.writes: list[Callable[[Thread], None]] = []
-        self.regions: set[int] = set()
-        self.apart, self.end = 0, -1
+    writes: list[Callable[[Thread], None]] = field(default_factory=list)
+    regions: set[int] = field(default_factory=set)
+    apart: int = 0
+    end: int = -1
 
 
+@dataclass(slots=True)
 class Thread:
     """
-    What a thread still has to do, in order; ``is_blocked``: it sleeps in the kernel.
+    The ``jobs`` of a thread in their order; ``is_blocked``: it sleeps in the kernel.
 
     ``came``: when its last job came, ``began``: when it began the last one. ``is_late``: it begins the next one after
     a gap. ``plug``: the writes that it has not sent yet.
     """
 
-    __slots__ = ("began", "came", "is_blocked", "is_late", "jobs", "plug")
-
-    def __init__(self) -> None:
-        self.jobs: deque[Job] = deque()
-        self.is_blocked = self.is_late = False
-        self.began = self.came = -inf
-        self.plug = Plug()
+    jobs: deque[Job] = field(default_factory=deque)
+    is_blocked: bool = False
+    is_late: bool = False
+    began: float = -inf
+    came: float = -inf
+    plug: Plug = field(default_factory=Plug)
 
     def add(self, do: Then, now: float, *, follows: bool) -> None:
         """
@@ -66,10 +71,50 @@ class Thread:
         self.came = now
         self.jobs.append(Job(do, gap if gap < AT_ONCE and not follows else 0.0))
 
-    def take_plug(self) -> Plug:
-        """Return what is under its plug, and begin another one."""
-        taken, self.plug = self.plug, Plug()
-        return taken
+
+class PluggedCopies:
+    """The writes to copies of a run; *most*: so many are under a plug until it ends."""
+
+    def __init__(self, run: Simulation, most: float) -> None:
+        self._run, self._most = run, most
+
+    def add(
+        self,
+        request: Arrival,
+        regions: Collection[int],
+        write: Callable[[Thread], None],
+        thread: Thread,
+    ) -> None:
+        """Add *request*, which *write* sends, in these *regions* of the bitmap, to what is under the plug of *thread*."""
+        plug = thread.plug
+        plug.writes.append(write)
+        plug.regions.update(regions)
+        plug.apart += request.offset != plug.end
+        plug.end = request.offset + request.size
+        # One stream merges in the plug of the block layer, which its thread goes on to fill.
+        if not request.more or (len(plug.writes) >= self._most and plug.apart > 1):
+            self.unplug(thread, thread)
+
+    def unplug(self, thread: Thread, by: Thread) -> None:
+        """Let the thread *by*, md's where *thread* sleeps, send what is under its plug when the bitmap is written."""
+        plug, thread.plug = thread.plug, Plug()
+        if not plug.writes:
+            return
+        jobs = [Job(partial(write, by)) for write in plug.writes]
+
+        def marked() -> None:
+            if by is thread:
+                by.is_blocked = False
+            by.jobs.extendleft(reversed(jobs))
+            self._run.go_on(by)
+
+        marking = self._run.marking
+        if marking and marking.waits(plug.regions, marked):
+            by.is_blocked = by.is_blocked or by is thread
+        elif by is thread:
+            by.jobs.extendleft(reversed(jobs))
+        else:
+            marked()
 
 
 class Countdown:
