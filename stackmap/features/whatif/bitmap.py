@@ -255,6 +255,15 @@ def present_metadata(measured: Measured, context: VolumeContext) -> AtMembersAnd
     return BitmapLoad(sent, carried), BitmapLoad(done, carried)
 
 
+def added_by(
+    pages: Band, bitmap: Bitmap, per_page: int, context: VolumeContext
+) -> AtMembersAndDisks:
+    """Return what writes of so many *pages* of *bitmap* per second add; *per_page*: requests of a member for each."""
+    carried = pages.scaled(bitmap.page_bytes)
+    done = per_page if context.flushes_counted else 1
+    return BitmapLoad(pages.scaled(per_page), carried), BitmapLoad(pages.scaled(done), carried)
+
+
 def default_bitmap(layout: Layout, context: VolumeContext) -> Bitmap | None:
     """Return the bitmap of *layout* with the present region size, or the manager's default; None without redundancy."""
     region = context.region or (REGION_LVM if context.lvm else REGION_MD)
@@ -310,9 +319,7 @@ class BitmapModel(NamedTuple):
         written = by_chance.limited(self._most_page_writes(bitmap, scale)).scaled(
             self.layout.members
         )
-        sent, carried = whole.per_page, written.scaled(bitmap.page_bytes)
-        done = sent if context.flushes_counted else 1
-        return BitmapLoad(written.scaled(sent), carried), BitmapLoad(written.scaled(done), carried)
+        return added_by(written, bitmap, whole.per_page, context)
 
     def regions(self, data: float) -> Iterator[Region]:
         """

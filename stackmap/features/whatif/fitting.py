@@ -16,6 +16,7 @@ from stackmap.features.whatif.bitmap import default_bitmap
 from stackmap.features.whatif.counted_loads import bursts_of, shaped
 from stackmap.features.whatif.disks import FLUSH, READ, WRITE, Service
 from stackmap.features.whatif.outcome import Outcome
+from stackmap.features.whatif.pattern import pattern_of
 from stackmap.features.whatif.projection import SelfCheck
 from stackmap.features.whatif.services import services
 from stackmap.features.whatif.simulation import Simulation, Stack
@@ -39,7 +40,6 @@ from stackmap.model.reason import Reason
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
     from stackmap.features.whatif.measured import Measured, Window
-    from stackmap.features.whatif.pattern import Pattern
 
 OFF = 0.25  # of the measured mean: a simulation further off is no answer
 CLOSE = 0.10  # one this close needs no better one
@@ -88,11 +88,10 @@ class Fitting:
         window: Window,
         whole: Measured,
         context: VolumeContext,
-        pattern: Pattern,
         trace: Trace | None,
     ) -> None:
-        self._ledger, self._parts, self._load = window.ledger, window.parts, whole
-        self.context, self._pattern, self._trace = context, pattern, trace
+        self._ledger, self._parts, self.load = window.ledger, window.parts, whole
+        self.context, self._pattern, self._trace = context, pattern_of(whole, context), trace
         traced = trace.requests(context.device.number) if trace else ()
         times = [request.done - request.time for request in traced if request.done is not None]
         self._longest = max(times, default=None)
@@ -114,9 +113,7 @@ class Fitting:
         if not self.measured:
             self.reason = NO_AWAIT
             return
-        possible_disks = services(
-            self._ledger, self.context, self._load, self._trace, self._longest
-        )
+        possible_disks = services(self._ledger, self.context, self.load, self._trace, self._longest)
         if not possible_disks:
             self.reason = NO_SERVICE
             return
@@ -157,11 +154,11 @@ class Fitting:
     def _below_off(self, outcome: Outcome) -> float:
         """Return half of the log of the factor between simulated and counted writes of the disks per write."""
         writes, done = outcome.below.volume[WRITE], outcome.below.disks[WRITE]
-        counted = self._load.disks_write
+        counted = self.load.disks_write
         # Empty flushes are among the disks' writes.
-        if not writes or not done or not counted or not counted.requests or self._load.flushes:
+        if not writes or not done or not counted or not counted.requests or self.load.flushes:
             return 0.0
-        return abs(log(done / writes * self._load.write.requests / counted.requests)) / 2
+        return abs(log(done / writes * self.load.write.requests / counted.requests)) / 2
 
     def _loads(self, disks: tuple[Service, ...]) -> Iterator[Load]:
         """Yield the loads that the measurement allows."""
@@ -180,15 +177,15 @@ class Fitting:
         together = max(self._merging, self._pattern.likely.following)
         for share in self._shares():
             if always:
-                yield from self._loops(disks, shaped(self._load, parts, share, span), seen)
+                yield from self._loops(disks, shaped(self.load, parts, share, span), seen)
             for burst in bursts_of(self._queue):
                 following = max(share, together) if burst.size > 1 else share
-                yield shaped(self._load, parts, following, span, burst)
+                yield shaped(self.load, parts, following, span, burst)
 
     @property
     def _merging(self) -> float:
         """The share of writes that merge at the disks into the write before, of those that arrive together."""
-        load = self._load
+        load = self.load
         sent, done = load.members_write, load.disks_write
         flushes = load.known_flushes * self.present.members
         if sent is None or done is None or done.requests <= flushes or sent.requests <= flushes:
@@ -203,7 +200,7 @@ class Fitting:
         likely, *_ = shares = [hypothesis.sequential for hypothesis in self._pattern.hypotheses]
         if self._pattern.is_rewritten:
             return [0.0]
-        if not self._load.write.requests:
+        if not self.load.write.requests:
             return [likely]
         ends = min(shares), max(shares)
         return list(dict.fromkeys((likely, *(s for s in ends if abs(s - likely) > VISIBLE))))
@@ -218,7 +215,7 @@ class Fitting:
         for depth in DEPTHS:
             if depth < least:
                 continue
-            if depth > DEEPER * max(1.0, self._load.queue):
+            if depth > DEEPER * max(1.0, self.load.queue):
                 break
             loop = saturating(load, depth)
             outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), disks)
@@ -227,7 +224,7 @@ class Fitting:
                 near.append((off, depth))
             elif near:
                 break
-        depths = [max(1, round(self._load.queue))]
+        depths = [max(1, round(self.load.queue))]
         if near:
             nearest = min(near)[0]
             equal = [depth for off, depth in near if off <= nearest + EQUAL]
@@ -248,9 +245,28 @@ class Fitting:
     def stack(
         self, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
     ) -> Stack:
-        """Return *layout* on *disks*, under the measured writes."""
-        stack = stack_of(self.context, layout, disks, projected=projected)
-        return stack._replace(writes=self._load.write.requests, pace=self._pace)
+        """
+        Return *layout* on *disks*, under the measured writes.
+
+        *projected*: whole, with the default bitmap. If there are more members than disks, some have equal ones.
+        """
+        context, members = self.context, layout.members
+        places = [place % len(disks) for place in range(members)]
+        if projected or len(disks) == members:
+            disks, places = tuple(disks[place] for place in places), list(range(members))
+        bitmap = default_bitmap(layout, context) if projected else context.bitmap
+        return Stack(
+            layout,
+            context.size or UNKNOWN_SIZE,
+            disks,
+            places,
+            bitmap and bitmap.covers,
+            held=layout.parity > 0 or (layout.copies > 1 and not context.keeps_flags),
+            missing=frozenset(() if projected else _missing(context, layout)),
+            writes=self.load.write.requests,
+            pace=self._pace,
+            plugged=context.plugged,
+        )
 
     @property
     def drift(self) -> float:
@@ -285,8 +301,8 @@ class Fitting:
     @property
     def _queue(self) -> float | None:
         """The requests in flight while any was, by counters; None where that time is not known well."""
-        known = self.context.counts_busy and (self._load.busy or 0.0) >= LEAST_BUSY
-        return self._load.queue if known else None
+        known = self.context.counts_busy and (self.load.busy or 0.0) >= LEAST_BUSY
+        return self.load.queue if known else None
 
     @property
     def _is_even(self) -> bool:
@@ -407,27 +423,6 @@ class Fitting:
 def _is_near(off: float, share: float = OFF) -> bool:
     """Whether *off*, the log of a factor, is at most that of a *share* more."""
     return off <= log(1 + share)
-
-
-def stack_of(
-    context: VolumeContext, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
-) -> Stack:
-    """Return *layout* on *disks*; *projected*: whole, with the default bitmap; more members than disks have equal ones."""
-    size, members = context.size or UNKNOWN_SIZE, layout.members
-    places = [place % len(disks) for place in range(members)]
-    if projected or len(disks) == members:
-        disks, places = tuple(disks[place] for place in places), list(range(members))
-    bitmap = default_bitmap(layout, context) if projected else context.bitmap
-    return Stack(
-        layout,
-        size,
-        disks,
-        places,
-        None if bitmap is None else bitmap.covers,
-        held=layout.parity > 0 or (layout.copies > 1 and not context.keeps_flags),
-        missing=frozenset(() if projected else _missing(context, layout)),
-        plugged=context.plugged,
-    )
 
 
 def _missing(context: VolumeContext, layout: Layout) -> range:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from stackmap.discover.find import find_all
@@ -96,8 +97,6 @@ class Projector:
         require_whole_volume(topology, self.context)
         self._window = window_of(topology, intervals, self.context)
         self._trace = trace
-        self._fitting: Fitting | None = None
-        self._replayed: Replays | None = None
 
     @property
     def present(self) -> LayoutRequest:
@@ -124,7 +123,7 @@ class Projector:
         reads = scenario.reads_below if scenario else exact(1.0)
         models = [LayoutModel.of(load, context, layout) for load in loads]
         model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
-        replays = self._replays(model.pattern) if scenario and self._trace else None
+        replays = self._replays if scenario and self._trace else None
         counting: Sequence[LoadModel] = models
         if replays and scenario and not replays.reason:
             counting = [replays.on(layout, scenario)]
@@ -160,7 +159,7 @@ class Projector:
                 self._topology, layout, context.size, pvs_of(self._topology, context)
             ),
             growth=growth,
-            time=self._time(layout, scenario, model.pattern) if scenario else None,
+            time=self._time(layout, scenario) if scenario else None,
             scenario=scenario,
             replayed=None if replays is None else replays.checked,
         )
@@ -171,32 +170,30 @@ class Projector:
         requests = self._trace.requests(self.context.device.number) if self._trace else ()
         return hits_of(requests, cache)
 
-    def _time(self, layout: Layout, scenario: Scenario, pattern: Pattern) -> TimeProjection:
+    def _time(self, layout: Layout, scenario: Scenario) -> TimeProjection:
         # Only who asks for time pays for the simulator.
         from stackmap.features.whatif.timing import MIXED, TimeProjection, project_time
 
-        fitting = self._fitted(pattern)
-        if fitting is None:
+        if self._fitting is None:
             return TimeProjection(reason=MIXED)
-        return project_time(fitting, layout, scenario)
+        return project_time(self._fitting, layout, scenario)
 
-    def _fitted(self, pattern: Pattern) -> Fitting | None:
-        """Return the simulations of the present layout, once for all projections; None for a load without directions."""
+    @cached_property
+    def _fitting(self) -> Fitting | None:
+        """The simulations of the present layout; None for a load without directions."""
         from stackmap.features.whatif.fitting import Fitting
 
         window = self._window
-        if self._fitting is None and window.whole is not None:
-            self._fitting = Fitting(window, window.whole, self.context, pattern, self._trace)
-        return self._fitting
+        if window.whole is None:
+            return None
+        return Fitting(window, window.whole, self.context, self._trace)
 
-    def _replays(self, pattern: Pattern) -> Replays | None:
-        """Return the replays of the traced requests, once for all projections; None for a load without directions."""
+    @cached_property
+    def _replays(self) -> Replays | None:
+        """The replays of the traced requests; None for a load without directions."""
         from stackmap.features.whatif.replay import Replays
 
-        fitting, whole = self._fitted(pattern), self._window.whole
-        if self._replayed is None and fitting is not None and whole is not None:
-            self._replayed = Replays(fitting, whole)
-        return self._replayed
+        return None if self._fitting is None else Replays(self._fitting)
 
 
 class LoadModel(Protocol):
@@ -245,26 +242,16 @@ class LayoutModel:
             sum(moved),
         )
         members, disks = self.bitmap.added(self.bitmap.default, load)
+        members_read = spanning([case.read.requests for case in sent], likely.read.requests)
+        members_written = spanning([case.written for case in sent], likely.written)
+        read = spanned([merging.read(requests) for merging, requests in cases])
+        written = spanned([merging.written(requests) for merging, requests in cases])
+        written += exact(flushes)
         return LayoutLoad(
-            layout=self.layout,
-            members=DeviceLoad(
-                count,
-                spanning((requests.read.requests for requests in sent), likely.read.requests),
-                spanning((requests.written for requests in sent), likely.written),
-                *moved,
-                members,
-                carried=carried,
-            ),
-            disks=DeviceLoad(
-                count,
-                spanned([merging.read(requests) for merging, requests in cases]),
-                spanned([merging.written(requests) for merging, requests in cases])
-                + exact(flushes),
-                *moved,
-                disks,
-                carried=carried,
-            ),
-            usable=usable_bytes(self.layout, self.context.member_bytes),
+            self.layout,
+            DeviceLoad(count, members_read, members_written, *moved, members, carried=carried),
+            DeviceLoad(count, read, written, *moved, disks, carried=carried),
+            usable_bytes(self.layout, self.context.member_bytes),
         )
 
     def _whole(self, load: Measured) -> Iterator[MemberRequests]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from stackmap.features.whatif.bitmap import BitmapLoad, Region
 from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.quantities import Band, Levels, Stream, exact
-from stackmap.features.whatif.volume_context import SINGLE_DEVICE, MembersNeeded, SpaceBeside
+from stackmap.features.whatif.volume_context import (
+    SINGLE_DEVICE,
+    MembersNeeded,
+    SpaceBeside,
+)
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
@@ -82,6 +86,13 @@ class CountCheck(NamedTuple):
     layers: Mapping[str, Mapping[str, SelfCheck]]
     reason: str
     requests: int
+
+    @property
+    def sums(self) -> Iterator[tuple[str, float, float]]:
+        """Each layer with its requests per second, counted and replayed."""
+        for layer, checks in self.layers.items():
+            counted = sum(check.measured or 0.0 for check in checks.values())
+            yield layer, counted, sum(check.simulated for check in checks.values())
 
 
 class LayoutLoad(NamedTuple):

@@ -14,7 +14,8 @@ from math import sqrt
 from typing import NamedTuple
 
 from stackmap.features.whatif.bitmap import (
-    BitmapLoad,
+    AtMembersAndDisks,
+    added_by,
     count_range,
     default_bitmap,
     present_metadata,
@@ -101,33 +102,22 @@ class Replay(NamedTuple):
             return spanning(values, values[0]).widened(error)
 
         merging = self.error + MERGING * self.merged
-
-        moved = counts[0].read_bytes, counts[0].write_bytes
         # Copies move the bytes of the load; which pages meet in a row of parity depends on what merging does.
         of_rows = merging if layout.parity else 0.0
         carried = band("read_bytes", of_rows) + band("write_bytes", of_rows)
         members, disks = self._added(
             band("pages"), self._paused(band("superblocks"), load.write.bytes)
         )
+        moved = counts[0].read_bytes, counts[0].write_bytes
+        read, written = band("disks_read", merging), band("disks_write", merging) + exact(done)
+        members_written, count = band("members_write") + exact(flushes), layout.members
         return LayoutLoad(
-            layout=layout,
-            members=DeviceLoad(
-                layout.members,
-                band("members_read"),
-                band("members_write") + exact(flushes),
-                *moved,
-                members,
-                carried=carried,
+            layout,
+            DeviceLoad(
+                count, band("members_read"), members_written, *moved, members, carried=carried
             ),
-            disks=DeviceLoad(
-                layout.members,
-                band("disks_read", merging),
-                band("disks_write", merging) + exact(done),
-                *moved,
-                disks,
-                carried=carried,
-            ),
-            usable=usable_bytes(layout, context.member_bytes),
+            DeviceLoad(count, read, written, *moved, disks, carried=carried),
+            usable_bytes(layout, context.member_bytes),
         )
 
     @property
@@ -146,7 +136,7 @@ class Replay(NamedTuple):
         now = self.superblocks * self.layout.members * written
         return spanning((superblocks.low, superblocks.high, now), min(now, superblocks.likely))
 
-    def _added(self, pages: Band, superblocks: Band) -> tuple[BitmapLoad | None, BitmapLoad | None]:
+    def _added(self, pages: Band, superblocks: Band) -> AtMembersAndDisks:
         """Return what *pages* and *superblocks* add at the members' metadata, and at the disks."""
         bitmap, members = default_bitmap(self.layout, self.context), self.layout.members
         if bitmap is None:
@@ -155,18 +145,14 @@ class Replay(NamedTuple):
         least = pages.low if self.layout.parity else 0.0
         low, high = (count_range(end / members, self.seconds) for end in (least, pages.high))
         pages = Band(low[0] * members, pages.likely, high[1] * members) + superblocks
-        carried = pages.scaled(bitmap.page_bytes)
-        done = self.per_page if self.context.flushes_counted else 1
-        return BitmapLoad(pages.scaled(self.per_page), carried), BitmapLoad(
-            pages.scaled(done), carried
-        )
+        return added_by(pages, bitmap, self.per_page, self.context)
 
 
 class Replays:
     """The replays of one volume. ``reason``: why no count is replayed, "" if all are."""
 
-    def __init__(self, fitting: Fitting, load: Measured) -> None:
-        self._fitting, self._load = fitting, load
+    def __init__(self, fitting: Fitting) -> None:
+        self._fitting = fitting
         self._error = 0.0
         self._superblocks: float | None = None
         self._layers: dict[str, dict[str, SelfCheck]] = {}
@@ -184,7 +170,7 @@ class Replays:
 
     def _compare(self, fit: Fit) -> None:
         """Replay the present layout, and compare its requests with the measured ones."""
-        fitting, load = self._fitting, self._load
+        fitting, load = self._fitting, self._fitting.load
         counts = Counts.of(_run(fitting.stack(fitting.present, fit.services), fit.load), load)
         flushes = load.known_flushes * fitting.present.members
         done, per_page = (flushes, load.per_page) if fitting.context.flushes_counted else (0.0, 1)
@@ -205,9 +191,15 @@ class Replays:
             self._superblocks = counts.superblocks / fitting.present.members / load.write.bytes
         off = max(map(_off, self._layers.values()))
         if off > OFF:
-            self.reason = _disagreement(self._layers)
-        traced = len(fitting.requests)
-        self._error = ERROR + off / 2 + CHANCE / sqrt(traced)
+            checks = "; ".join(
+                f"{layer}: {counted:.3g} requests/s counted, {replayed:.3g} replayed"
+                for layer, counted, replayed in self.checked.sums
+            )
+            self.reason = Reason(
+                "replay-check",
+                f"the replayed present layout differs from its counters ({checks}), so the counts are a range",
+            )
+        self._error = ERROR + off / 2 + CHANCE / sqrt(len(fitting.requests))
 
     def on(self, layout: Layout, scenario: Scenario) -> Replay:
         """Return the replays on *layout*."""
@@ -220,7 +212,7 @@ class Replays:
             # How fast md's thread is decides how much it handles at once.
             paces = PACES if layout.parity and not runs else PACES[:1]
             load = grown(fit.load, factor)
-            runs += [_run(stack._replace(pace=stack.pace * factor), load) for factor in paces]
+            runs += [_run(stack._replace(pace=stack.pace * multiple), load) for multiple in paces]
         seconds = fitting.requests[-1].time - fitting.requests[0].time
         return Replay(
             layout,
@@ -228,21 +220,9 @@ class Replays:
             runs,
             self._error,
             seconds * (1 - WARM),
-            self._load.per_page,
+            fitting.load.per_page,
             self._superblocks,
         )
-
-
-def _disagreement(layers: Mapping[str, Mapping[str, SelfCheck]]) -> str:
-    checked = (
-        f"{layer}: {sum(check.measured or 0.0 for check in checks.values()):.3g} requests/s counted, "
-        f"{sum(check.simulated for check in checks.values()):.3g} replayed"
-        for layer, checks in layers.items()
-    )
-    return Reason(
-        "replay-check",
-        f"the replayed present layout differs from its counters ({'; '.join(checked)}), so the counts are a range",
-    )
 
 
 def _off(checked: Mapping[str, SelfCheck]) -> float:

@@ -214,9 +214,8 @@ def replayed_sentence(check: CountCheck) -> str:
     if check.reason:
         return f"Requests and bytes are from the counters: {check.reason}."
     checked = "; ".join(
-        f"{layer} {short(sum(figure.measured or 0.0 for figure in directions.values()))} requests/s counted, "
-        f"{short(sum(figure.simulated for figure in directions.values()))} replayed"
-        for layer, directions in check.layers.items()
+        f"{layer} {short(counted)} requests/s counted, {short(replayed)} replayed"
+        for layer, counted, replayed in check.sums
     )
     return f"Requests and bytes: {check.requests} traced requests, replayed. Present layout: {checked}."
 

@@ -1,9 +1,8 @@
 """
 How long requests take on another layout, and how much more load it has room for: by simulation.
 
-The present layout is simulated first, with every load and every way to serve that the measurement allows. What is
-more than ``OFF`` from the measured mean is no answer and is left out; the rest gives the factor and the range of the
-projection. If nothing is left, there is no projection, but a reason.
+The simulations of the present layout that agree with the measurement (fitting.py) give the factor and the range of
+the projection.
 """
 
 from __future__ import annotations
@@ -129,14 +128,11 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
 
 def _unseen(now: Outcome, projected: Outcome) -> tuple[float, float] | None:
     """Return how long submission blocks the program on average; None if it is less than ``CLOSE`` of a request's time."""
-    both = [
-        (whole - seen, seen)
-        for outcome in (now, projected)
-        for whole, seen in (map(_mean, (outcome.latencies, outcome.seen)),)
-    ]
-    if all(waits <= CLOSE * seen for waits, seen in both):
+    seen_now, seen_then = _mean(now.seen), _mean(projected.seen)
+    waits_now, waits_then = _mean(now.latencies) - seen_now, _mean(projected.latencies) - seen_then
+    if waits_now <= CLOSE * seen_now and waits_then <= CLOSE * seen_then:
         return None
-    return both[0][0], both[1][0]
+    return waits_now, waits_then
 
 
 def _mean(times: Mapping[str, Sequence[float]]) -> float:
