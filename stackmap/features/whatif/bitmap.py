@@ -39,7 +39,7 @@ MAX_REGIONS = 1 << 40
 
 
 class BitmapLoad(NamedTuple):
-    """What the bitmap adds: requests and bytes per second."""
+    """The bitmap's own writes: requests and bytes per second."""
 
     requests: Band
     bytes: Band
@@ -185,7 +185,7 @@ class BitSets(NamedTuple):
 
 def bit_sets(measured: Measured, context: VolumeContext, marks: float) -> BitSets | None:
     """
-    Return how often writes set bits; None if the bitmap's writes are not known.
+    Return the bits that writes set; None if the bitmap's writes are not known.
 
     *marks*: page writes per second that mark superblocks, at most.
     """
@@ -207,10 +207,10 @@ def bit_sets(measured: Measured, context: VolumeContext, marks: float) -> BitSet
 
 def sharing(measured: Measured, context: VolumeContext, layout: Layout | None) -> float:
     """
-    Return how many writes likely share one write of a bitmap page on *layout*.
+    Return the likely number of writes that share one write of a bitmap page on *layout*.
 
     Parity levels collect the bits of a batch. With copies each submitter waits alone (raid1-10.c),
-    but for what is under one plug. What the present bitmap shows is the most.
+    except for writes under one plug. The present bitmap's writes give the upper limit.
     """
     if layout is None or not (layout.parity or measured.plugged):
         return 1.0
@@ -234,7 +234,7 @@ def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
     """
     Return the range of the true rate behind a counted *rate* per second, two deviations each way.
 
-    The root of a count has a deviation of a half, whatever the count (Anscombe).
+    The root of any count has a deviation of a half (Anscombe).
     """
     span = seconds or 1.0
     root = sqrt(rate * span + OFFSET)
@@ -242,7 +242,7 @@ def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
     return max(0.0, low**2 - OFFSET) / span, (high**2 - OFFSET) / span
 
 
-# What is added at the members' metadata devices, and at the disks; None where nothing is, or it is not known.
+# The bitmap's writes at the members' metadata devices, and at the disks; None without a bitmap, or if not known.
 AtMembersAndDisks = tuple[BitmapLoad | None, BitmapLoad | None]
 
 
@@ -258,7 +258,7 @@ def present_metadata(measured: Measured, context: VolumeContext) -> AtMembersAnd
 def added_by(
     pages: Band, bitmap: Bitmap, per_page: int, context: VolumeContext
 ) -> AtMembersAndDisks:
-    """Return what writes of so many *pages* of *bitmap* per second add; *per_page*: requests of a member for each."""
+    """Return the load of *pages* page writes of *bitmap* per second; *per_page*: requests at a member for each."""
     carried = pages.scaled(bitmap.page_bytes)
     done = per_page if context.flushes_counted else 1
     return BitmapLoad(pages.scaled(per_page), carried), BitmapLoad(pages.scaled(done), carried)

@@ -2,11 +2,11 @@
 A cache in front of the volume (``--cache``): which of the traced requests it would have answered.
 
 A request hits if each of its blocks was used before, and fewer other blocks than the cache holds were used since
-(the reuse distance): so answers a cache that keeps what was used last. One pass gives the distances, and these
-give the hits of a cache of any size.
+(the reuse distance). This is a cache that keeps the blocks used last. One pass gives the distances, and these give
+the hits of a cache of any size.
 
-A trace does not show what was used before it. A block's first use misses surely if the trace has used more blocks
-than the cache holds; otherwise it may be a hit.
+A trace does not show the use before it. A block's first use is surely a miss if the trace has used more blocks than
+the cache holds; otherwise it may be a hit.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Hits(NamedTuple):
 
 
 def hits_of(requests: Sequence[TracedRequest], cache: Cache) -> Hits | None:
-    """Return what *cache* would have answered of traced *requests*; None if these are too few."""
+    """Return the hits of *cache* among traced *requests*; None if these are too few."""
     block = cache.block
     uses = list(uses_of(requests, block))
     if len(uses) < LEAST:
@@ -168,8 +168,8 @@ def shares_of(uses: Sequence[BlockUse], capacity: int) -> Mapping[str, Band]:
     """
     Return the shares of reads and writes that hit in a cache of *capacity* blocks.
 
-    Low: it was empty at the start. High: it held each block that the trace does not prove it did not. Likely: of
-    the second half of the trace, which finds in it what the first half used.
+    Low: it was empty at the start. High: at the start it held each block that the trace uses before it fills
+    the cache. Likely: the hits in the second half of the trace, which finds the blocks of the first half.
     """
     shares = {}
     for direction in (READ, WRITE):

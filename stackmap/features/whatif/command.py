@@ -25,10 +25,10 @@ from stackmap.features.whatif.disks import Service
 from stackmap.features.whatif.document import MEANINGS, comparison, document
 from stackmap.features.whatif.json import whatif_json
 from stackmap.features.whatif.project import Projector
+from stackmap.features.whatif.projection import wear_change
 from stackmap.features.whatif.services import busiest_disk, constant
 from stackmap.features.whatif.timing import Scenario
 from stackmap.features.whatif.volume_context import volume_context
-from stackmap.features.whatif.wear import wear_change
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
 from stackmap.model.units import parse_size

@@ -1,5 +1,5 @@
 """
-A disk as a queue with servers: what waits at it, what merges there, and when it is served.
+A disk as a queue with servers: which requests wait at it, which merge, and when they are served.
 
 Times are seconds. What is drawn comes from the run's own generator: the same input gives the same result.
 """
@@ -34,13 +34,13 @@ class Service(NamedTuple):
     """
     How a disk serves: ``read`` and ``write`` are the times of single requests, all equally likely.
 
-    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling
-    or if not known. ``rotational``: it has one place where its head is. ``others``: reads and writes per second
-    of other volumes; where they are a ``crowd``, it keeps so many in flight. ``flush``: seconds that an empty
-    flush takes. ``order`` of those that wait: as they arrived; reads and writes in turns, as QEMU's limit of
-    IOPS; or batches by offset, of reads first, as mq-deadline. ``target``: seconds that a read may take before
-    writes are throttled more, 0 if not known. ``cached``: it has a volatile cache. ``room``: requests that the kernel gives
-    it at once; others may merge while they wait for that, up to ``largest`` bytes.
+    ``servers``: requests at once. ``depth``: of its queue for the throttling of writes, None without throttling or if
+    not known. ``rotational``: it has a head at one place. ``others``: reads and writes per second of other volumes.
+    ``crowd``: the number of these that are always in flight; 0: they come at random. ``flush``: seconds of an empty
+    flush. ``order`` of waiting requests: as they arrived; reads and writes in turns, as QEMU's limit of IOPS; or batches
+    by offset, of reads first, as mq-deadline. ``target``: seconds that a read may take before writes are throttled more,
+    0 if not known. ``cached``: it has a volatile cache. ``room``: requests that the kernel gives it at once; others wait
+    and may merge, up to ``largest`` bytes.
     """
 
     read: Sequence[float]
@@ -82,7 +82,7 @@ class HeldRequest:
         return (self.operation, member, start + size, True), (self.operation, member, start, False)
 
     def end(self) -> None:
-        """All that merged are done."""
+        """End all requests that merged."""
         for then in self.thens:
             then()
 
@@ -153,7 +153,7 @@ class Disk:
         """
         Serve a request of *cause*; *part*: where it is, if it may merge.
 
-        *hold*: it is a write of md, of so many *pages* that it sends one by one, and takes the room that there is for these.
+        *hold*: how throttling holds it, a write of md. md sends its *pages* one by one, and each takes room.
         """
         if operation == READ:
             self._throttle.read(self._run.now)

@@ -33,7 +33,13 @@ from stackmap.document.wording import (
 )
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.features.whatif.quantities import Band, Stream, exact
-from stackmap.features.whatif.sentences import NARROW, conclusions, headline, replayed_sentence
+from stackmap.features.whatif.sentences import (
+    NARROW,
+    conclusions,
+    headline,
+    replayed_sentence,
+    wear_sentence,
+)
 from stackmap.features.whatif.time_words import (
     cache_sentences,
     cache_table,
@@ -43,7 +49,6 @@ from stackmap.features.whatif.time_words import (
     sentences,
     time_table,
 )
-from stackmap.features.whatif.wear import wear_sentence
 
 MEANINGS = {
     "members": "Requests at the devices that hold the data, with flushes, without the bitmap.",

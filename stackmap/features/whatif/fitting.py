@@ -1,7 +1,7 @@
 """
 The present layout, simulated with every load and every way to serve that the measurement allows.
 
-What is more than ``OFF`` from the measured mean is no answer and is left out. If nothing is left, there is a reason.
+Simulations more than ``OFF`` from the measured mean are left out. If none remains, there is a reason.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
     from stackmap.features.whatif.measured import Measured, Window
 
-OFF = 0.25  # of the measured mean: a simulation further off is no answer
-CLOSE = 0.10  # one this close needs no better one
+OFF = 0.25  # of the measured mean: simulations further off are left out
+CLOSE = 0.10  # so close, the likely one stays first
 VISIBLE = 0.2  # of the bytes: sequential shares that differ less make no difference
 RARE = 0.03  # of all requests: a direction with fewer is not judged
-FITTING = 1000  # requests of a run that looks for the depth of a loop, or for bursts
-SHORT = 0.35  # off in a run of so many: it is not made longer
-ROUGH = 0.5  # off in what is in flight or merges: the last resort
+FITTING = 1000  # requests of a short run, which looks for the depth of a loop or for bursts
+SHORT = 0.35  # off in a run of FITTING requests: no longer run follows
+ROUGH = 0.5  # off in requests in flight or merging: accepted if nothing is nearer
 EQUAL = 0.03  # depths whose fit is that much worse than the best one are as likely
 DEEPER = 4  # times the likely depth of a loop, at most: where depth makes no difference
 REWRITTEN = 64 * PAGE  # bytes that are all in md's stripe cache, which has 256 pages of each member
@@ -138,7 +138,7 @@ class Fitting:
             self.fits.sort(key=lambda fit: fit.off)
 
     def _judged(self, load: Load, disks: tuple[Service, ...]) -> tuple[Outcome, float, float]:
-        """Return how *load* does, how far its times are off, and how far if what is in flight and merges counts too."""
+        """Simulate *load*. Return the outcome, how far its times are off, and how far with queue depth and merging."""
         queue = None if load.traced else self._queue
         for last in (FITTING, None) if queue and load.kind == "open" else (None,):
             outcome = self._run(load._replace(arrivals=load.arrivals[:last]), disks)
@@ -209,7 +209,7 @@ class Fitting:
         """
         Yield *load* as loops whose depth agrees with the measured rate and latency: the likely one, then the ends.
 
-        *least*: so many requests were in flight at once. Where submission blocks, more are kept than are seen.
+        *least*: the most requests seen in flight at once. Where submission blocks, a program keeps more than that.
         """
         near: list[tuple[float, int]] = []
         for depth in DEPTHS:
@@ -239,7 +239,7 @@ class Fitting:
         return Simulation(self.stack(self.present, disks)).run(load.arrivals)
 
     def replayed(self) -> list[Fit]:
-        """Return what counts are replayed with: what agrees with the measured times, or else the nearest."""
+        """Return the fits for replays of counts: those that agree with the measured times, or else the nearest."""
         return self.different() or ([self._nearest] if self._nearest else [])
 
     def stack(
@@ -309,8 +309,8 @@ class Fitting:
         """
         Whether about as many requests were in flight at the ends of all intervals, at least a few and all the time.
 
-        So it is of a program that keeps that many. Where requests come by themselves so often that
-        one is always in flight, their number walks: by as much as it is, within seconds.
+        A program that keeps that many looks like this. Where requests arrive independently so often that one is always
+        in flight, their number changes by its own size within seconds.
         """
         counts = [part.in_flight or 0 for part in self._parts]
         enough = self._busy > ALWAYS_BUSY and len(counts) >= INTERVALS and min(counts) >= FEW
@@ -397,7 +397,7 @@ class Fitting:
         return self.measured[direction]["mean"] / figures_of(times)["mean"] if times else None
 
     def latencies(self) -> dict[str, Figures]:
-        """Return the present latencies of reads and writes: measured, and what is not, simulated to the measured mean."""
+        """Return the present latencies: measured statistics, and the others as simulated, scaled to the measured mean."""
         fit, now = self.fits[0], {}
         for direction, figures in self.measured.items():
             times, factor = fit.outcome.seen[direction], self.factor(fit, direction)
@@ -408,7 +408,7 @@ class Fitting:
         return now
 
     def different(self) -> list[Fit]:
-        """Return the likely fit, and of those that differ in kind, pattern, plugs or disks the nearest and the deepest."""
+        """Return the likely fit, and the nearest and the deepest of each kind, pattern, plugs and disks."""
         chosen = self.fits[:1]
         groups: dict[object, list[Fit]] = {}
         for fit in self.fits:

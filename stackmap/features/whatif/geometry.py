@@ -196,7 +196,7 @@ class Geometry:
         return self._parts(rows, self._wanted(rows, places, partial))
 
     def writes_of(self, rows: Rows, places: set[int]) -> tuple[Part, ...]:
-        """Return the writes of the data chunks *places* of *rows*, and of their parity; the cache has what was read."""
+        """Return the writes of the data chunks *places* of *rows* and of their parity; the cache keeps these pages."""
         written = places | set(range(self.layout.data, self.layout.data + self.layout.parity))
         held = self._wanted(rows, places, frozenset()) | written
         for row in _each(rows):

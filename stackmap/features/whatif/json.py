@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from stackmap.features.whatif.projection import CountCheck, DeviceLoad, LayoutLoad, Projection
+from stackmap.features.whatif.projection import (
+    CountCheck,
+    DeviceLoad,
+    LayoutLoad,
+    Projection,
+    WearChange,
+)
 from stackmap.features.whatif.quantities import Band, Stream
 from stackmap.model.reason import code_of
 from stackmap.render.json import layout_json
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.timing import Scenario, TimeProjection
-    from stackmap.features.whatif.wear import WearChange
 
 SCHEMA = "stackmap.whatif/1"
 Number = float | None
@@ -40,7 +45,7 @@ def whatif_json(projections: Sequence[Projection]) -> Json:
 
 
 def _projected(projection: Projection) -> Json:
-    """Return what is of one layout."""
+    """Return the keys of one layout."""
     return {
         "check": projection.is_check,
         "projected": _side(projection.projected, projected=True),
@@ -68,7 +73,7 @@ def _wear(change: WearChange) -> Json:
 
 
 def _cache(scenario: Scenario) -> Json | None:
-    """Return what the trace says about a cache; null without one, and its figures null without offsets."""
+    """Return the cache and its hits by the trace; null without a cache, the hits null without offsets."""
     from stackmap.features.whatif.cache import NO_OFFSETS
 
     cache, hits = scenario.cache, scenario.hits
@@ -130,7 +135,7 @@ def _time(time: TimeProjection) -> Json:
 
 
 def _counts(counts: CountCheck) -> Json:
-    """Return how counts were replayed, and the present layout's requests per second, measured and simulated."""
+    """Return the source of the counts, and the present layout's requests per second, measured and simulated."""
     return {
         "from": "counters" if counts.reason else "trace",
         "requests": counts.requests,
@@ -225,7 +230,7 @@ def _at(devices: DeviceLoad, *, banded: bool) -> Json:
 
 
 def _band(band: Band | None, *, banded: bool, part: float = 1.0) -> Json | Number:
-    """Return *part* of a band: with its ends if *banded*, else what is likely."""
+    """Return *part* of a band: with its ends if *banded*, else the likely value."""
     if band is None:
         return None
     scaled = band.scaled(part)

@@ -286,7 +286,7 @@ def members_of(ledger: Ledger, context: VolumeContext, disk_flushes: float | Non
 
 def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]) -> str:
     """
-    Return which of *names* used what is below them, as in "w and 2 more used"; "" if all were idle.
+    Return the devices of *names* that had load, as in "w and 2 more used"; "" if all were idle.
 
     If only devices without counters remain, "may have used".
     """

@@ -1,4 +1,4 @@
-"""What a simulation leaves: how long requests took, and what they caused below."""
+"""The results of a simulation: how long requests took, and the requests that they caused below."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ STAGES = 8  # requests that one of the volume sends a disk, one after the other
 class BelowCounts(NamedTuple):
     """
     What requests of the volume caused below, by cause: requests at the ``members``, those that the
-    ``disks`` completed, and their ``bytes``. ``parts``: what the disks were sent, before it merged. ``volume``: the volume's requests, ``moved``: their bytes, by operation.
+    ``disks`` completed, and their ``bytes``. ``parts``: the requests sent to the disks, before merging. ``volume``: the
+    volume's requests, ``moved``: their bytes, by operation.
     """
 
     members: Counter[str]
@@ -30,7 +31,7 @@ class BelowCounts(NamedTuple):
     moved: Counter[str]
 
     def since(self, other: BelowCounts) -> BelowCounts:
-        """Return what came after *other*."""
+        """Return the counts since *other*."""
         differences = []
         for now, before in zip(self, other, strict=True):
             rest = Counter(now)
@@ -41,11 +42,11 @@ class BelowCounts(NamedTuple):
 
 class Outcome(NamedTuple):
     """
-    ``latencies``: seconds by operation, in the order of the ends, as the program sees it; ``seen``: from the
-    instant at which the request is at the volume, where counters and a trace begin. ``busy``: share of time that each disk served,
-    per server. ``seconds``: from the first arrival to the last end. ``below``: since the first counted arrival.
-    ``queue``: reads and writes in flight while any is.
-    ``settled``: requests per second without those of the first part of the run, in which a loop fills the queues.
+    ``latencies``: seconds by operation, in the order of the ends, as the program sees them. ``seen``: from the arrival
+    at the volume, where counters and a trace begin. ``busy``: the share of time in which each disk served, per server.
+    ``seconds``: from the first arrival to the last end. ``below``: since the first counted arrival. ``queue``: reads and
+    writes in flight while any is. ``settled``: requests per second after the first part of the run, in which a loop fills
+    the queues.
     """
 
     latencies: dict[str, list[float]]

@@ -61,7 +61,7 @@ class Update:
 
 @dataclass(slots=True, eq=False)
 class PendingWrite:
-    """A write that md has not taken yet, up to ``end``; ``asleep``: what waits for that."""
+    """A write that md has not taken yet, up to ``end``; ``asleep``: the writes that wait for that."""
 
     offset: int
     end: int
@@ -83,14 +83,14 @@ class PendingWrites:
         return None
 
     def add(self, offset: int, end: int) -> PendingWrite:
-        """Return a new one."""
+        """Add a write, and return it."""
         pending = PendingWrite(offset, end)
         for place in _places(offset, end):
             self._near[place].append(pending)
         return pending
 
     def remove(self, pending: PendingWrite) -> None:
-        """Remove one that was taken."""
+        """Remove a write that md took."""
         for place in _places(pending.offset, pending.end):
             self._near[place].remove(pending)
 
@@ -151,7 +151,7 @@ class ParityRows:
             self._unplug(request.thread)
 
     def _sleepers(self, offset: int, end: int) -> list[Then] | None:
-        """Return what sleeps until a write to these sectors may begin; None if it may."""
+        """Return the list of those that wait until a write to these sectors may begin; None if it may."""
         earlier = self._pending.overlapping(offset, end)
         if earlier is not None:
             return earlier.asleep
@@ -243,7 +243,7 @@ class ParityRows:
         self._run.send(parts, READ, CAUSED, partial(self._do, job))
 
     def _compute(self, rows: Rows, *, read_before: bool) -> None:
-        """Compute the parity of *rows*: md's thread, which does this, writes them when it has handled all that is ready."""
+        """Compute the parity of *rows*. md's thread does this, and writes them after all rows that are ready."""
         update = self._rows.pop(rows)
         self._locked[rows] = []
         for taken in update.taken:

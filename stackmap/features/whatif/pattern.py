@@ -1,5 +1,5 @@
 """
-What the counters leave open of a load, and the evidence for its likely pattern.
+The patterns of a load that its counters allow, and the evidence for the likely one.
 
 A basic ``iostat`` or ``sar -d`` has requests of reads and writes together, and mostly bytes of each. Every mix
 of request sizes that fits is a load that was possible, the likely one first (``possible_loads``).
@@ -7,7 +7,7 @@ of request sizes that fits is a load that was possible, the likely one first (``
 Of the writes, no counter shows how much arrives at once, how much is sequential, and over how much of the
 volume the rest is spread. Evidence is: rows of parity with more than one page, parity reads that the stripe
 cache avoided, requests that are larger at the disks than at the volume, a journal's commits, and how often
-bits of the bitmap are set. What these leave open becomes several hypotheses, the likely one first.
+bits of the bitmap are set. Where they allow several patterns, each is a hypothesis, the likely one first.
 
 A journal's commit is a write with PREFLUSH and FUA (jbd2: fs/jbd2/commit.c, journal_submit_commit_record;
 XFS: fs/xfs/xfs_log.c, xlog_write_iclog). dm splits it into an empty flush and a write with FUA, so there are
@@ -47,7 +47,7 @@ MIN_SPARED = 0.05
 # How far a mean size may be off a power of two: rounding in a text, or one request in thirty of another size.
 SIZE_TOLERANCE = 1 / 30
 LARGE = 128 << 10  # bytes: of mixed sizes, the larger ones where nothing splits them
-# A stream sets at most so many times the bits that were set for sure (recorded loads: 10).
+# A stream sets at most this many times the bits that were surely set (recorded loads: 10).
 SURE = 12
 MIN_REGIONS = 32  # of fewer, a stream and random writes set about as many bits
 TINY = 1e-9  # of a rate
@@ -168,7 +168,7 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
 
 def large_share(size: float, largest: float) -> float | None:
     """
-    Return which share of writes of the mean *size* is of *largest* bytes, if the others are of a page.
+    Return the share of writes with *largest* bytes among those of the mean *size*, if all others have a page.
 
     None if all may have one size: the mean is a power of two, or a chunk and more.
     """
@@ -221,7 +221,7 @@ def _run(
 
 def _skew(measured: Measured, layout: Layout) -> float:
     """
-    Return by how much row updates per page may be miscounted: requests in flight are not at the members yet.
+    Return the error of row updates per page: requests in flight are not at the members yet.
 
     A page in flight lacks its data and its parity, and both enter. Without seconds the ends are not known.
     """

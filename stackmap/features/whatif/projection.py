@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,13 +15,15 @@ from stackmap.features.whatif.volume_context import (
     MembersNeeded,
     SpaceBeside,
 )
+from stackmap.ledger.wear import Years, life_of, whole_disk, years
 from stackmap.model.device import Device
+from stackmap.model.health import Life
 from stackmap.model.raid import Layout
 from stackmap.model.reason import Reason
+from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.timing import Scenario, TimeProjection
-    from stackmap.features.whatif.wear import WearChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,14 @@ class LayoutLoad(NamedTuple):
     usable: int | None
 
 
+class WearChange(NamedTuple):
+    """Years that the disks last ``now`` and ``projected``; ``rated``: by a rating of the user's."""
+
+    now: Years
+    projected: Years
+    rated: bool = False
+
+
 class Projection(NamedTuple):
     """
     A volume now and on another layout, averaged over ``intervals`` in ``seconds``.
@@ -183,7 +193,7 @@ class Projection(NamedTuple):
 
     @property
     def needs_larger(self) -> bool:
-        """Whether the layout needs larger members, not more, to hold what is held now."""
+        """Whether the layout needs larger members, not more of them, for the present data."""
         now, then, need = self.now.usable, self.projected.usable, self.need
         if need is None or now is None or then is None:
             return False
@@ -196,3 +206,37 @@ class Projection(NamedTuple):
         same = now == then or (now is None and then == SINGLE_DEVICE)
         other = self.scenario is not None and (self.scenario.disks or self.scenario.cache)
         return same and self.growth == 1 and not other
+
+
+def wear_change(
+    projection: Projection, topology: Topology, names: Collection[str], lives: Mapping[str, Life]
+) -> WearChange | None:
+    """
+    Return the life of disks under the mean of their writes; None if the writes or a life is not known.
+
+    *names*: the disks now, or paths to them. Of disks with different lives, the shortest counts.
+    """
+    disks = {whole_disk(topology, name) for name in names}
+    all_lives = [life_of(topology, lives, disk) for disk in disks]
+    known = [life for life in all_lives if life is not None]
+    if not known or len(known) < len(all_lives):
+        return None
+    shortest = Life(min(life.low for life in known), min(life.high for life in known))
+    for where in ("disks", "members"):
+        now, then = (getattr(side, where) for side in (projection.now, projection.projected))
+        written, projected = _per_device(now), _per_device(then)
+        if written is not None and now.count == len(names):
+            written = written.scaled(len(names) / len(disks))
+        if written is not None and projected is not None:
+            before = years(shortest, written.low, written.high)
+            after = years(shortest, projected.low, projected.high)
+            rated = any(life.rated for life in known)
+            return None if before is None or after is None else WearChange(before, after, rated)
+    return None
+
+
+def _per_device(load: DeviceLoad) -> Band | None:
+    """Return the bytes written per second to one of the devices, with metadata."""
+    if load.moved is None or load.read_bytes is None or not load.count:
+        return None
+    return (load.moved + exact(-load.read_bytes)).scaled(1 / load.count)

@@ -1,10 +1,10 @@
 """
 Requests and bytes below a volume by replay: the traced requests, sent through a layout one by one.
 
-What a counter leaves open, a trace shows: where requests are, which of them meet in a row or follow each other, and
-which regions of the bitmap they touch. What it does not show is in the band: how long other disks' queues are and
-how fast md's thread is, so how much merges. The present layout is replayed first, and compared with its counters: where that is more than
-``OFF`` away, no count of the replay is used.
+A trace shows more than counters: where requests are, which of them meet in a row or follow each other, and which
+regions of the bitmap they touch. It does not show the queues of other disks and the speed of md's thread, so how much
+merges: the band has a range for that. The present layout is replayed first, and compared with its counters. If it
+differs by more than ``OFF``, no count of the replay is used.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of(cls, below: BelowCounts, load: Measured) -> Counts:
-        """Return what *load* causes, as its bytes are to those that were replayed."""
+        """Return the counts of *load*: those of the replay, scaled by bytes."""
         read = load.read.bytes / (below.moved[READ] or 1)
         write = load.write.bytes / (below.moved[WRITE] or 1)
 
@@ -137,7 +137,7 @@ class Replay(NamedTuple):
         return spanning((superblocks.low, superblocks.high, now), min(now, superblocks.likely))
 
     def _added(self, pages: Band, superblocks: Band) -> AtMembersAndDisks:
-        """Return what *pages* and *superblocks* add at the members' metadata, and at the disks."""
+        """Return the load of *pages* and *superblocks* at the members' metadata, and at the disks."""
         bitmap, members = default_bitmap(self.layout, self.context), self.layout.members
         if bitmap is None:
             return None, None
@@ -226,12 +226,12 @@ class Replays:
 
 
 def _off(checked: Mapping[str, SelfCheck]) -> float:
-    """Return by what share the replayed requests of a layer differ from the counted ones; 0 if these are not known."""
+    """Return the difference of a layer's replayed requests as a share of the counted ones; 0 if these are not known."""
     counted = sum(check.measured or 0.0 for check in checked.values())
     replayed = sum(check.simulated for check in checked.values() if check.measured is not None)
     return abs(replayed / counted - 1) if counted else 0.0
 
 
 def _run(stack: Stack, load: Load) -> BelowCounts:
-    """Return what *load* causes below."""
+    """Return the requests that *load* causes below."""
     return Simulation(stack).run(load.arrivals, skipped=int(WARM * len(load.arrivals))).below

@@ -200,7 +200,7 @@ class Merging(NamedTuple):
         pattern: Pattern,
         end: RangeEnd,
     ) -> Merging:
-        """Return how requests merge on *layout* if the present ones are split as at *end*."""
+        """Return the merging on *layout* if the present requests are split as at *end*."""
         rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
         now = member_requests(context.present or SINGLE_DEVICE, whole, context, pattern, rows, end)
         flushes = now.flushes if context.flushes_counted else 0.0

@@ -10,6 +10,7 @@ from functools import partial
 from math import ceil
 
 from stackmap.document.rule_words import filled
+from stackmap.document.sentences import year_range
 from stackmap.document.wording import (
     KIB,
     change,
@@ -22,7 +23,7 @@ from stackmap.document.wording import (
 )
 from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import Pattern
-from stackmap.features.whatif.projection import CountCheck, DeviceLoad, Projection
+from stackmap.features.whatif.projection import CountCheck, DeviceLoad, Projection, WearChange
 from stackmap.features.whatif.quantities import Band
 from stackmap.features.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
@@ -210,7 +211,7 @@ def conclusions(projection: Projection) -> tuple[str, ...]:
 
 
 def replayed_sentence(check: CountCheck) -> str:
-    """Return what counts are from, with the self-check, or why no trace gives them."""
+    """Return the source of the counts, with the self-check, or why no trace gives them."""
     if check.reason:
         return f"Requests and bytes are from the counters: {check.reason}."
     checked = "; ".join(
@@ -276,3 +277,12 @@ def unmodelled(
     if measured.flushes_reason:
         where = "are counted as writes" if context.counts_flushes else "md does not count"
         yield Reason("flushes", f"flushes, which {where}: {measured.flushes_reason}")
+
+
+def wear_sentence(change: WearChange) -> str:
+    """Return the change of the disks' life in one sentence."""
+    basis = "the given rating" if change.rated else "their own count of wear"
+    before, after = year_range(change.now), year_range(change.projected)
+    if before == after:
+        return f"Disk life: {after} at this rate, as now, by {basis}."
+    return f"Disk life: {after} at this rate instead of {before}, by {basis}."

@@ -1,5 +1,5 @@
 """
-Disks as queues, and how those of a volume serve: the time of each request without waiting, and how many at once.
+How the disks of a volume serve: the time of each request without waiting, and how many requests at once.
 
 A trace has the time from dispatch to end of each request. Counters have the time with a request in flight per
 request, which is the service of a disk that serves one at a time; and await, which is that of one that serves all
@@ -51,7 +51,7 @@ def services(
     longest: float | None = None,
 ) -> list[tuple[Service, ...]]:
     """
-    Return how each of the volume's disks may serve, the likely way first; [] if it is not known.
+    Return the possible services of the volume's disks, the likely ones first; [] if not known.
 
     *volume*: its load, None without empty flushes and bitmap. *longest*: seconds of its longest request, if
     traced: a longer one of a disk is of a bio whose address was in use before.
@@ -264,13 +264,13 @@ def _others(
 
 
 def _crowd(load: Load, others: tuple[float, float]) -> int:
-    """Return how many requests of *others* are in flight at a disk with *load*, by Little's law."""
+    """Return the requests of *others* in flight at a disk with *load*, by Little's law."""
     flows = zip(others, (load.read, load.write), strict=True)
     return round(sum(rate * (flow.await_ms or 0.0) * MILLI for rate, flow in flows))
 
 
 def busiest_disk(path: str) -> Service:
-    """Return how the disk with most requests in the capture at *path* serves; ``InputError`` if it has none."""
+    """Return the service of the disk with most requests in the capture at *path*; ``InputError`` if it has none."""
     host = CapturedHost(path)
     topology = discover(host, geometry=True)
     source = CaptureSource(host, geometry=True)

@@ -45,11 +45,11 @@ class SimulatedBitmap:
         self._is_timed = False
 
     def start(self, writes: Sequence[Arrival], rate: float) -> None:
-        """Mark what was marked before *writes*, which come at *rate* per second; start the daemon."""
+        """Mark the regions that were marked before *writes*, which come at *rate* per second; start the daemon."""
         ends: deque[int] = deque(maxlen=STREAMS)
         visits = []
         for write in writes:
-            # What goes on where another write ended is no visit of its own.
+            # A write that continues another one is no visit of its own.
             if write.offset not in ends:
                 visits.append(regions_of(write.offset, write.size, self.covers))
             ends.append(write.offset + write.size)

@@ -7,7 +7,7 @@ writes (raid1-10.c, raid10_unplug), so the program waits before its next request
 waits are what a sum of requests does not show:
 
 - the bitmap: a write to a clean region waits until the bitmap's page is on all members (md-bitmap.c, unplug);
-- writeback throttling: so many writes of md may be at a disk at once, fewer of those that no program waits for
+- writeback throttling: a disk takes a limited number of md's writes at once, fewer if no program waits for them
   (block/blk-wbt.c, ``get_limit``); direct writes that reach a disk without md are exempt (``wbt_should_throttle``);
 - a write of parity to sectors of an earlier one: the program waits until md handles that (parity_rows.py).
 
@@ -57,10 +57,10 @@ class Arrival(NamedTuple):
     """
     A request of the volume; ``offset`` and ``size`` in bytes.
 
-    ``thread``: which of the program's submits it, 0 if not known. It comes ``delay`` seconds after so many ends of
-    its thread's requests as ``after`` says, or after the begin of the run. ``background``: a write that no program
-    waits for. ``more``: its thread sends another one under the same plug. ``cached``: a write of the page cache that is
-    waited for.
+    ``thread``: the program's thread that submits it, 0 if not known. It comes ``delay`` seconds after the end number
+    ``after`` of its thread's requests, or after the begin of the run if that is 0. ``background``: a write that no
+    program waits for. ``more``: its thread sends another one under the same plug. ``cached``: a write of the page cache
+    for which a program waits.
     """
 
     delay: float
@@ -77,11 +77,10 @@ class Arrival(NamedTuple):
 class Stack(NamedTuple):
     """
     A layout of ``size`` bytes on disks: member *i* is on the disk ``places[i]``. ``covers``: bytes of the volume
-    per bit of the bitmap, None without one. ``held``: writeback throttling holds back what md writes, also what a
-    program waits for.
-    ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per second
-    before the first request. ``pace``: seconds that md's thread takes for a page of a row. ``plugged``: writes to copies under
-    a plug, until it is pulled.
+    per bit of the bitmap, None without one. ``held``: writeback throttling also holds back md's writes for which a
+    program waits. ``missing``: members that failed. ``front``: a cache that answers some requests. ``writes``: per
+    second before the first request. ``pace``: seconds that md's thread takes for a page of a row. ``plugged``: the most
+    writes to copies under a plug.
     """
 
     layout: Layout
@@ -180,7 +179,7 @@ class Simulation:
         return Outcome(self._latencies, self._seen, busy, span, below, settled, queue)
 
     def _below(self) -> BelowCounts:
-        """Return what was sent below so far."""
+        """Return the requests sent below so far."""
         counts, sizes, parts = (
             sum((getattr(disk, kind) for disk in self._disks), Counter[str]())
             for kind in ("counts", "sizes", "parts")
@@ -204,7 +203,7 @@ class Simulation:
         disk.submit(operation, partial(self._crowd, disk))
 
     def _follow(self, thread: int) -> None:
-        """Let those requests of *thread* come that waited for its last end."""
+        """Send the requests of *thread* that waited for its last end."""
         following = self._following.get(thread)
         while following and following[0].after <= self._ended[thread]:
             self.at(self.now + following[0].delay, self._arrive, following.popleft())
@@ -404,7 +403,7 @@ class Simulation:
             self._submit(part, operation, cause, left.one)
 
     def go_on(self, thread: Thread) -> None:
-        """Let *thread* do what it can, until a disk has no room, or while the bitmap is written."""
+        """Do the jobs of *thread* until a disk has no room, or the bitmap is written."""
         while thread.jobs and not (thread.is_blocked or (thread is self.md and self._is_marking)):
             begins = thread.began + thread.jobs[0].gap
             if begins > self.now + SAME:
@@ -424,7 +423,7 @@ class Simulation:
         return self.marking is not None and self.marking.is_busy
 
     def room(self, parts: tuple[Part, ...], hold: Hold) -> float:
-        """Return how many pages of each of *parts* md may write in turn until a disk has no room."""
+        """Return the pages of each of *parts* that md may write in turn until a disk has no room."""
         return min(self._members[part.member].pages(part, hold) for part in parts)
 
     def write_on(

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.throttling import Then
 
 MUCH = 0.1  # of the requests: a loop that decides
-AT_ONCE = 1e-3  # seconds: what a thread sends within, it did not wait for anything in between
+AT_ONCE = (
+    1e-3  # seconds: a thread that sends two requests within these waited for nothing in between
+)
 
 
 class Job(NamedTuple):
-    """What a thread has to *do*, ``gap`` seconds after it began the job before, or later."""
+    """A call that a thread has to make, at least ``gap`` seconds after it began the job before."""
 
     do: Then
     gap: float = 0.0
@@ -73,7 +75,7 @@ class Thread:
 
 
 class PluggedCopies:
-    """The writes to copies of a run; *most*: so many are under a plug until it ends."""
+    """The writes to copies of a run; *most*: the writes under a plug at which it ends."""
 
     def __init__(self, run: Simulation, most: float) -> None:
         self._run, self._most = run, most
@@ -85,7 +87,7 @@ class PluggedCopies:
         write: Callable[[Thread], None],
         thread: Thread,
     ) -> None:
-        """Add *request*, which *write* sends, in these *regions* of the bitmap, to what is under the plug of *thread*."""
+        """Add *request* to the plug of *thread*; *write* sends it, *regions*: of the bitmap that it touches."""
         plug = thread.plug
         plug.writes.append(write)
         plug.regions.update(regions)
@@ -96,7 +98,7 @@ class PluggedCopies:
             self.unplug(thread, thread)
 
     def unplug(self, thread: Thread, by: Thread) -> None:
-        """Let the thread *by*, md's where *thread* sleeps, send what is under its plug when the bitmap is written."""
+        """Send the writes under the plug of *thread* once the bitmap is written; *by*: itself, or md's if it sleeps."""
         plug, thread.plug = thread.plug, Plug()
         if not plug.writes:
             return
@@ -118,7 +120,7 @@ class PluggedCopies:
 
 
 class Countdown:
-    """Calls *then* when ``one`` was called *count* times; at once if that is never."""
+    """Calls *then* after *count* calls of ``one``; at once if *count* is 0."""
 
     __slots__ = ("_left", "_then")
 

@@ -30,7 +30,7 @@ class Throttle:
     """
     Of a disk with a queue of *depth*, None without throttling; reads are to take *target* seconds, 0 if not known.
 
-    *cached*: the disk has a volatile cache, and what is held back waits until it has no write left.
+    *cached*: the disk has a volatile cache, so writes held back wait until it has none left.
     """
 
     def __init__(self, depth: int | None, target: float, *, cached: bool) -> None:
@@ -58,7 +58,7 @@ class Throttle:
         self._normal, self._low = (most, 1) if most <= 2 else ((most + 1) // 2, (most + 3) // 4)
 
     def room(self, hold: Hold, now: float) -> float:
-        """Return how many more writes may be sent."""
+        """Return the number of further writes that may be sent."""
         if hold is None or not self._depth:
             return inf
         if now >= self._closes and self._target:
@@ -72,15 +72,15 @@ class Throttle:
         self._waiting.append((hold, then))
 
     def sent(self, writes: int) -> None:
-        """So many *writes* are sent that take room; below 0, so many merged with others."""
+        """Count *writes* that are sent and take room; a negative number: they merged with others."""
         self._writes += writes
 
     def read(self, now: float) -> None:
-        """A read is sent."""
+        """Note that a read is sent."""
         self._last_read = now
 
     def took(self, seconds: float, now: float, *, is_read: bool) -> None:
-        """A request with data ended *now* that was in the disk for so many *seconds*."""
+        """Count a request with data that ended *now*, after *seconds* in the disk."""
         if is_read:
             self._last_read = now
         if not self._target:

@@ -1,4 +1,4 @@
-"""What the simulation says: latency now and projected, headroom, and how well it agrees with the measurement."""
+"""The simulation in words and tables: latency now and projected, headroom, agreement with the measurement."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def means(time: TimeProjection) -> Iterator[tuple[str, str, str]]:
 
 
 def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
-    """Yield headroom and rate, and what was assumed; why nothing is projected, if so."""
+    """Yield headroom, rate and assumptions, or why nothing is projected."""
     if time.reason and code_of(time.reason) != "idle":
         yield f"Time is not projected: {time.reason}."
     if time.headroom_now is not None:
@@ -126,7 +126,7 @@ def sentences(time: TimeProjection, *, is_check: bool) -> Iterator[str]:
 
 
 def cache_sentences(projection: Projection) -> Iterator[str]:
-    """Yield what the trace says about the cache, how far that is known, and what was assumed."""
+    """Yield the hits of the cache by the trace, their range, and the assumptions."""
     scenario, time = projection.scenario, projection.time
     if scenario is None or scenario.cache is None:
         return

@@ -100,7 +100,7 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
     now, projected_growths = _headrooms(fitting, layout, scenario, rate)
     most = projected_growths[0].most
     over = likely.load.kind == "open" and most < scenario.growth
-    # Beside a loop, requests that come whatever the latency are no case of what the layout cannot serve.
+    # A loop slows down where the layout serves no more; requests at fixed times would wait without end.
     if not over and most < scenario.growth:
         runs = [run for run in runs if run[0].load.kind == "closed"]
     projected = {} if over else _bands(fitting, runs)
@@ -127,7 +127,11 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
 
 
 def _unseen(now: Outcome, projected: Outcome) -> tuple[float, float] | None:
-    """Return how long submission blocks the program on average; None if it is less than ``CLOSE`` of a request's time."""
+    """
+    Return the mean milliseconds for which submission blocks the program, now and projected.
+
+    None if both are less than ``CLOSE`` of a request's time.
+    """
     seen_now, seen_then = _mean(now.seen), _mean(projected.seen)
     waits_now, waits_then = _mean(now.latencies) - seen_now, _mean(projected.latencies) - seen_then
     if waits_now <= CLOSE * seen_now and waits_then <= CLOSE * seen_then:
@@ -171,7 +175,7 @@ def _error(fitting: Fitting, rank: int) -> float:
 def _headrooms(
     fitting: Fitting, layout: Layout, scenario: Scenario, rate: float
 ) -> tuple[list[Growth], list[Growth]]:
-    """Return by what factor the load may grow, now and on *layout*: likely, and if disks serve another way."""
+    """Return the possible growth of the load, now and on *layout*, by each service of the disks, the likely one first."""
     loads: dict[tuple[Service, ...], Load] = {}
     for fit in fitting.fits:  # the likely one first
         loads.setdefault(fit.services, fit.load)
@@ -190,7 +194,7 @@ def _headrooms(
 def _stacks(
     fitting: Fitting, layout: Layout, present_disks: tuple[Service, ...], scenario: Scenario
 ) -> list[Stack]:
-    """Return what is projected, the likely one first: with a cache, one for each end of the range of its hits."""
+    """Return the projected stack; with a cache, one for each end of the range of its hits, the likely one first."""
     disks = (scenario.disks,) if scenario.disks else present_disks
     stack = fitting.stack(layout, disks, projected=True)
     if not scenario.cache or not scenario.hits:
@@ -207,7 +211,7 @@ class Growth(NamedTuple):
 
 
 def _possible_growth(load: Load, stack: Stack, rate: float, limit: float | None) -> Growth:
-    """Return by how much *load*, which is *rate* per second, may grow on *stack*."""
+    """Return the possible growth on *stack* of *load*, which is *rate* per second."""
     sent = list(load.arrivals) * -(-ENOUGH // len(load.arrivals))
     full = saturating(load._replace(arrivals=sent[:ENOUGH]), FULL)
     most = Simulation(stack).run(full.arrivals).settled / rate
@@ -233,7 +237,7 @@ def _band(values: Sequence[float], error: float, *, traced: bool = False) -> Ban
     """
     Return the band of *values*, the first of which is likely, wider by the share *error*, and half as much below.
 
-    What is not seen (bursts, pauses of a thread) makes requests wait longer, not shorter. What is *traced* is seen.
+    Bursts and pauses of a thread, which only a trace shows, make requests wait longer, not shorter.
     """
     below, above = (EVEN * error, EVEN * error) if traced else (error / 2, error)
     return Band(min(values) / (1 + below), values[0], max(values) * (1 + above))

@@ -1,5 +1,5 @@
 """
-When a volume's requests arrive: as a trace saw them one by one, and what loads those may be.
+When a volume's requests arrive, by a trace of them: the loads that they may be.
 
 A request that comes within ``FOLLOWS`` of another one's end was waiting for it: a faster volume makes it come
 sooner (a *closed* loop). Where most requests do, all of that thread's are in a loop. Where few do, each comes at its
@@ -33,8 +33,8 @@ ALWAYS_BUSY = 0.97
 COVERED, SUFFICIENT = 0.8, 2000  # share of the time; requests
 SLOWEST = 2e-4  # seconds per page of a row, on an emulated CPU
 USUAL_GAP = AT_ONCE / 20  # seconds between two requests that are sent at once
-SORTED = 0.1  # of the writes that are followed at once: so many must have gaps behind them
-MOST_SORTED = 0.9  # of those: so many go on further up
+SORTED = 0.1  # of the writes that are followed at once: the least share with gaps behind them
+MOST_SORTED = 0.9  # of those: the least share that go on further up
 MOST_PLUGGED = 0.7  # of all requests: sent at once with the next one, as under a plug
 FEW_GAPS = 20  # requests with such a gap
 # To submit a request takes as long as FIXED pages more; md's thread takes PER_GAP times as long for a page (lab runs).
@@ -89,7 +89,7 @@ def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
 
 
 def _open_or_closed(kept: Sequence[TracedRequest]) -> list[Load]:
-    """Return *kept* as loads that come in their time, or after ends; both where it is not clear."""
+    """Return *kept* as a load whose requests come at their times, or after ends; both where it is not clear."""
     loads: list[Load] = []
     share = _followed(kept)
     rate = len(kept) / max(1e-9, kept[-1].time - kept[0].time) if len(kept) > 1 else 0.0
@@ -143,7 +143,7 @@ def _plugged(load: Load, followed: Sequence[bool], *, cached: bool = False) -> L
 
 def _followed_at_once(requests: Sequence[TracedRequest]) -> list[bool]:
     """
-    Return which writes another one of their thread follows ``AT_ONCE``, before anything ended that it sent so.
+    Whether each of *requests* is a write that its thread follows with another ``AT_ONCE``, before any of these ends.
 
     The kernel writes back the page cache like that, and programs that submit several requests in one call: such
     writes are under one plug. A trace does not show it. After a pause, the first one waits for md's superblocks, and
@@ -195,7 +195,7 @@ class RequestEnds:
         self._followed = 0
 
     def followed(self, time: float) -> int | None:
-        """Return how many ends there were with the first one within ``FOLLOWS`` before *time* that none follows yet."""
+        """Return the number of the first end within ``FOLLOWS`` before *time* that no request follows yet, if any."""
         first = max(self._followed, bisect_left(self.times, time - FOLLOWS))
         if first >= len(self.times) or self.times[first] > time:
             return None
@@ -203,7 +203,7 @@ class RequestEnds:
         return self._followed
 
     def before(self, time: float) -> int:
-        """Return how many ends there were at *time*."""
+        """Return the number of ends up to *time*."""
         return bisect_right(self.times, time)
 
 
@@ -237,7 +237,7 @@ def _looped(requests: Sequence[TracedRequest]) -> list[Arrival]:
 
 
 def _in_flight(requests: Sequence[TracedRequest]) -> float:
-    """Return how many requests are in flight on average."""
+    """Return the mean number of requests in flight."""
     known = [request.done - request.time for request in requests if request.done is not None]
     span = requests[-1].time - requests[0].time
     return sum(known) / span if span and known else 0.0
@@ -258,7 +258,7 @@ def active(parts: Sequence[Measured]) -> Parts:
 
 
 def most_in_flight(requests: Sequence[TracedRequest]) -> int:
-    """Return how many of *requests* were in flight at once, but for a few instants."""
+    """Return the most of *requests* in flight at once, except at a few instants."""
     known = [request for request in requests if request.done is not None]
     ends = sorted(request.done for request in known if request.done is not None)
     depths = sorted(
@@ -290,7 +290,7 @@ def pace_of(requests: Sequence[TracedRequest], copies: int = 1) -> float:
 
 
 def pauses_after_ends(requests: Sequence[TracedRequest]) -> bool:
-    """Whether the program of *requests* pauses equally long after an end, so that a faster layout has no longer pauses."""
+    """Whether the program of *requests* pauses equally long after ends: a faster layout has no longer pauses."""
     pauses = []
     last = inf
     for request in requests:

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from stackmap.features.whatif.projection import DeviceLoad
+from stackmap.features.whatif.projection import DeviceLoad, wear_change
 from stackmap.features.whatif.quantities import exact
-from stackmap.features.whatif.wear import wear_change
 from stackmap.ledger.wear import YEAR
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.health import Life
