@@ -224,10 +224,9 @@ def sharing(measured: Measured, context: VolumeContext, layout: Layout | None) -
 
 def counted_page_writes(measured: Measured, context: VolumeContext) -> float | None:
     """Return the writes of the bitmap's page per second at each member; None if not known."""
-    devices = len(context.metadata) or len(context.members)
-    if measured.metadata is None or not devices:
+    if measured.metadata is None or not context.bitmap_devices:
         return None
-    return measured.metadata.requests / measured.per_page / devices
+    return measured.metadata.requests / measured.per_page / context.bitmap_devices
 
 
 def count_range(rate: float, seconds: float | None) -> tuple[float, float]:

@@ -84,11 +84,7 @@ class Fitting:
     """The simulations of a volume's present layout: ``fits``, the likely one first, or else a ``reason``."""
 
     def __init__(
-        self,
-        window: Window,
-        whole: Measured,
-        context: VolumeContext,
-        trace: Trace | None,
+        self, window: Window, whole: Measured, context: VolumeContext, trace: Trace | None
     ) -> None:
         self._ledger, self._parts, self.load = window.ledger, window.parts, whole
         self.context, self._pattern, self._trace = context, pattern_of(whole, context), trace

@@ -288,12 +288,8 @@ class Cost(NamedTuple):
 
     def mixed(self, other: Cost, share: float) -> Cost:
         """Return the cost if *share* of the pages cost as *other*."""
-        own = 1 - share
-        return Cost(
-            own * self.reads + share * other.reads,
-            own * self.writes + share * other.writes,
-            own * self.updates + share * other.updates,
-        )
+        pairs = zip(self, other, strict=True)
+        return Cost(*((1 - share) * own + share * others for own, others in pairs))
 
 
 def cold_reads(data: int, parity: int, written: float) -> float:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.features.whatif.projection import (
     CountCheck,
     DeviceLoad,
     LayoutLoad,
     Projection,
+    SelfCheck,
     WearChange,
 )
 from stackmap.features.whatif.quantities import Band, Stream
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 SCHEMA = "stackmap.whatif/1"
 Number = float | None
 Json = dict[str, object]
+Figure = TypeVar("Figure")
+DIRECTIONS = ("read", "write")
 
 
 def whatif_json(projections: Sequence[Projection]) -> Json:
@@ -99,27 +102,15 @@ def _cache(scenario: Scenario) -> Json | None:
 
 
 def _shares(shares: Mapping[str, Band]) -> Json:
-    return {direction: _ends(shares.get(direction)) for direction in ("read", "write")}
+    return {direction: _ends(shares.get(direction)) for direction in DIRECTIONS}
 
 
 def _time(time: TimeProjection) -> Json:
     """Return the times in milliseconds; a direction without requests is null."""
-    directions = ("read", "write")
-    checks = {
-        direction: {key: figure._asdict() for key, figure in time.self_check[direction].items()}
-        if direction in time.self_check
-        else None
-        for direction in directions
-    }
     return {
-        "self_check": checks,
-        "now": {direction: time.now.get(direction) for direction in directions},
-        "projected": {
-            direction: {key: asdict(band) for key, band in time.projected[direction].items()}
-            if direction in time.projected
-            else None
-            for direction in directions
-        },
+        "self_check": _by_direction(time.self_check, SelfCheck._asdict),
+        "now": {direction: time.now.get(direction) for direction in DIRECTIONS},
+        "projected": _by_direction(time.projected, asdict),
         "headroom": {
             "now": time.headroom_now and time.headroom_now.likely,
             "now_range": _ends(time.headroom_now),
@@ -131,6 +122,17 @@ def _time(time: TimeProjection) -> Json:
         "arrivals": time.arrivals,
         "reason": time.reason or None,
         "reason_code": code_of(time.reason),
+    }
+
+
+def _by_direction(
+    figures: Mapping[str, Mapping[str, Figure]], to_json: Callable[[Figure], Json]
+) -> Json:
+    return {
+        direction: {key: to_json(figure) for key, figure in figures[direction].items()}
+        if direction in figures
+        else None
+        for direction in DIRECTIONS
     }
 
 

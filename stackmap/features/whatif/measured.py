@@ -168,10 +168,9 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
 
 def _pages_of(requests: float | None, context: VolumeContext, per_page: int) -> float | None:
     """Return the page writes at each member if the disks' *requests* were all the bitmap's."""
-    devices = len(context.metadata) or len(context.members)
-    if requests is None or not devices:
+    if requests is None or not context.bitmap_devices:
         return None
-    return requests / devices / (per_page if context.flushes_counted else 1)
+    return requests / context.bitmap_devices / (per_page if context.flushes_counted else 1)
 
 
 def fua_writes(

@@ -238,8 +238,7 @@ class LayoutModel:
         flushes = likely.flushes if self.context.flushes_counted else 0.0
         moved = likely.read.bytes, likely.write.bytes
         carried = spanning(
-            (case.read.bytes + case.write.bytes for case in (*sent, *self._whole(load))),
-            sum(moved),
+            (case.read.bytes + case.write.bytes for case in (*sent, *self._whole(load))), sum(moved)
         )
         members, disks = self.bitmap.added(self.bitmap.default, load)
         members_read = spanning([case.read.requests for case in sent], likely.read.requests)
@@ -266,12 +265,10 @@ class LayoutModel:
 def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
     members, disks = present_metadata(load, context)
     return LayoutLoad(
-        layout=context.present,
-        members=_measured_load(
-            len(context.members), load.members_read, load.members_write, members
-        ),
-        disks=_measured_load(len(context.disks), load.disks_read, load.disks_write, disks),
-        usable=context.size,
+        context.present,
+        _measured_load(len(context.members), load.members_read, load.members_write, members),
+        _measured_load(len(context.disks), load.disks_read, load.disks_write, disks),
+        context.size,
     )
 
 
@@ -280,15 +277,9 @@ def _measured_load(
 ) -> DeviceLoad:
     if read is None or write is None:
         return DeviceLoad(count, metadata=added)
-    return DeviceLoad(
-        count,
-        exact(read.requests),
-        exact(write.requests),
-        read.bytes,
-        write.bytes,
-        added,
-        carried=exact(read.bytes + write.bytes),
-    )
+    requests = exact(read.requests), exact(write.requests)
+    carried = exact(read.bytes + write.bytes)
+    return DeviceLoad(count, *requests, read.bytes, write.bytes, added, carried=carried)
 
 
 def _behind(model: LoadModel, load: Measured, reads: Band) -> LayoutLoad:

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from stackmap.features.whatif.bitmap import BitmapLoad, Region
 from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.quantities import Band, Levels, Stream, exact
-from stackmap.features.whatif.volume_context import (
-    SINGLE_DEVICE,
-    MembersNeeded,
-    SpaceBeside,
-)
+from stackmap.features.whatif.volume_context import SINGLE_DEVICE, MembersNeeded, SpaceBeside
 from stackmap.ledger.wear import Years, life_of, whole_disk, years
 from stackmap.model.device import Device
 from stackmap.model.health import Life

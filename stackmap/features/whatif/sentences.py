@@ -222,12 +222,7 @@ def replayed_sentence(check: CountCheck) -> str:
 
 
 def unmodelled(
-    measured: Measured,
-    context: VolumeContext,
-    pattern: Pattern,
-    layout: Layout,
-    *,
-    timed: bool,
+    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout, *, timed: bool
 ) -> Iterator[Reason]:
     """Yield what the figures leave out, as far as it matters for this projection; *timed*: it has time too."""
     yield from ALWAYS[timed:]

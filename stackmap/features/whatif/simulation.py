@@ -27,14 +27,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stackmap.features.whatif.bitmap import regions_of
-from stackmap.features.whatif.disks import (
-    FLUSH,
-    OPERATIONS,
-    READ,
-    WRITE,
-    Disk,
-    Service,
-)
+from stackmap.features.whatif.disks import FLUSH, OPERATIONS, READ, WRITE, Disk, Service
 from stackmap.features.whatif.geometry import Geometry, Part
 from stackmap.features.whatif.outcome import BelowCounts, InFlight, Outcome, longest_silence
 from stackmap.features.whatif.parity_rows import ParityRows

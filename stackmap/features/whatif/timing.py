@@ -14,14 +14,7 @@ from typing import NamedTuple
 
 from stackmap.features.whatif.cache import NO_OFFSETS, Cache, Hits
 from stackmap.features.whatif.disks import READ, Service
-from stackmap.features.whatif.fitting import (
-    CLOSE,
-    MILLI,
-    Figures,
-    Fit,
-    Fitting,
-    figures_of,
-)
+from stackmap.features.whatif.fitting import CLOSE, MILLI, Figures, Fit, Fitting, figures_of
 from stackmap.features.whatif.outcome import Outcome
 from stackmap.features.whatif.projection import SelfCheck
 from stackmap.features.whatif.quantities import Band, exact

@@ -109,6 +109,11 @@ class VolumeContext(NamedTuple):
         return bitmap_of(self.present, self.region, self.size)
 
     @property
+    def bitmap_devices(self) -> int:
+        """How many devices have the bitmap: the metadata devices, or the members where these have it; 0 if none is known."""
+        return len(self.metadata) or len(self.members)
+
+    @property
     def member_bytes(self) -> int | None:
         """Bytes of each data member; None if the volume's size is not known."""
         holds = 1 if self.present is None else self.present.data_members
