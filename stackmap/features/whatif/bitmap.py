@@ -17,7 +17,7 @@ from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
 from stackmap.features.whatif.measured import Measured
-from stackmap.features.whatif.quantities import Band, exact, solved, spanned, spanning
+from stackmap.features.whatif.quantities import Band, exact, solve, spanned, spanning
 from stackmap.features.whatif.volume_context import HEAD, Bitmap, VolumeContext, bitmap_of
 from stackmap.model.raid import PAGE, Layout
 
@@ -117,7 +117,7 @@ def random_sets(rate: float, regions: float, period: float = PERIOD) -> float:
 def regions_for(rate: float, sets: float, most: float | None, period: float = PERIOD) -> float:
     """Return the regions, at most *most*, over which *rate* random writes set *sets* bits per second."""
     top = MAX_REGIONS if most is None else most
-    return solved(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
+    return solve(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
 
 
 def page_writes(sets: float) -> float:
@@ -127,7 +127,7 @@ def page_writes(sets: float) -> float:
 
 def sets_from_page_writes(writes: float) -> float:
     """Return the bits set per second where the page is written *writes* times per second."""
-    return solved(page_writes, writes, 0.0, writes) if writes else 0.0
+    return solve(page_writes, writes, 0.0, writes) if writes else 0.0
 
 
 def grouped(sets: float, writes: float, depth: float, pages: int) -> float:
@@ -143,7 +143,7 @@ def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
     if not writes:
         return written
     most = max(written, writes)
-    return solved(lambda sets: grouped(sets, writes, depth, pages), written, 0.0, most)
+    return solve(lambda sets: grouped(sets, writes, depth, pages), written, 0.0, most)
 
 
 def superblock_writes(least: float, most: float) -> float:

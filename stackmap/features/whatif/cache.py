@@ -173,15 +173,17 @@ def shares_of(uses: Sequence[BlockUse], capacity: int) -> Mapping[str, Band]:
     """
     shares = {}
     for direction in (READ, WRITE):
-        own = [(place, use) for place, use in enumerate(uses) if use.operation == direction]
-        if not own:
+        of_direction = [
+            (place, use) for place, use in enumerate(uses) if use.operation == direction
+        ]
+        if not of_direction:
             continue
-        hits = [(place, not use.is_first) for place, use in own if use.distance < capacity]
+        hits = [(place, not use.is_first) for place, use in of_direction if use.distance < capacity]
         hits = [(place, known) for place, known in hits if known or uses[place].before < capacity]
-        low = sum(known for _, known in hits) / len(own)
-        late = [place for place, _ in own if place >= len(uses) // 2]
+        low = sum(known for _, known in hits) / len(of_direction)
+        late = [place for place, _ in of_direction if place >= len(uses) // 2]
         warm = sum(known for place, known in hits if place >= len(uses) // 2)
         likely = warm / len(late) if late else low
-        high = len(hits) / len(own)
+        high = len(hits) / len(of_direction)
         shares[direction] = Band(low, min(max(low, likely), high), high)
     return shares

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from stackmap.features.whatif.disks import FLUSH, READ, WRITE
 from stackmap.features.whatif.pattern import SIZE_TOLERANCE
 from stackmap.features.whatif.simulation import SEED, Arrival
-from stackmap.features.whatif.traced_loads import DEPTHS, USUAL_GAP, Load, Parts
+from stackmap.features.whatif.traced_loads import DEPTHS, USUAL_GAP, Intervals, Load
 from stackmap.model.raid import PAGE
 from stackmap.model.units import SECTOR
 
@@ -54,8 +54,8 @@ def bursts_of(queue: float | None) -> Sequence[Burst]:
     return bursts + [Burst(size, cached=True) for size in sizes if size >= FEW_CACHED]
 
 
-def shaped(
-    measured: Measured, parts: Parts, share: float, span: int, burst: Burst | None = None
+def load_of_counters(
+    measured: Measured, parts: Intervals, share: float, span: int, burst: Burst | None = None
 ) -> Load:
     """
     Return requests as *measured*: a *share* of the writes is sequential, the others are over *span* bytes.
@@ -72,7 +72,7 @@ def shaped(
     sizes = {READ: Sizes.of(measured.read.size), WRITE: Sizes.of(measured.write.size)}
     possible = {name: rate for name, rate in rates.items() if rate > 0}
     operations = draw.choices([*possible], [*possible.values()], k=REQUESTS) if possible else []
-    made: list[Arrival] = []
+    arrivals: list[Arrival] = []
     following = {READ: 0, WRITE: 0}
     for operation in operations:
         offset = size = 0
@@ -84,18 +84,18 @@ def shaped(
                 step = max(PAGE, 1 << (size - 1).bit_length() if size & (size - 1) else size)
                 offset = draw.randrange(max(1, span // step)) * step
             following[operation] = (offset + size) % max(size, span - size)
-        made.append(Arrival(0.0, operation, offset, size))
-    load = Load("open", made, sequential=share, plugged=burst is not None and burst.cached)
+        arrivals.append(Arrival(0.0, operation, offset, size))
+    load = Load("open", arrivals, sequential=share, plugged=burst is not None and burst.cached)
     if burst is None:
         return load
     times = _instants(parts, burst, draw)
-    together = [made[at : at + burst.size] for at in range(0, len(made), burst.size)]
+    together = [arrivals[at : at + burst.size] for at in range(0, len(arrivals), burst.size)]
     return load._replace(
-        arrivals=[request for some in together for request in _at(next(times), some, burst)]
+        arrivals=[request for some in together for request in _together(next(times), some, burst)]
     )
 
 
-def _at(time: float, requests: list[Arrival], burst: Burst) -> Iterator[Arrival]:
+def _together(time: float, requests: list[Arrival], burst: Burst) -> Iterator[Arrival]:
     """Yield *requests* as they arrive together at *time*."""
     if not burst.cached:
         thread = ONE if burst.size > 1 else 0
@@ -136,7 +136,7 @@ class Sizes(NamedTuple):
         return self.large if self.larger and draw.random() < self.larger else self.small
 
 
-def _instants(parts: Parts, burst: Burst, draw: Random) -> Iterator[float]:
+def _instants(parts: Intervals, burst: Burst, draw: Random) -> Iterator[float]:
     """Yield the instants of bursts at the rates of *parts*; in a share of each if they are long."""
     share = min(1.0, REQUESTS / max(1.0, sum(seconds * rate for seconds, rate in parts)))
     gap = repeat(1.0) if burst.even else iter(partial(draw.expovariate, 1.0), None)  # in mean gaps

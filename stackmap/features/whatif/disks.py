@@ -113,7 +113,7 @@ class Disk:
         self._edges: dict[Edge, int] = {}
         self._is_plugged = False
         # When requests were dispatched that the disk does not serve yet.
-        self._given: dict[int, float] = {}
+        self._dispatched: dict[int, float] = {}
         self._oldest = 0  # the number of the first request under the plug
         self._unmerged = 0  # pages under the plug that take room of their own
         self._throttle = Throttle(service.depth, service.target, cached=service.cached)
@@ -187,7 +187,7 @@ class Disk:
         if self._is_plugged:
             return
         if part is None:  # nothing merges with it
-            self._next()
+            self._serve()
         else:
             self._is_plugged, self._oldest = True, self._number
             self._run.at(self._run.now, self._unplug)
@@ -225,15 +225,15 @@ class Disk:
         self._is_plugged = False
         self._throttle.sent(-self._unmerged)
         self._unmerged = 0
-        self._give()
-        self._next()
+        self._dispatch()
+        self._serve()
 
-    def _give(self) -> None:
+    def _dispatch(self) -> None:
         """Send waiting requests to the disk while it has room; from then on they do not merge."""
         while self._held and self.pending - len(self._held) < self.service.room:
             number = next(iter(self._held))
             self._release(number)
-            self._given[number] = self._run.now
+            self._dispatched[number] = self._run.now
 
     def _release(self, number: int) -> HeldRequest:
         held = self._held.pop(number)
@@ -242,11 +242,11 @@ class Disk:
                 del self._edges[edge]
         return held
 
-    def _next(self) -> None:
+    def _serve(self) -> None:
         run, service = self._run, self.service
         reads, writes = self._queues
         while (reads or writes) and self._serving < service.servers:
-            _, number, operation, then = self._taken()
+            _, number, operation, then = self._next_queued()
             if number in self._held:
                 self._release(number)
             self._serving += 1
@@ -254,13 +254,13 @@ class Disk:
             drawn = times[int(run.random() * len(times))]
             took = service.flush if operation == FLUSH else drawn
             self.served += took
-            within = took + run.now - self._given.pop(number, run.now)
+            within = took + run.now - self._dispatched.pop(number, run.now)
             run.at(run.now + took, self._end, operation, then, within)
 
-    def _taken(self) -> Queued:
+    def _next_queued(self) -> Queued:
         """Take the request that is next out of its queue."""
         if self.service.order == "reads":
-            return self._of_batch()
+            return self._next_of_batch()
         reads, writes = self._queues
         if not reads or not writes:
             self._direction = not reads
@@ -270,22 +270,22 @@ class Disk:
             self._direction = writes[0].number < reads[0].number
         return self._queues[self._direction].pop(0)
 
-    def _of_batch(self) -> Queued:
+    def _next_of_batch(self) -> Queued:
         """Take the next request by offset; begin a batch where one ends (``__dd_dispatch_request``)."""
         reads, writes = self._queues
-        queue, at = self._queues[self._direction], self._following(self._direction)
+        queue, at = self._queues[self._direction], self._place_after_last(self._direction)
         if self._batch >= BATCH or at == len(queue):
             self._batch = 0
             self._direction = not reads or (bool(writes) and self._starved >= STARVED)
             self._starved = 0 if self._direction else self._starved + bool(writes)
-            queue, at = self._queues[self._direction], self._following(self._direction)
+            queue, at = self._queues[self._direction], self._place_after_last(self._direction)
             if at == len(queue):
                 at = min(range(at), key=lambda place: queue[place].number)
         self._batch += 1
         self._places[self._direction] = queue[at].place
         return queue.pop(at)
 
-    def _following(self, direction: int) -> int:
+    def _place_after_last(self, direction: int) -> int:
         """Return the place in the queue of *direction* of the first request beyond the last served one."""
         return bisect(self._queues[direction], self._places[direction], key=itemgetter(0))
 
@@ -297,5 +297,5 @@ class Disk:
             self._throttle.took(within, self._run.now, is_read=operation == READ)
         then()
         if self.pending:
-            self._give()
-            self._next()
+            self._dispatch()
+            self._serve()

@@ -13,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.features.whatif.bitmap import default_bitmap
-from stackmap.features.whatif.counted_loads import bursts_of, shaped
+from stackmap.features.whatif.counted_loads import bursts_of, load_of_counters
 from stackmap.features.whatif.disks import FLUSH, READ, WRITE, Service
 from stackmap.features.whatif.outcome import Outcome
 from stackmap.features.whatif.pattern import pattern_of
@@ -27,9 +27,9 @@ from stackmap.features.whatif.traced_loads import (
     Load,
     active,
     busiest,
+    is_representative,
     most_in_flight,
     pace_of,
-    represents,
     saturating,
     traced_loads,
 )
@@ -92,7 +92,7 @@ class Fitting:
         times = [request.done - request.time for request in traced if request.done is not None]
         self._longest = max(times, default=None)
         # Even without its requests, the trace shows how long disks take.
-        self.requests = traced if represents(traced, window.parts) else ()
+        self.requests = traced if is_representative(traced, window.parts) else ()
         self._pace = pace_of(traced, self.present.copies)
         self.measured = self._measurement()
         self.rate = self._requests_per_second()
@@ -119,7 +119,7 @@ class Fitting:
             for load in self._loads(disks):
                 if is_even and load.kind == "open" and any(_is_near(fit.off) for _, fit in tried):
                     continue
-                outcome, times, off = self._judged(load, disks)
+                outcome, times, off = self._judge(load, disks)
                 tried.append((times, Fit(load, disks, outcome, off)))
         self._nearest = min(tried, key=itemgetter(0))[1]
         near = [fit for times, fit in tried if _is_near(times) and _is_near(fit.off, ROUGH)]
@@ -133,21 +133,21 @@ class Fitting:
         elif not _is_near(self.fits[0].off, CLOSE):
             self.fits.sort(key=lambda fit: fit.off)
 
-    def _judged(self, load: Load, disks: tuple[Service, ...]) -> tuple[Outcome, float, float]:
+    def _judge(self, load: Load, disks: tuple[Service, ...]) -> tuple[Outcome, float, float]:
         """Simulate *load*. Return the outcome, how far its times are off, and how far with queue depth and merging."""
         queue = None if load.traced else self._queue
         for last in (FITTING, None) if queue and load.kind == "open" else (None,):
             outcome = self._run(load._replace(arrivals=load.arrivals[:last]), disks)
-            off = times = self._distance(outcome)
+            off = times = self._times_off(outcome)
             if load.kind == "closed":  # it makes its own rate
                 off = times = max(off, abs(log(outcome.settled / self.rate)))
             if queue:  # chance moves it twice as far as a mean of times
-                off = max(off, self._below_off(outcome), abs(log(outcome.queue / queue)) / 2)
+                off = max(off, self._disk_writes_off(outcome), abs(log(outcome.queue / queue)) / 2)
             if not _is_near(off, SHORT):
                 break
         return outcome, times, off
 
-    def _below_off(self, outcome: Outcome) -> float:
+    def _disk_writes_off(self, outcome: Outcome) -> float:
         """Return half of the log of the factor between simulated and counted writes of the disks per write."""
         writes, done = outcome.below.volume[WRITE], outcome.below.disks[WRITE]
         counted = self.load.disks_write
@@ -173,10 +173,10 @@ class Fitting:
         together = max(self._merging, self._pattern.likely.following)
         for share in self._shares():
             if always:
-                yield from self._loops(disks, shaped(self.load, parts, share, span), seen)
+                yield from self._loops(disks, load_of_counters(self.load, parts, share, span), seen)
             for burst in bursts_of(self._queue):
                 following = max(share, together) if burst.size > 1 else share
-                yield shaped(self.load, parts, following, span, burst)
+                yield load_of_counters(self.load, parts, following, span, burst)
 
     @property
     def _merging(self) -> float:
@@ -215,7 +215,7 @@ class Fitting:
                 break
             loop = saturating(load, depth)
             outcome = self._run(loop._replace(arrivals=loop.arrivals[:FITTING]), disks)
-            off = abs(log(outcome.settled / self.rate)) + self._distance(outcome)
+            off = abs(log(outcome.settled / self.rate)) + self._times_off(outcome)
             if off < 2 * log(1 + OFF):
                 near.append((off, depth))
             elif near:
@@ -234,9 +234,9 @@ class Fitting:
         """Simulate the present layout."""
         return Simulation(self.stack(self.present, disks)).run(load.arrivals)
 
-    def replayed(self) -> list[Fit]:
+    def fits_to_replay(self) -> list[Fit]:
         """Return the fits for replays of counts: those that agree with the measured times, or else the nearest."""
-        return self.different() or ([self._nearest] if self._nearest else [])
+        return self.distinct_fits() or ([self._nearest] if self._nearest else [])
 
     def stack(
         self, layout: Layout, disks: tuple[Service, ...], *, projected: bool = False
@@ -333,12 +333,12 @@ class Fitting:
                 latencies[direction] = {"mean": flow.await_ms}
         return latencies
 
-    def _distance(self, outcome: Outcome) -> float:
+    def _times_off(self, outcome: Outcome) -> float:
         """Return the log of the factor between simulated and measured, of the direction that is further off."""
         total = sum(map(len, outcome.latencies.values()))
         worst = 0.0
         for direction, figures in self.measured.items():
-            times = self.counted(outcome, direction)
+            times = self.times_of(outcome, direction)
             if len(times) < RARE * total or not times:
                 continue
             mine = figures_of(times)
@@ -351,7 +351,7 @@ class Fitting:
             worst = max(worst, sum(both) / len(both))
         return worst
 
-    def counted(self, outcome: Outcome, direction: str) -> list[float]:
+    def times_of(self, outcome: Outcome, direction: str) -> list[float]:
         """Return the simulated times of what counts as *direction*: dm counts empty flushes as writes."""
         times = outcome.seen[direction]
         with_flushes = self.context.counts_flushes and not self.requests
@@ -369,7 +369,7 @@ class Fitting:
                 if key != "p99"
             }
             for direction, figures in self.measured.items()
-            if (times := self.counted(fit.outcome, direction))
+            if (times := self.times_of(fit.outcome, direction))
         }
 
     def _disagreement(self) -> str:
@@ -387,23 +387,23 @@ class Fitting:
             f"the simulated present layout differs from the measurement ({'; '.join(checked)}): {advice}",
         )
 
-    def factor(self, fit: Fit, direction: str) -> float | None:
+    def measured_to_simulated(self, fit: Fit, direction: str) -> float | None:
         """Return the measured mean of *direction* as a multiple of the simulated one; None if none was simulated."""
-        times = self.counted(fit.outcome, direction)
+        times = self.times_of(fit.outcome, direction)
         return self.measured[direction]["mean"] / figures_of(times)["mean"] if times else None
 
     def latencies(self) -> dict[str, Figures]:
         """Return the present latencies: measured statistics, and the others as simulated, scaled to the measured mean."""
         fit, now = self.fits[0], {}
         for direction, figures in self.measured.items():
-            times, factor = fit.outcome.seen[direction], self.factor(fit, direction)
+            times, factor = fit.outcome.seen[direction], self.measured_to_simulated(fit, direction)
             if times and factor:
                 mine = {key: value * factor for key, value in figures_of(times).items()}
-                alone = len(times) == len(self.counted(fit.outcome, direction))
+                alone = len(times) == len(self.times_of(fit.outcome, direction))
                 now[direction] = mine | (figures if alone else {})
         return now
 
-    def different(self) -> list[Fit]:
+    def distinct_fits(self) -> list[Fit]:
         """Return the likely fit, and the nearest and the deepest of each kind, pattern, plugs and disks."""
         chosen = self.fits[:1]
         groups: dict[object, list[Fit]] = {}

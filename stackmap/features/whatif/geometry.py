@@ -22,7 +22,7 @@ from itertools import pairwise
 from math import expm1, floor, lcm
 from typing import NamedTuple
 
-from stackmap.features.whatif.quantities import solved
+from stackmap.features.whatif.quantities import solve
 from stackmap.model.raid import PAGE, Layout
 
 ROWS = 256  # of the stripe cache, or the pages of four chunks if that is more (raid5.c, raid5_run)
@@ -199,7 +199,7 @@ class Geometry:
         """Return the writes of the data chunks *places* of *rows* and of their parity; the cache keeps these pages."""
         written = places | set(range(self.layout.data, self.layout.data + self.layout.parity))
         held = self._wanted(rows, places, frozenset()) | written
-        for row in _each(rows):
+        for row in _page_rows(rows):
             self._keep(row, held)
         return self._parts(rows, written - self._lost(rows))
 
@@ -245,13 +245,13 @@ class Geometry:
             (row, place)
             for offset, size in writes
             for rows, places in self.rows(offset, size)
-            for row in _each(rows)
+            for row in _page_rows(rows)
             for place in places
         ]
         pages, rows = set(touched), dict.fromkeys(row for row, _ in touched)
         if len(pages) == len(touched):
             return  # a stream, or as good as one
-        spread = solved(lambda n: n * -expm1(-len(touched) / n), len(pages), 1.0, MAX_PAGES)
+        spread = solve(lambda n: n * -expm1(-len(touched) / n), len(pages), 1.0, MAX_PAGES)
         share = self.stripes * len(pages) / len(rows) / spread
         every = set(range(self.layout.data + self.layout.parity))
         for row in rows:
@@ -266,14 +266,14 @@ class Geometry:
 
     def _known(self, rows: Rows) -> set[int]:
         """Return the chunks of which the stripe cache has all of *rows*."""
-        pages = (self._cached.get(row) for row in _each(rows))
+        pages = (self._cached.get(row) for row in _page_rows(rows))
         known = set(next(pages) or ())
         for page in pages:
             known &= page or set()
         return known
 
 
-def _each(rows: Rows) -> Iterator[tuple[int, int]]:
+def _page_rows(rows: Rows) -> Iterator[tuple[int, int]]:
     """Yield each of *rows*, as stripe and page."""
     first = rows.start // PAGE
     return ((rows.stripe, page) for page in range(first, first + rows.length // PAGE))
@@ -317,7 +317,7 @@ def run_of(data: int, parity: int, updates: float) -> float:
     """Return the random run, in chunks and at least 1, that takes *updates* row updates per page."""
     if updates >= scattered(data, parity, 1.0).updates or data == 1:
         return 1.0
-    return solved(lambda run: -scattered(data, parity, run).updates, -updates, 1.0, MAX_CHUNKS)
+    return solve(lambda run: -scattered(data, parity, run).updates, -updates, 1.0, MAX_CHUNKS)
 
 
 def _between(run: float, cost: Callable[[int], Cost]) -> Cost:

@@ -40,7 +40,7 @@ def whatif_json(projections: Sequence[Projection]) -> Json:
         "load": _load(first),
         "growth": first.growth,
         "cache": first.scenario and _cache(first.scenario),
-        "now": _side(first.now, projected=False),
+        "now": _layout_load(first.now, projected=False),
     }
     if len(projections) == 1:
         return common | _projected(first)
@@ -51,7 +51,7 @@ def _projected(projection: Projection) -> Json:
     """Return the keys of one layout."""
     return {
         "check": projection.is_check,
-        "projected": _side(projection.projected, projected=True),
+        "projected": _layout_load(projection.projected, projected=True),
         "counts": projection.replayed and _counts(projection.replayed),
         "time": projection.time and _time(projection.time),
         "levels": {key: levels._asdict() for key, levels in projection.levels.items()},
@@ -102,7 +102,7 @@ def _cache(scenario: Scenario) -> Json | None:
 
 
 def _shares(shares: Mapping[str, Band]) -> Json:
-    return {direction: _ends(shares.get(direction)) for direction in DIRECTIONS}
+    return {direction: _range(shares.get(direction)) for direction in DIRECTIONS}
 
 
 def _time(time: TimeProjection) -> Json:
@@ -113,11 +113,11 @@ def _time(time: TimeProjection) -> Json:
         "projected": _by_direction(time.projected, asdict),
         "headroom": {
             "now": time.headroom_now and time.headroom_now.likely,
-            "now_range": _ends(time.headroom_now),
-            "projected": _ends(time.headroom),
+            "now_range": _range(time.headroom_now),
+            "projected": _range(time.headroom),
         },
-        "busy": {"now": time.busy_now, "projected": _ends(time.busy)},
-        "iops": {"now": time.iops_now, "projected": _ends(time.iops)},
+        "busy": {"now": time.busy_now, "projected": _range(time.busy)},
+        "iops": {"now": time.iops_now, "projected": _range(time.iops)},
         "unseen": time.unseen and dict(zip(("now", "projected"), time.unseen, strict=True)),
         "arrivals": time.arrivals,
         "reason": time.reason or None,
@@ -151,7 +151,7 @@ def _counts(counts: CountCheck) -> Json:
     }
 
 
-def _ends(band: Band | None) -> Json | None:
+def _range(band: Band | None) -> Json | None:
     return None if band is None else asdict(band)
 
 
@@ -186,9 +186,9 @@ def _stream(stream: Stream) -> Json:
     }
 
 
-def _side(side: LayoutLoad, *, projected: bool) -> Json:
+def _layout_load(side: LayoutLoad, *, projected: bool) -> Json:
     data, every = side.members.data, side.disks.requests
-    moved = _range(side.members.carried)
+    moved = _bytes_range(side.members.carried)
     is_range = side.members.total is not None and moved
     return {
         "layout": layout_json(side.layout),
@@ -199,24 +199,24 @@ def _side(side: LayoutLoad, *, projected: bool) -> Json:
             "bytes": None if is_range or not side.members.carried else side.members.carried.likely,
             **moved,
             "per_disk": None if data is None else data.likely / max(1, side.members.count),
-            **_at(side.members, banded=False),
+            **_devices(side.members, banded=False),
         },
         "disks": {
             "iops": _band(every, banded=projected),
             "bytes": side.disks.bytes,
-            **_range(side.disks.moved),
+            **_bytes_range(side.disks.moved),
             "per_disk": _band(every, banded=projected, part=1 / max(1, side.disks.count)),
-            **_at(side.disks, banded=projected),
+            **_devices(side.disks, banded=projected),
         },
     }
 
 
-def _range(moved: Band | None) -> Json:
+def _bytes_range(moved: Band | None) -> Json:
     """Return the range of *moved* bytes, nothing if it has only one value."""
     return {"bytes_range": asdict(moved)} if moved is not None and moved.high > moved.low else {}
 
 
-def _at(devices: DeviceLoad, *, banded: bool) -> Json:
+def _devices(devices: DeviceLoad, *, banded: bool) -> Json:
     """Return the number of devices, and their reads, writes and metadata."""
     added = devices.metadata
     return {

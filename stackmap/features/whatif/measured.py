@@ -131,8 +131,8 @@ def page_requests(ledger: Ledger, context: VolumeContext) -> int:
 
 def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
     """Return the measured figures of the volume; None if its reads and writes are unknown."""
-    own = ledger.load(context.device.name)
-    read, write = own.read, own.write
+    load = ledger.load(context.device.name)
+    read, write = load.read, load.write
     if None in (read.ios, read.bytes, write.ios, write.bytes):
         return None
     per_page = page_requests(ledger, context)
@@ -142,31 +142,36 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
     below = members_of(ledger, context, disk_flushes)
     metadata = below.metadata.requests if below.metadata else 0.0
     extra = (below.extra or 0.0) if context.counts_flushes else 0.0
-    no_writes = context.counts_flushes and not _sent(write)  # flushes would be among the writes
+    # Flushes would be among the writes.
+    no_writes = context.counts_flushes and not _requests_of(write)
     return Measured(
-        read=Stream(_sent(read), read.bytes or 0.0),
-        write=Stream(max(0.0, _sent(write) - extra), write.bytes or 0.0),
+        read=Stream(_requests_of(read), read.bytes or 0.0),
+        write=Stream(max(0.0, _requests_of(write) - extra), write.bytes or 0.0),
         flushes=0.0 if no_writes else below.flushes,
         members_read=below.read,
         members_write=below.write,
         disks_read=_completed(ours.read, reads),
         disks_write=_completed(ours.write, writes, metadata),
         metadata=below.metadata,
-        depth=_in_flight(own, own.write.wait),
-        queue=_in_flight(own, own.total.wait),
-        fua_writes=_fua_of(context, below, disk_flushes, per_page)
+        depth=_in_flight(load, load.write.wait),
+        queue=_in_flight(load, load.total.wait),
+        fua_writes=_known_fua_writes(context, below, disk_flushes, per_page)
         if _share(ours.write, writes, metadata) == 1
         else None,
         seconds=ledger.seconds,
         flushes_reason="" if no_writes else below.flushes_reason,
         per_page=per_page,
-        most_page_writes=None if below.metadata else _pages_of(writes.ios, context, per_page),
-        busy=own.busy,
-        in_flight=None if own.in_flight_at_ends is None else own.in_flight_at_ends // 2,
+        most_page_writes=None
+        if below.metadata
+        else _most_page_writes(writes.ios, context, per_page),
+        busy=load.busy,
+        in_flight=None if load.in_flight_at_ends is None else load.in_flight_at_ends // 2,
     )
 
 
-def _pages_of(requests: float | None, context: VolumeContext, per_page: int) -> float | None:
+def _most_page_writes(
+    requests: float | None, context: VolumeContext, per_page: int
+) -> float | None:
     """Return the page writes at each member if the disks' *requests* were all the bitmap's."""
     if requests is None or not context.bitmap_devices:
         return None
@@ -192,7 +197,7 @@ def fua_writes(
     return (disk_flushes - known) / (1 + layout.parity if layout.parity else layout.copies)
 
 
-def _fua_of(
+def _known_fua_writes(
     context: VolumeContext, below: MemberLoad, disk_flushes: float | None, per_page: int
 ) -> float | None:
     """Return the writes with FUA; None where bitmap or flushes are not known."""
@@ -203,37 +208,37 @@ def _fua_of(
     return fua_writes(context.present, disk_flushes, sent, pages.requests / per_page, per_page)
 
 
-def _sent(own: Flow) -> float:
+def _requests_of(flow: Flow) -> float:
     """Return the requests before merging, which a disk or partition does itself."""
-    return (own.ios if own.arrivals is None else own.arrivals) or 0.0
+    return (flow.ios if flow.arrivals is None else flow.arrivals) or 0.0
 
 
-def _in_flight(own: Load, wait: float | None) -> float:
+def _in_flight(load: Load, wait: float | None) -> float:
     """Return the requests in flight while any is, by their *wait* per second, ms; 1 if not known."""
-    return 1.0 if not own.busy or wait is None else max(1.0, wait / 1000 / own.busy)
+    return 1.0 if not load.busy or wait is None else max(1.0, wait / 1000 / load.busy)
 
 
-def _completed(part: Traffic, own: Flow, metadata: float = 0.0) -> Stream | None:
+def _completed(part: Traffic, flow: Flow, metadata: float = 0.0) -> Stream | None:
     """
     Return the volume's data requests that the disks completed.
 
-    *part*: the volume's part of their load *own*, as in the layers' figures. Writes of the bitmap
+    *part*: the volume's part of their load *flow*, as in the layers' figures. Writes of the bitmap
     never merge, for they flush. So *metadata* of them are subtracted whole, and the
     volume's share of arrivals divides the rest.
     """
     if not metadata and part.ios is not None and part.bytes is not None:
         return Stream(part.ios, part.bytes)
-    share = _share(part, own, metadata)
-    if share is None or part.bytes is None or own.ios is None:
+    share = _share(part, flow, metadata)
+    if share is None or part.bytes is None or flow.ios is None:
         return None
-    return Stream(max(0.0, own.ios - metadata) * share, part.bytes)
+    return Stream(max(0.0, flow.ios - metadata) * share, part.bytes)
 
 
-def _share(part: Traffic, own: Flow, metadata: float) -> float | None:
+def _share(part: Traffic, flow: Flow, metadata: float) -> float | None:
     """Return the volume's share of the disks' arrivals without metadata; 1 if only it used them."""
-    if part.arrivals is None or own.arrivals is None:
+    if part.arrivals is None or flow.arrivals is None:
         return None
-    ours = ratio(part.arrivals, own.arrivals - metadata) or 0.0
+    ours = ratio(part.arrivals, flow.arrivals - metadata) or 0.0
     return 1.0 if ours > 1 - TOLERANCE else ours
 
 
@@ -272,14 +277,14 @@ def members_of(ledger: Ledger, context: VolumeContext, disk_flushes: float | Non
     if write is None:
         return MemberLoad(read, write, None, None, UNSEEN, metadata)
     written = [ledger.load(name).write for name in context.members]
-    own = ledger.load(context.device.name).write
+    written_above = ledger.load(context.device.name).write
     # Below 0 where the last writes had not reached the members when these were read.
-    extra = max(0.0, flushes_sent(layout, own, written, counted=context.counts_flushes))
+    extra = max(0.0, flushes_sent(layout, written_above, written, counted=context.counts_flushes))
     bitmap = context.bitmap
     if not has_bitmap(context.device) or not bitmap:
         return MemberLoad(read, write, extra, extra, "", metadata)
     most = max_bitmap_writes(ledger.topology, ledger.loads, context.device)
-    flushes, metadata = _separated(context, bitmap, disk_flushes, extra, most)
+    flushes, metadata = _flushes_and_bitmap(context, bitmap, disk_flushes, extra, most)
     return MemberLoad(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
 
 
@@ -315,7 +320,7 @@ def _arrived(ledger: Ledger, names: tuple[str, ...], direction: str) -> Stream |
     return stream_of(ledger.flow(names, direction)) if names else None
 
 
-def _separated(
+def _flushes_and_bitmap(
     context: VolumeContext, bitmap: Bitmap, disk_flushes: float | None, extra: float, most: float
 ) -> tuple[float, Stream]:
     """
@@ -376,12 +381,12 @@ def window_of(topology: Topology, intervals: Iterable[Interval], context: Volume
     ledger = Ledger(topology, result.loads, result.seconds)
     whole = measured(ledger, context)
     if whole is not None:
-        whole = whole._replace(alike=_alike(parts))
+        whole = whole._replace(alike=_have_one_size(parts))
     notes = (*mixed(first), *(note for note in result.notes if note.startswith(LONG_RECORDING)))
     return Window(ledger, result, sum(counts) or uncorrected.count, whole, parts, counts, notes)
 
 
-def _alike(parts: Iterable[Measured]) -> bool:
+def _have_one_size(parts: Iterable[Measured]) -> bool:
     """Whether the mean sizes of writes are the same in several intervals: a mix differs from one to the next."""
     sizes = [part.write.size for part in parts if part.write.requests]
     return len(sizes) >= SEVERAL and max(sizes) <= min(sizes) * (1 + SAME_SIZE)

@@ -65,12 +65,12 @@ def possible_loads(
     The likely load is first: that of reads and writes of one mean size. *chunk*: of the layout to project.
     ``InputError`` if the volume's requests or bytes are unknown.
     """
-    own = ledger.load(context.device.name)
-    if own.total.ios is None or own.total.bytes is None:
+    load = ledger.load(context.device.name)
+    if load.total.ios is None or load.total.bytes is None:
         raise InputError(
             f"{context.device.title}: the input lacks its requests or bytes per second; use `iostat -dxy`"
         )
-    total = Stream(own.total.ios, own.total.bytes)
+    total = Stream(load.total.ios, load.total.bytes)
     members = ledger.share(context.device.name, context.members)
     below: list[Stream | None] = [None, None]
     if context.present is not None and context.present.parity:
@@ -85,11 +85,11 @@ def possible_loads(
             per_page=page_requests(ledger, context),
             seconds=ledger.seconds,
         )
-        for read, write in _splits(total, own.read.bytes, own.write.bytes, chunk or PAGE)
+        for read, write in _possible_splits(total, load.read.bytes, load.write.bytes, chunk or PAGE)
     ]
 
 
-def _splits(
+def _possible_splits(
     total: Stream, read: float | None, written: float | None, chunk: int
 ) -> list[tuple[Stream, Stream]]:
     """
@@ -160,10 +160,10 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     several = run_evidence and journal is None and together and written.requests
     runs = written.bytes / run if several else None
     evidence = Evidence(written, runs, by_rows, journal, large, sets)
-    hypotheses, told = evidence.hypotheses(context)
-    told = (*run_evidence, *told)
+    hypotheses, reasons = evidence.hypotheses(context)
+    reasons = (*run_evidence, *reasons)
     again = rows is not None and layout is not None and _is_rewritten(layout, rows, run)
-    return Pattern(run, burst_rate, large, rows, journal, hypotheses, told, again)
+    return Pattern(run, burst_rate, large, rows, journal, hypotheses, reasons, again)
 
 
 def large_share(size: float, largest: float) -> float | None:
@@ -315,14 +315,14 @@ class Evidence(NamedTuple):
         self, context: VolumeContext
     ) -> tuple[tuple[Hypothesis, ...], tuple[Reason, ...]]:
         """Return the hypotheses, the likely one first, and noun phrases for what they follow from."""
-        shares, told = self._shares()
+        shares, reasons = self._shares()
         possible = (
             hypothesis
             for share in shares
             for random in self._random_rates(share)
             for hypothesis in self._spread(context, share, random)
         )
-        return tuple(dict.fromkeys(possible)), tuple(told)
+        return tuple(dict.fromkeys(possible)), tuple(reasons)
 
     def _shares(self) -> tuple[list[float], list[Reason]]:
         """Return the possible sequential shares of bytes, the likely one first, and the evidence."""
@@ -333,11 +333,11 @@ class Evidence(NamedTuple):
                 Reason("cached-reads", "parity reads that the stripe cache avoided")
             ]
         shares: list[float] = [0.0, 1.0]
-        told: list[Reason] = []
+        reasons: list[Reason] = []
         if self.sets is not None and (self.sets.bitmap.regions or MIN_REGIONS) >= MIN_REGIONS:
-            shares, told = self._shares_by_bits(self.sets)
+            shares, reasons = self._shares_by_bits(self.sets)
         if self.journal is None:
-            return shares, told
+            return shares, reasons
         share = self.journal.bytes / self.write.bytes
         return [share, *shares], [
             Reason("journal", "a journal's commits and the writes sent with them")

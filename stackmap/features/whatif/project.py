@@ -122,13 +122,13 @@ class Projector:
             scenario = scenario._replace(hits=self._hits(scenario.cache))
         reads = scenario.reads_below if scenario else exact(1.0)
         models = [LayoutModel.of(load, context, layout) for load in loads]
-        model, likely, own = models[0], loads[0], window.ledger.load(context.device.name)
+        model, likely, counters = models[0], loads[0], window.ledger.load(context.device.name)
         replays = self._replays if scenario and self._trace else None
         counting: Sequence[LoadModel] = models
         if replays and scenario and not replays.reason:
             counting = [replays.on(layout, scenario)]
         sides = [
-            _behind(model, load.grown(growth), reads)
+            _behind_cache(model, load.grown(growth), reads)
             for model, load in zip(counting, loads, strict=True)
         ]
         average = window.average
@@ -140,7 +140,9 @@ class Projector:
             write=likely.write,
             flushes=likely.flushes,
             pattern=model.pattern,
-            now=_now(likely, context) if total is None else _total_now(context, window.ledger),
+            now=_present_load(likely, context)
+            if total is None
+            else _present_total(context, window.ledger),
             projected=projected,
             seconds=average.seconds,
             intervals=window.intervals,
@@ -154,7 +156,7 @@ class Projector:
             events=average.events,
             notes=window.notes,
             total=total,
-            bytes_known=None not in (own.read.bytes, own.write.bytes),
+            bytes_known=None not in (counters.read.bytes, counters.write.bytes),
             room=space_beside(
                 self._topology, layout, context.size, pvs_of(self._topology, context)
             ),
@@ -238,7 +240,8 @@ class LayoutModel:
         flushes = likely.flushes if self.context.flushes_counted else 0.0
         moved = likely.read.bytes, likely.write.bytes
         carried = spanning(
-            (case.read.bytes + case.write.bytes for case in (*sent, *self._whole(load))), sum(moved)
+            (case.read.bytes + case.write.bytes for case in (*sent, *self._full_stripes(load))),
+            sum(moved),
         )
         members, disks = self.bitmap.added(self.bitmap.default, load)
         members_read = spanning([case.read.requests for case in sent], likely.read.requests)
@@ -253,7 +256,7 @@ class LayoutModel:
             usable_bytes(self.layout, self.context.member_bytes),
         )
 
-    def _whole(self, load: Measured) -> Iterator[MemberRequests]:
+    def _full_stripes(self, load: Measured) -> Iterator[MemberRequests]:
         """Yield *load* with full stripes alone, if all of it may be sequential: md then waits for whole rows."""
         shares = [hypothesis.sequential for hypothesis in self.pattern.hypotheses]
         if self.layout.parity and self.pattern.rows is None and max(shares) >= ALL:
@@ -262,7 +265,7 @@ class LayoutModel:
             yield member_requests(self.layout, load, self.context, self.pattern, costs)
 
 
-def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
+def _present_load(load: Measured, context: VolumeContext) -> LayoutLoad:
     members, disks = present_metadata(load, context)
     return LayoutLoad(
         context.present,
@@ -282,7 +285,7 @@ def _measured_load(
     return DeviceLoad(count, *requests, read.bytes, write.bytes, added, carried=carried)
 
 
-def _behind(model: LoadModel, load: Measured, reads: Band) -> LayoutLoad:
+def _behind_cache(model: LoadModel, load: Measured, reads: Band) -> LayoutLoad:
     """Return the projection of *load* with the share *reads* of its reads; writes reach the volume in the end."""
     shares = dict.fromkeys((reads.likely, reads.low, reads.high))
     sides = [model.at(load.behind_a_cache(share)) for share in shares]
@@ -299,7 +302,7 @@ def _levels(
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
     for part in window.parts:
-        now, then = _now(part, context), model.at(part.grown(growth).behind_a_cache(reads))
+        now, then = _present_load(part, context), model.at(part.grown(growth).behind_a_cache(reads))
         quantities = {
             "volume": exact(part.requests),
             "members_now": now.members.data,
@@ -317,7 +320,7 @@ def _levels(
     }
 
 
-def _total_now(context: VolumeContext, ledger: Ledger) -> LayoutLoad:
+def _present_total(context: VolumeContext, ledger: Ledger) -> LayoutLoad:
     """Return the measured load whose reads and writes are not separate."""
     names = context.members or context.disks  # a volume on one device has no members
     members = ledger.share(context.device.name, names)

@@ -71,7 +71,7 @@ def spanned(bands: Sequence[Band]) -> Band:
     return spanning((end for band in bands for end in (band.low, band.high)), bands[0].likely)
 
 
-def solved(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
+def solve(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
     """Return the argument between *low* and *high* at which *rising* is nearest to *goal*."""
     for _ in range(60):
         middle = (low + high) / 2 if high < 2 * low or not low else (low * high) ** 0.5

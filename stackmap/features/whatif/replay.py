@@ -157,7 +157,7 @@ class Replays:
         self._superblocks: float | None = None
         self._layers: dict[str, dict[str, SelfCheck]] = {}
         self.reason = ""
-        fits = fitting.replayed() if fitting.requests else []
+        fits = fitting.fits_to_replay() if fitting.requests else []
         if fits:
             self._compare(fits[0])
         else:
@@ -206,7 +206,7 @@ class Replays:
         fitting = self._fitting
         factor = scenario.growth * fitting.drift
         runs: list[BelowCounts] = []
-        for fit in fitting.replayed():
+        for fit in fitting.fits_to_replay():
             disks = (scenario.disks,) if scenario.disks else fit.services
             stack = fitting.stack(layout, disks, projected=True)
             # How fast md's thread is decides how much it handles at once.

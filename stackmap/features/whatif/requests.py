@@ -215,20 +215,20 @@ class Merging(NamedTuple):
         now = self.reads
         low, high = (now * factor for factor in READS)
         own = Band(low, now, max(now, min(1.0, high))).scaled(sent.read_whole).widened(SKEW)
-        return own + self._made(sent.caused_whole, self.caused, sent)
+        return own + self._completed(sent.caused_whole, self.caused, sent)
 
     def written(self, sent: MemberRequests) -> Band:
         """Return the writes that the disks complete."""
-        return self._made(sent.write_whole, self.writes, sent)
+        return self._completed(sent.write_whole, self.writes, sent)
 
-    def _made(self, whole: float, now: float, sent: MemberRequests) -> Band:
+    def _completed(self, whole: float, now: float, sent: MemberRequests) -> Band:
         """Return the completed requests of *whole* ones that writes cause, by their fragments *now*."""
         if not self.layout.parity:
-            band = self._plugged(now, from_parity=self._parity > 0)
+            band = self._without_parity(now, from_parity=self._parity > 0)
         elif self._parity:
-            band = self._again(now, sent.pages)
+            band = self._parity_to_parity(now, sent.pages)
         else:
-            band = self._batched(now, sent.pages)
+            band = self._to_parity(now, sent.pages)
         return band.scaled(whole).widened(self._skew)
 
     @property
@@ -241,7 +241,7 @@ class Merging(NamedTuple):
         count = self.whole.write.requests * (self.whole.seconds or 0.0)
         return SKEW + (1 / count if count else 0.0)
 
-    def _again(self, now: float, pages: float) -> Band:
+    def _parity_to_parity(self, now: float, pages: float) -> Band:
         """
         Return the fragments from parity to parity: pages of several requests in flight come in any order.
 
@@ -264,7 +264,7 @@ class Merging(NamedTuple):
         stream = max(map(self.pattern.requests_in_sequence, self.pattern.hypotheses))
         return 1 - stream * (1 - min(BATCHED, 1 / self.whole.depth))
 
-    def _plugged(self, now: float, *, from_parity: bool) -> Band:
+    def _without_parity(self, now: float, *, from_parity: bool) -> Band:
         """
         Return the fragments without parity: only what arrives together merges.
 
@@ -279,7 +279,7 @@ class Merging(NamedTuple):
             return Band(LEAST * together, TOGETHER * together, apart)
         return Band(together, apart, apart)
 
-    def _batched(self, now: float, pages: float) -> Band:
+    def _to_parity(self, now: float, pages: float) -> Band:
         """
         Return the fragments with parity, from those without.
 

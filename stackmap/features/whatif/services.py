@@ -208,10 +208,10 @@ def _without_flushes(load: Load, flushes: float) -> Load:
     if not empty or write.ios is None or write.wait is None or flush.await_ms is None:
         return load
     spent = empty * flush.await_ms
-    own = write._replace(ios=write.ios - empty, wait=max(0.0, write.wait - spent))
+    written = write._replace(ios=write.ios - empty, wait=max(0.0, write.wait - spent))
     # A flush waits behind others, too: of the busy time it has the share that it has of all time in flight.
     rest = max(0.1, 1 - (ratio(spent, max(spent, load.total.wait or 0.0)) or 0.0))
-    return load._replace(write=own, busy=None if load.busy is None else load.busy * rest)
+    return load._replace(write=written, busy=None if load.busy is None else load.busy * rest)
 
 
 def _per_request(load: Load) -> float | None:
@@ -253,10 +253,13 @@ def _others(
     ledger: Ledger, context: VolumeContext, disk: Device, load: Load, added: float
 ) -> tuple[float, float]:
     """Return the reads and writes per second at *disk* that other volumes cause; *added*: the bitmap's of this one."""
-    own = ledger.share(context.device.name, (disk.name,))
+    volume_part = ledger.share(context.device.name, (disk.name,))
     total = load.total.ios or 0.0
     rates = []
-    for sent, flow, ours in ((own.read, load.read, 0.0), (own.write, load.write, added)):
+    for sent, flow, ours in (
+        (volume_part.read, load.read, 0.0),
+        (volume_part.write, load.write, added),
+    ):
         known = sent.ios if sent.ios is not None else flow.ios
         rest = max(0.0, (flow.ios or 0.0) - (known or 0.0) - ours)
         rates.append(rest if rest > FEW * total else 0.0)

@@ -230,8 +230,8 @@ def layouts_table(projections: Sequence[Projection]) -> Table:
     now = first.time
     measured = [now and now.now.get(direction, {}).get(key) for direction, key in LATENCIES]
     rows = [
-        _side(
-            f"now: {_name(first.now.layout)}",
+        _layout_row(
+            f"now: {_layout_name(first.now.layout)}",
             first.now,
             measured,
             now and _likely(now.headroom_now),
@@ -244,7 +244,7 @@ def layouts_table(projections: Sequence[Projection]) -> Table:
         ]
         times = [band.likely if band else None for band in bands]
         room = time and _likely(time.headroom)
-        rows.append(_side(_name(side.layout), side, times, room))
+        rows.append(_layout_row(_layout_name(side.layout), side, times, room))
     return Table("layouts", LAYOUTS, (Rows(tuple(rows)),), about=first.about)
 
 
@@ -252,7 +252,9 @@ def _likely(band: Band | None) -> float | None:
     return band.likely if band else None
 
 
-def _side(name: str, side: LayoutLoad, times: Sequence[float | None], room: float | None) -> Row:
+def _layout_row(
+    name: str, side: LayoutLoad, times: Sequence[float | None], room: float | None
+) -> Row:
     """Return the row of one layout; *times*: its ``LATENCIES`` in ms."""
     requests = side.disks.requests
     return (
@@ -265,7 +267,7 @@ def _side(name: str, side: LayoutLoad, times: Sequence[float | None], room: floa
     )
 
 
-def _name(layout: object) -> str:
+def _layout_name(layout: object) -> str:
     return "one device" if layout is None else str(layout)
 
 
@@ -274,7 +276,9 @@ def reasons(projections: Sequence[Projection]) -> list[str]:
     said: dict[str, list[str]] = {}
     for projection in projections:
         if projection.time is not None and projection.time.reason:
-            said.setdefault(projection.time.reason, []).append(_name(projection.projected.layout))
+            said.setdefault(projection.time.reason, []).append(
+                _layout_name(projection.projected.layout)
+            )
     return [f"Time is not projected for {listed(names)}: {why}." for why, names in said.items()]
 
 

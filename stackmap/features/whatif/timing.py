@@ -85,7 +85,7 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
     likely = fitting.fits[0]
     factor = scenario.growth * fitting.drift
     runs = []
-    for fit in fitting.different():
+    for fit in fitting.distinct_fits():
         sent = grown(fit.load, factor).arrivals
         stacks = _stacks(fitting, layout, fit.services, scenario)
         runs += [(fit, Simulation(stack).run(sent)) for stack in stacks]
@@ -96,7 +96,7 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
     # A loop slows down where the layout serves no more; requests at fixed times would wait without end.
     if not over and most < scenario.growth:
         runs = [run for run in runs if run[0].load.kind == "closed"]
-    projected = {} if over else _bands(fitting, runs)
+    projected = {} if over else _latencies(fitting, runs)
     kinds = dict.fromkeys(fit.load.kind for fit in fitting.fits)
     arrivals = "traced" if likely.load.traced else "both" if len(kinds) > 1 else likely.load.kind
     error = _error(fitting, 0)
@@ -106,20 +106,20 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
         fitting.self_check(),
         fitting.latencies(),
         projected,
-        _band([growth.within_limit for growth in now], 0.0),
-        _band([growth.within_limit for growth in projected_growths], error),
+        _widened_band([growth.within_limit for growth in now], 0.0),
+        _widened_band([growth.within_limit for growth in projected_growths], error),
         max(likely.outcome.busy),
-        _band(busy, error),
+        _widened_band(busy, error),
         rate,
-        _band(iops, error),
+        _widened_band(iops, error),
         arrivals,
         _overload(layout, most * rate, rate * scenario.growth) if over else "",
-        _unseen(likely.outcome, runs[0][1]),
+        _submission_waits(likely.outcome, runs[0][1]),
         any(service.crowd for service in likely.services) and not scenario.disks,
     )
 
 
-def _unseen(now: Outcome, projected: Outcome) -> tuple[float, float] | None:
+def _submission_waits(now: Outcome, projected: Outcome) -> tuple[float, float] | None:
     """
     Return the mean milliseconds for which submission blocks the program, now and projected.
 
@@ -138,19 +138,21 @@ def _mean(times: Mapping[str, Sequence[float]]) -> float:
     return sum(every) / max(1, len(every)) * MILLI
 
 
-def _bands(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, dict[str, Band]]:
+def _latencies(fitting: Fitting, runs: Sequence[tuple[Fit, Outcome]]) -> dict[str, dict[str, Band]]:
     """Return the projected latencies, with the factors between measured and simulated applied."""
     bands: dict[str, dict[str, Band]] = {}
     for direction in fitting.measured:
         by_statistic: dict[str, list[float]] = {}
         for fit, outcome in runs:
-            times, factor = outcome.seen[direction], fitting.factor(fit, direction)
+            times, factor = outcome.seen[direction], fitting.measured_to_simulated(fit, direction)
             if times and factor:
                 for key, value in figures_of(times).items():
                     by_statistic.setdefault(key, []).append(value * factor)
         if by_statistic:
             bands[direction] = {
-                key: _band(values, _error(fitting, RANK[key]), traced=bool(fitting.requests))
+                key: _widened_band(
+                    values, _error(fitting, RANK[key]), traced=bool(fitting.requests)
+                )
                 for key, values in by_statistic.items()
             }
     return bands
@@ -226,7 +228,7 @@ def _overload(layout: Layout, most: float, rate: float) -> str:
     )
 
 
-def _band(values: Sequence[float], error: float, *, traced: bool = False) -> Band:
+def _widened_band(values: Sequence[float], error: float, *, traced: bool = False) -> Band:
     """
     Return the band of *values*, the first of which is likely, wider by the share *error*, and half as much below.
 

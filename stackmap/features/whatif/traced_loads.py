@@ -45,7 +45,7 @@ DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
 Kind = Literal["open", "closed"]
-Parts = tuple[
+Intervals = tuple[
     tuple[float, float], ...
 ]  # seconds and requests per second of one interval after the other
 
@@ -65,7 +65,7 @@ class Load(NamedTuple):
     plugged: bool = False
 
 
-def represents(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> bool:
+def is_representative(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> bool:
     """Whether traced *requests* show the load of the intervals *parts*: most of the time, or enough of them."""
     if len(requests) < 2:
         return False
@@ -76,33 +76,38 @@ def represents(requests: Sequence[TracedRequest], parts: Sequence[Measured]) -> 
 
 def traced_loads(requests: Sequence[TracedRequest]) -> list[Load]:
     """Return the loads that *requests* may be, the likely one first."""
-    kept = list(requests[:MOST])
-    followed = _followed_at_once(kept)
-    if sum(followed) <= MOST_PLUGGED * len(kept):
-        return _open_or_closed(kept)
-    if not _is_sorted(kept, followed):
-        loads = _open_or_closed(kept)
+    traced = list(requests[:MOST])
+    followed = _followed_at_once(traced)
+    if sum(followed) <= MOST_PLUGGED * len(traced):
+        return _open_or_closed(traced)
+    if not _is_sorted(traced, followed):
+        loads = _open_or_closed(traced)
         return loads + [_plugged(load, followed) for load in loads]
-    kept = _without_sleeps(kept)
-    followed = _followed_at_once(kept)
-    return [_plugged(load, followed, cached=True) for load in _open_or_closed(kept)]
+    traced = _without_sleeps(traced)
+    followed = _followed_at_once(traced)
+    return [_plugged(load, followed, cached=True) for load in _open_or_closed(traced)]
 
 
-def _open_or_closed(kept: Sequence[TracedRequest]) -> list[Load]:
+def _open_or_closed(requests: Sequence[TracedRequest]) -> list[Load]:
     """Return *kept* as a load whose requests come at their times, or after ends; both where it is not clear."""
     loads: list[Load] = []
-    share = _followed(kept)
-    rate = len(kept) / max(1e-9, kept[-1].time - kept[0].time) if len(kept) > 1 else 0.0
+    share = _followed(requests)
+    rate = (
+        len(requests) / max(1e-9, requests[-1].time - requests[0].time)
+        if len(requests) > 1
+        else 0.0
+    )
     chance = min(0.5, rate * FOLLOWS)
     beyond = (share - chance) / (1 - chance)
     if beyond < MOST_FOLLOW:
-        start = kept[0].time
-        own = [
-            Arrival(r.time - start, *r[1:4], thread=r.thread, background=r.background) for r in kept
+        start = requests[0].time
+        arrivals = [
+            Arrival(r.time - start, *r[1:4], thread=r.thread, background=r.background)
+            for r in requests
         ]
-        loads.append(Load("open", own, traced=True))
+        loads.append(Load("open", arrivals, traced=True))
     if beyond > FEW_FOLLOW:
-        loads.insert(0, Load("closed", _looped(kept), depth=_in_flight(kept), traced=True))
+        loads.insert(0, Load("closed", _looped(requests), depth=_in_flight(requests), traced=True))
     return loads
 
 
@@ -113,13 +118,13 @@ def _without_sleeps(requests: Sequence[TracedRequest]) -> list[TracedRequest]:
     The thread sleeps while throttling or the bitmap holds back its writes. Then it goes on at a higher place, while
     some of its writes are in flight. Another layout holds it back at other times.
     """
-    made = []
+    moved = []
     last: dict[int, tuple[TracedRequest, float, float]] = {}  # by thread, with when it is idle
     for request in requests:
         done = inf if request.done is None else request.done
         if request.operation != WRITE:
             last.pop(request.thread, None)
-            made.append(request)
+            moved.append(request)
             continue
         time = request.time
         before, busy, slept = last.get(request.thread, (None, -inf, 0.0))
@@ -131,8 +136,8 @@ def _without_sleeps(requests: Sequence[TracedRequest]) -> list[TracedRequest]:
             time -= slept
             busy = max(busy, done)
         last[request.thread] = request, busy, slept
-        made.append(request._replace(time=time))
-    return sorted(made, key=attrgetter("time"))
+        moved.append(request._replace(time=time))
+    return sorted(moved, key=attrgetter("time"))
 
 
 def _plugged(load: Load, followed: Sequence[bool], *, cached: bool = False) -> Load:
@@ -226,14 +231,14 @@ def _looped(requests: Sequence[TracedRequest]) -> list[Arrival]:
     for request in requests:
         by_thread[request.thread].append(request)
     ends = {thread: RequestEnds(sent) for thread, sent in by_thread.items()}
-    made = []
+    arrivals = []
     for request in requests:
-        own = ends[request.thread]
-        after = own.followed(request.time) or own.before(request.time)
-        last = own.times[after - 1] if after else requests[0].time
+        ends_of_thread = ends[request.thread]
+        after = ends_of_thread.followed(request.time) or ends_of_thread.before(request.time)
+        last = ends_of_thread.times[after - 1] if after else requests[0].time
         wait = request.time - last
-        made.append(Arrival(wait, *request[1:4], after, request.thread, request.background))
-    return made
+        arrivals.append(Arrival(wait, *request[1:4], after, request.thread, request.background))
+    return arrivals
 
 
 def _in_flight(requests: Sequence[TracedRequest]) -> float:
@@ -252,7 +257,7 @@ def busiest(parts: Sequence[Measured]) -> list[Measured]:
     return [part for part in parts if part.requests > IDLE * usual]
 
 
-def active(parts: Sequence[Measured]) -> Parts:
+def active(parts: Sequence[Measured]) -> Intervals:
     """Return seconds and requests per second of the busiest of *parts*."""
     return tuple((part.seconds or 1.0, part.requests) for part in busiest(parts))
 
@@ -317,9 +322,9 @@ def saturating(load: Load, depth: int) -> Load:
     """Return the requests of *load* as a loop of *depth*, shared by its threads as the first requests are."""
     depths = Counter(arrival.thread for arrival in load.arrivals[:depth])
     sent: Counter[int] = Counter()
-    made = []
+    arrivals = []
     for arrival in load.arrivals:
         sent[arrival.thread] += 1
         after = max(0, sent[arrival.thread] - max(1, depths[arrival.thread]))
-        made.append(arrival._replace(delay=THINK, after=after, more=False))
-    return load._replace(kind="closed", arrivals=made, depth=depth)
+        arrivals.append(arrival._replace(delay=THINK, after=after, more=False))
+    return load._replace(kind="closed", arrivals=arrivals, depth=depth)

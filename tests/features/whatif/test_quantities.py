@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackmap.features.whatif.document import _change
-from stackmap.features.whatif.json import _ends
+from stackmap.features.whatif.json import _range
 from stackmap.features.whatif.project import Projector
 from stackmap.features.whatif.projection import Projection
 from stackmap.features.whatif.quantities import (
@@ -19,7 +19,7 @@ from stackmap.features.whatif.quantities import (
     Stream,
     exact,
     levels,
-    solved,
+    solve,
     spanned,
     spanning,
 )
@@ -85,9 +85,9 @@ def test_levels_are_nearest_ranks(weighted):
 @pytest.mark.parametrize("goal", [1e-6, 0.5, 7.0, 9e5])
 def test_a_rising_function_is_solved(goal):
     """Also from 0; a goal that is not reached gives the end."""
-    assert solved(lambda x: x, goal, 0.0, 1e6) == pytest.approx(goal, rel=1e-6)
-    assert solved(lambda x: x * x, goal, 1e-9, 1e6) == pytest.approx(goal**0.5, rel=1e-6)
-    assert solved(lambda x: -x, goal, 0.0, 13.0) == 13.0
+    assert solve(lambda x: x, goal, 0.0, 1e6) == pytest.approx(goal, rel=1e-6)
+    assert solve(lambda x: x * x, goal, 1e-9, 1e6) == pytest.approx(goal**0.5, rel=1e-6)
+    assert solve(lambda x: -x, goal, 0.0, 13.0) == 13.0
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_larger_members_are_needed_where_more_of_them_do_not_help(need, now, the
 
 
 def test_json_has_the_three_figures_of_a_band():
-    assert _ends(Band(3.0, 5.0, 7.0)) == {"low": 3.0, "likely": 5.0, "high": 7.0}
-    assert _ends(None) is None
+    assert _range(Band(3.0, 5.0, 7.0)) == {"low": 3.0, "likely": 5.0, "high": 7.0}
+    assert _range(None) is None
 
 
 def test_a_change_is_a_signed_percentage():

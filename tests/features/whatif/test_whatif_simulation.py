@@ -494,10 +494,11 @@ def test_requests_that_no_disk_serves_are_far_from_the_measurement():
     """Paths of a multipath head have no disk below: all simulated times are 0."""
     outcome = Simulation(stack("linear", 1, constant(0.0, 1))).run(loop(1, 20))
     fitting = SimpleNamespace(
-        measured={"write": {"mean": 1.0, "p50": 1.0}}, counted=lambda ran, way: ran.seen[way]
+        measured={"write": {"mean": 1.0, "p50": 1.0}},
+        times_of=lambda ran, direction: ran.seen[direction],
     )
 
-    assert Fitting._distance(fitting, outcome) > log(1 + OFF)
+    assert Fitting._times_off(fitting, outcome) > log(1 + OFF)
 
 
 def test_a_lowered_limit_writes_nothing_twice():
