@@ -193,7 +193,8 @@ class Fitting:
 
     def _shares(self) -> list[float]:
         """Return the sequential shares of writes that the counters allow, the likely one first."""
-        likely, *_ = shares = [hypothesis.sequential for hypothesis in self._pattern.hypotheses]
+        shares = [hypothesis.sequential for hypothesis in self._pattern.hypotheses]
+        likely = shares[0]
         if self._pattern.is_rewritten:
             return [0.0]
         if not self.load.write.requests:

@@ -82,21 +82,22 @@ class Geometry:
 
     def read(self, offset: int, size: int) -> Iterator[tuple[bool, tuple[Part, ...]]]:
         """Yield the parts of each piece that a read needs: one of several copies if True, else all of them."""
-        for chunk, start, length in self._pieces(offset, size):
-            places = self._copies(chunk, start, length)
-            alive = tuple(place for place in places if place.member not in self._missing)
-            if not alive:  # from all others of its row
-                others = (m for m in range(self.layout.members) if m not in self._missing)
-                alive = tuple(Part(m, places[0].offset, length) for m in others)
-                yield False, alive
-            else:
+        for piece in self._pieces(offset, size):
+            alive = self._alive(piece)
+            if alive:
                 yield len(alive) > 1, alive
+            else:  # from all others of its row
+                _, at, length = self._copies(*piece)[0]
+                others = (m for m in range(self.layout.members) if m not in self._missing)
+                yield False, tuple(Part(m, at, length) for m in others)
 
     def write(self, offset: int, size: int) -> Iterator[tuple[Part, ...]]:
         """Yield the writes of each piece, without parity: one per copy."""
-        for chunk, start, length in self._pieces(offset, size):
-            places = self._copies(chunk, start, length)
-            yield tuple(place for place in places if place.member not in self._missing)
+        yield from map(self._alive, self._pieces(offset, size))
+
+    def _alive(self, piece: tuple[int, int, int]) -> tuple[Part, ...]:
+        """Return the copies of *piece* on members that have not failed."""
+        return tuple(part for part in self._copies(*piece) if part.member not in self._missing)
 
     def _pieces(self, offset: int, size: int) -> Iterator[tuple[int, int, int]]:
         """Yield chunk, offset in it and length of each piece."""

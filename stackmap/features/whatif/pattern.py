@@ -79,7 +79,8 @@ def possible_loads(
         below = [None if size is None else Stream(size / PAGE, size) for size in moved]
     return total, [
         Measured(
-            *(read, write),
+            read,
+            write,
             members_read=below[0],
             members_write=below[1],
             per_page=page_requests(ledger, context),

@@ -194,7 +194,7 @@ def _plan(projection: Projection) -> str:
             settings.append(f"members={then.members}")
         if then.chunk and (now is None or now.chunk != then.chunk):
             settings.append(f"chunk={then.chunk // KIB}k")
-        request = then.level + ":" * bool(settings) + ",".join(settings)
+        request = f"{then.level}:{','.join(settings)}" if settings else then.level
     return filled(f"`stackmap plan --to {request} {{device}}`", {"device": projection.device.title})
 
 
@@ -236,7 +236,7 @@ def unmodelled(
         words = f"what {target} below the members reads and writes itself, now and projected"
         yield Reason("writer-below", words)
     if above := context.spread_above:
-        more = f" and {len(above) - 1} more" * (len(above) > 1)
+        more = f" and {len(above) - 1} more" if len(above) > 1 else ""
         yield Reason(
             "spread-above",
             f"a changed layout above ({above[0]}{more} spreads its load over this and other devices)",

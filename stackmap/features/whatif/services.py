@@ -23,7 +23,7 @@ from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.device import Device
-from stackmap.model.load import Flow, Load, ratio
+from stackmap.model.load import Load, ratio
 from stackmap.model.units import KIB
 
 if TYPE_CHECKING:
@@ -167,8 +167,7 @@ def _traced(
     read, write = read or write, write or read
     if serial and disk.queue.depth != 1:
         # In the device they waited for each other too: only the time per request is its own.
-        total, per_request = load.total, _per_request(load)
-        mean = _mean(read, write, total, load)
+        mean, per_request = _mean(read, write, load), _per_request(load)
         if per_request is not None and mean > per_request:
             read, write = (
                 tuple(time * per_request / mean for time in times) for times in (read, write)
@@ -176,9 +175,8 @@ def _traced(
     return read, write
 
 
-def _mean(read: Sequence[float], write: Sequence[float], total: Flow, load: Load) -> float:
-    ios = total.ios or 1.0
-    reads = (load.read.ios or 0.0) / ios
+def _mean(read: Sequence[float], write: Sequence[float], load: Load) -> float:
+    reads = (load.read.ios or 0.0) / (load.total.ios or 1.0)
     return reads * sum(read) / len(read) + (1 - reads) * sum(write) / len(write)
 
 

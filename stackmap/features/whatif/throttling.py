@@ -96,10 +96,10 @@ class Throttle:
         """Judge the window that ended, and those until *now* in which nothing did."""
         while now >= self._closes:
             if self._fastest < inf and self._written >= FEWEST_WRITES:
-                if self._fastest > self._target:
-                    self._lower()
-                else:
+                if self._fastest <= self._target:
                     self._raise()
+                elif self._most > 1:
+                    self._scale(0 if self._step < 0 else self._step + 1)
             elif self._written or self._writes:
                 self._raise()
                 if self._is_highest and self._writes:  # more windows without a read change nothing
@@ -112,10 +112,6 @@ class Throttle:
                     self._scale(self._step - 1 if self._step > 0 else self._step + 1)
             self._fastest, self._written = inf, 0
             self._closes += WINDOW / sqrt(max(0, self._step) + 1)
-
-    def _lower(self) -> None:
-        if self._most > 1:
-            self._scale(0 if self._step < 0 else self._step + 1)
 
     def _raise(self) -> None:
         if not self._is_highest:

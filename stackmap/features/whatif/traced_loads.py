@@ -45,9 +45,8 @@ DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
 Kind = Literal["open", "closed"]
-Intervals = tuple[
-    tuple[float, float], ...
-]  # seconds and requests per second of one interval after the other
+# Seconds and requests per second of one interval after the other.
+Intervals = tuple[tuple[float, float], ...]
 
 
 class Load(NamedTuple):
@@ -264,10 +263,10 @@ def active(parts: Sequence[Measured]) -> Intervals:
 
 def most_in_flight(requests: Sequence[TracedRequest]) -> int:
     """Return the most of *requests* in flight at once, except at a few instants."""
-    known = [request for request in requests if request.done is not None]
-    ends = sorted(request.done for request in known if request.done is not None)
+    known = [(request.time, request.done) for request in requests if request.done is not None]
+    ends = sorted(end for _, end in known)
     depths = sorted(
-        place + 1 - bisect_right(ends, request.time) for place, request in enumerate(known)
+        begun - bisect_right(ends, time) for begun, (time, _) in enumerate(known, start=1)
     )
     return depths[int(0.98 * (len(depths) - 1))] if depths else 0
 
