@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.timing import Scenario, TimeProjection
 
 SCHEMA = "stackmap.whatif/1"
-Number = float | None
 Json = dict[str, object]
 Figure = TypeVar("Figure")
 DIRECTIONS = ("read", "write")
@@ -231,7 +230,7 @@ def _devices(devices: DeviceLoad, *, banded: bool) -> Json:
     }
 
 
-def _band(band: Band | None, *, banded: bool, part: float = 1.0) -> Json | Number:
+def _band(band: Band | None, *, banded: bool, part: float = 1.0) -> Json | float | None:
     """Return *part* of a band: with its ends if *banded*, else the likely value."""
     if band is None:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from stackmap.discover.find import find_all
 from stackmap.features.whatif.bitmap import BitmapLoad, BitmapModel, present_metadata
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
     from stackmap.features.whatif.cache import Cache, Hits
     from stackmap.features.whatif.fitting import Fitting
-    from stackmap.features.whatif.replay import Replays
+    from stackmap.features.whatif.replay import Replay, Replays
     from stackmap.features.whatif.timing import Scenario, TimeProjection
 
 ALL = 0.95  # of the bytes written
@@ -124,7 +124,7 @@ class Projector:
         models = [LayoutModel.of(load, context, layout) for load in loads]
         model, likely, counters = models[0], loads[0], window.ledger.load(context.device.name)
         replays = self._replays if scenario and self._trace else None
-        counting: Sequence[LoadModel] = models
+        counting: Sequence[LayoutModel | Replay] = models
         if replays and scenario and not replays.reason:
             counting = [replays.on(layout, scenario)]
         sides = [
@@ -196,13 +196,6 @@ class Projector:
         from stackmap.features.whatif.replay import Replays
 
         return None if self._fitting is None else Replays(self._fitting)
-
-
-class LoadModel(Protocol):
-    """A layout with all that is needed to project any interval of the window on it."""
-
-    def at(self, load: Measured) -> LayoutLoad:
-        """Return the projection of *load*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +278,7 @@ def _measured_load(
     return DeviceLoad(count, *requests, read.bytes, write.bytes, added, carried=carried)
 
 
-def _behind_cache(model: LoadModel, load: Measured, reads: Band) -> LayoutLoad:
+def _behind_cache(model: LayoutModel | Replay, load: Measured, reads: Band) -> LayoutLoad:
     """Return the projection of *load* with the share *reads* of its reads; writes reach the volume in the end."""
     shares = dict.fromkeys((reads.likely, reads.low, reads.high))
     sides = [model.at(load.behind_a_cache(share)) for share in shares]
@@ -297,7 +290,7 @@ def _behind_cache(model: LoadModel, load: Measured, reads: Band) -> LayoutLoad:
 
 
 def _levels(
-    window: Window, context: VolumeContext, model: LoadModel, growth: float, reads: float
+    window: Window, context: VolumeContext, model: LayoutModel | Replay, growth: float, reads: float
 ) -> Mapping[str, Levels]:
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
