@@ -24,25 +24,19 @@ from stackmap.host import Host
 from stackmap.host.capture_format import loaded_json
 from stackmap.model.device import Device, Kind
 from stackmap.model.health import Health
-from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute
+from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute, link
 
 # The words before the path of the disk. ``standby,0``: a sleeping disk is no error, and prints no attributes.
+SMARTCTL = ("smartctl", "--json=c", "--nocheck=standby,0", "--info", "--health", "--attributes")
 QUESTIONS = {
     "nvme_get_smart_log": ("libblockdev", "nvme_get_smart_log"),
     "smart_ata_get_info": ("libblockdev", "smart_ata_get_info"),
     "smart_scsi_get_info": ("libblockdev", "smart_scsi_get_info"),
     "nvme": ("nvme", "smart-log", "--output-format=json"),
-    "smartctl": (
-        "smartctl",
-        "--json=c",
-        "--nocheck=standby,0",
-        "--info",
-        "--health",
-        "--attributes",
-        "--log=error",  # of SAS: errors, and what was written
-        "--log=ssd",  # the share of life that is used: of ATA by its device statistics, page 7
-        "--log=devstat,1",  # of ATA: what was written
-    ),
+    "smartctl": SMARTCTL,
+    # Errors and what was written, of SAS; the share of life that is used, of ATA by its device statistics, page 7;
+    # what was written, of ATA.
+    "smartctl_logs": (*SMARTCTL, "--log=error", "--log=ssd", "--log=devstat,1"),
 }
 AT_ONCE = 8  # disks that are asked at the same time
 MOST_SILENT = 2  # disks that do not answer in time: together 10 s
@@ -50,6 +44,7 @@ ASLEEP = "asleep, and not woken"
 GIVEN_UP = "not asked, because other disks do not answer"
 NO_FIGURES = "the disk printed no health"
 LIBRARY = "libblockdev"
+USB = "/usb"  # in the place of a device
 ATA_VENDOR = "ATA"  # of each disk behind libata, also on a SAS controller
 # ATA's attributes, and what their names have in common in smartmontools' drivedb and in libblockdev's.
 REALLOCATED, PENDING, UNCORRECTABLE = 5, 197, 198
@@ -59,9 +54,8 @@ NAMES = {
     UNCORRECTABLE: re.compile(r"uncor|-uerr-|-unc-"),
 }
 MOST_SECTORS = 1 << 32  # a larger raw value is several numbers in one
-_COUNT = re.compile(
-    r"([0-9]+)(?:[ /].*)?"
-)  # smartctl's text of a raw value: "0 (0 2)" has three numbers in it
+# smartctl's text of a raw value: "0 (0 2)" has three numbers in it.
+_COUNT = re.compile(r"([0-9]+)(?:[ /].*)?")
 # Page and offset in ATA's device statistics (ACS): sectors that hosts wrote, and the share of life that is used.
 SECTORS_WRITTEN, LIFE_USED = (1, 24), (7, 8)
 
@@ -116,10 +110,12 @@ def _tools(host: Host, device: Device) -> tuple[str, ...]:
         return ("nvme_get_smart_log", "nvme", "smartctl")
     if not device.name.startswith("sd"):
         return ()
+    # Some USB bridges do not survive a question for a log.
+    smartctl = "smartctl" if USB in link(host, f"{ROOT}/{device.name}") else "smartctl_logs"
     if attribute(host, f"{ROOT}/{device.name}/device/vendor") != ATA_VENDOR:
-        return ("smartctl", "smart_scsi_get_info")
+        return (smartctl, "smart_scsi_get_info")
     is_ssd = device.rotational is False
-    return ("smartctl", "smart_ata_get_info") if is_ssd else ("smart_ata_get_info", "smartctl")
+    return (smartctl, "smart_ata_get_info") if is_ssd else ("smart_ata_get_info", "smartctl")
 
 
 def _question(tool: str, device: Device) -> tuple[str, ...]:

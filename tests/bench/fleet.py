@@ -51,7 +51,7 @@ def devices(volume: int) -> tuple[str, list[str], list[str]]:
     )
 
 
-Families = Iterator[tuple[str, Iterator[tuple[str, float, bool]]]]
+Families = Iterator[tuple[str, Iterator[tuple[str, float | None, bool]]]]
 RECORDED = {
     'instance_top_layer:stackmap_read_bytes:rate5m{layer="volume",': 1e5, 'instance_top_layer:stackmap_written_bytes:rate5m{layer="volume",': 2e5,
     'instance_top_layer:stackmap_reads:rate5m{layer="volume",': 20, 'instance_top_layer:stackmap_writes:rate5m{layer="volume",': 40,
@@ -61,6 +61,7 @@ RECORDED = {
     "instance_top:stackmap_wasted_requests:rate5m{": 80, 'instance_top_device:stackmap_slowest_member:ratio_rate5m{device="dm-5",': 1.2,
     'stackmap_stack_info{kind="volume",level="raid5",': 1, "stackmap_stack_members{": 4, "stackmap_stack_ideal_write_ratio{": 4 / 3,
     "stackmap_stack_degraded{": 0, "stackmap_stack_sync_active{": 0,
+    'instance_top_disk:stackmap_written_bytes:rate5m{disk="sda",': 1e5, 'instance_top_disk:stackmap_written_bytes:rate5m{disk="sdb",': 2e5,
 }  # fmt: skip
 
 LEVEL = ',kind="volume",level="raid5"'
@@ -88,6 +89,7 @@ def recorded(hosts: int, volumes: int) -> Families:
             ),
         )
     yield from per_host(hosts)
+    yield from of_disks([f'job="node",instance="{host(h)}"' for h in range(hosts)])
 
 
 def uuid(metric: str, host: int, volume: int) -> str:
@@ -99,10 +101,7 @@ def per_host(hosts: int) -> Families:
     for metric, labels, value in PER_HOST:
         yield (
             metric,
-            (
-                (f'job="node",instance="{host(h)}"{labels}', value or time.time(), False)
-                for h in range(hosts)
-            ),
+            ((f'job="node",instance="{host(h)}"{labels}', value, False) for h in range(hosts)),
         )
 
 
@@ -163,8 +162,8 @@ def families(hosts: int, volumes: int) -> Families:
         ),
     )
     for metric, value in (
-        ("node_boot_time_seconds", 1.7e9), ("stackmap_topology_timestamp_seconds", time.time()),
-        ("node_time_seconds", time.time()), ("up", 1),
+        ("node_boot_time_seconds", 1.7e9), ("stackmap_topology_timestamp_seconds", None),
+        ("node_time_seconds", None), ("up", 1),
     ):  # fmt: skip
         yield metric, ((host, value, False) for host in names)
     yield from of_disks(names)
@@ -212,7 +211,7 @@ def write_blocks(folder: Path, metrics: Families) -> int:
             for labels, value, counts in series:
                 count += 1
                 file.writelines(
-                    f"{metric}{{{labels}}} {value * (t - now + 9999) if counts else value} {t}\n"
+                    f"{metric}{{{labels}}} {value_at(t, value, now, counts=counts)} {t}\n"
                     for t in instants
                 )
         file.write("# EOF\n")
@@ -222,6 +221,13 @@ def write_blocks(folder: Path, metrics: Families) -> int:
     )  # fmt: skip
     (folder / "fleet.om").unlink()
     return count
+
+
+def value_at(instant: int, value: float | None, now: int, *, counts: bool) -> float:
+    """Return the value of a sample; without one it is the time, as of a clock."""
+    if value is None:
+        return instant
+    return value * (instant - now + 9999) if counts else value
 
 
 def ask(url: str, path: str) -> dict:

@@ -296,7 +296,8 @@ def test_every_question_that_is_ever_asked():
         ),
     ]
     functions = {"nvme_get_smart_log", "smart_ata_get_info", "smart_scsi_get_info"}
-    assert set(health.QUESTIONS) == {"nvme", "smartctl", *functions}
+    assert set(health.QUESTIONS) == {"nvme", "smartctl", "smartctl_logs", *functions}
+    assert health.QUESTIONS["smartctl"] == health.QUESTIONS["smartctl_logs"][:-3]
     assert {health.QUESTIONS[each] for each in functions} == {
         ("libblockdev", each) for each in functions
     }

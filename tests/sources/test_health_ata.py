@@ -121,3 +121,28 @@ def test_of_a_sata_ssd_smartctl_is_asked_first(rotational, asked):
     health.read(host, discover(host))
     tools = [words[0] for words in host.run_words if words[-1] == "/dev/sda"]
     assert set(tools) == {asked}
+
+
+@pytest.mark.parametrize(
+    ("place", "rotational", "vendor", "has_logs"),
+    [
+        (
+            "pci0000:00/0000:00:14.0/usb4/4-1/4-1:1.0/host9/target9:0:0/9:0:0:0",
+            "0",
+            "Samsung",
+            False,
+        ),
+        ("pci0000:00/0000:03:00.0/host1/port-1:0/end_device-1:0", "0", "TOSHIBA", True),
+        ("pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0", "0", "ATA", True),
+        ("pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0", "1", "ATA", False),
+    ],
+)
+def test_who_is_asked_for_its_logs(place, rotational, vendor, has_logs):
+    """SSDs and SAS disks, but no disk behind a USB bridge: some bridges hang on the question."""
+    files = disk("sda", device__vendor=vendor, queue__rotational=rotational)
+    where = {"/sys/block/sda": f"-> ../devices/{place}/block/sda"}
+    host = Spy({**files, **where}, {"smartctl /dev/sda": json.dumps(statistics())})
+    found = health.read(host, discover(host))["sda"]
+    (words,) = [words for words in host.run_words if words[0] == "smartctl"]
+    assert ("--log=devstat,1" in words) == has_logs
+    assert not found.unknown
