@@ -240,8 +240,8 @@ HEADS_COUNT = (6, 2)  # the kernel since which the head of an NVMe disk's paths 
 def counting(topology: Topology, device: Device) -> frozenset[str]:
     """Return the devices whose counters show the I/O of *device*: itself, or the paths of an NVMe disk."""
     paths = topology.used_by(device.name, Role.PATH) if device.kind is Kind.DISK else []
-    kernel = topology.machine.release
-    return frozenset(paths if paths and (0, 0) < kernel < HEADS_COUNT else [device.name])
+    is_old = (0, 0) < topology.machine.release < HEADS_COUNT
+    return frozenset(paths if paths and (is_old or uncounted(topology, device)) else [device.name])
 
 
 def _moved_above(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
@@ -276,7 +276,7 @@ def _only_scanned(load: Load) -> bool:
 
 
 def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
-    if not loads[device.name].idle:
+    if not loads[device.name].idle and loads[device.name] != UNKNOWN_LOAD:
         return None
     paths = [edge.below for edge in topology.below(device.name) if edge.role is Role.PATH]
     known = [loads[path] for path in paths if path in loads]
@@ -376,7 +376,8 @@ RULES = (
     ),
     Rule(
         "head-not-counted",
-        "before Linux 6.2 a multipath NVMe head counts nothing; its hidden paths do: it has the sum of their counters",
+        "before Linux 6.2, or with queue/iostats 0, a multipath NVMe head counts nothing; its hidden paths do: it has the "
+        "sum of their counters",
         lambda topology, device: any(e.role is Role.PATH for e in topology.below(device.name)),
         _head_uncounted,
         of_idle=True,

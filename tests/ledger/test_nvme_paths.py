@@ -11,7 +11,8 @@ from tests.rules.cases_state import nvme
 from tests.rules.scripted import GIB_SECTORS, Did, Scripted, intervals, md, volume
 
 PAGE = 4096
-KERNELS = {"old": "6.1.0-28-amd64", "new": "6.12.1-amd64"}
+# "off": with queue/iostats 0 at the head.
+KERNELS = {"old": "6.1.0-28-amd64", "new": "6.12.1-amd64", "off": "6.12.1-amd64"}
 HEADS = ("nvme0n1", "nvme1n1", "nvme2n1")
 
 
@@ -30,7 +31,8 @@ def array(age):
     """RAID5 on three disks with one path each."""
     files = {}
     for number, head in enumerate(HEADS):
-        files |= block(head, f"259:{2 * number + 1}", GIB_SECTORS)
+        counts = "0" if age == "off" else "1"
+        files |= block(head, f"259:{2 * number + 1}", GIB_SECTORS, queue__iostats=counts)
         path = head.replace("n1", "c0n1")
         files |= block(
             path, f"259:{2 * number + 2}", GIB_SECTORS, device__state="live", ana_state="optimized"

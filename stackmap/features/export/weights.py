@@ -247,8 +247,11 @@ class Senders:
 
     def _own(self, name: str) -> Names | None:
         device = self.topology[name]
+        counted = counting(self.topology, device)
+        if name not in counted:
+            return counted
         unusable = uncounted(self.topology, device) or counted_twice(self.topology, device) is None
-        return None if unusable else counting(self.topology, device)
+        return None if unusable else counted
 
     def _union(self, names: Iterable[str]) -> Names | None:
         union: set[str] = set()
