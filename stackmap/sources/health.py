@@ -64,6 +64,7 @@ TOO_WARM = (
     1 << 1
 )  # the bit of NVMe's critical warning that is about the temperature now, not about a failure
 KELVIN = 273
+LEAST_LIFE = 20  # times the size of a disk can be written at least; flash of four bits per cell lasts for 100 and more
 MOST_PERCENT = 255  # all of these shares are one byte
 COUNT_LIMIT = 1 << 128  # the largest counts of NVMe have 128 bits
 MINUTE, HOUR = 60, 3600
@@ -134,7 +135,7 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
     for tool in tools:
         try:
             if tool not in missing:
-                return parse(host.run(*_question(tool, device)))
+                return _believed(parse(host.run(*_question(tool, device))), device)
         except SourceMissing as error:  # the next tool may be installed
             missing[tool] = str(error)
         except CaptureError as error:  # an answer that takes too much memory
@@ -150,6 +151,18 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
     return Health(
         unknown=refused or next(missing[tool] for tool in tools if QUESTIONS[tool][0] != LIBRARY)
     )
+
+
+def _believed(health: Health, device: Device) -> Health:
+    """
+    Return *health* without the bytes written, if they cannot have used so much of the life of *device*.
+
+    A SAS disk that does not save its counters loses them without power, and others start again after an update.
+    """
+    used, written, size = health.used or 0.0, health.written, device.size
+    if written is None or size is None or written >= used * LEAST_LIFE * size:
+        return health
+    return health._replace(written=None)
 
 
 def parse(text: str) -> Health:

@@ -25,7 +25,7 @@ from tests.rules.scripted import disk
 SAMPLE = ROOT / "sample_topologies/vghdd"
 DISKS = ("sda", "sdb", "sdc", "sdd")
 WRITTEN = 6_659 * 10**9
-LOG = {"percent_used": 13, "data_units_written": 17}
+LOG = {"percent_used": 13, "data_units_written": 17_000_000}
 SAS = {
     "scsi_percentage_used_endurance_indicator": 13,
     "scsi_error_counter_log": {"write": {"gigabytes_processed": "6659"}},

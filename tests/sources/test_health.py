@@ -219,6 +219,22 @@ def test_a_disk_has_not_written_less_than_nothing(value):
     assert (found.written, found.media_errors, found.used) == (None, None, 0.04)
 
 
+@pytest.mark.parametrize(
+    ("percent", "gigabytes", "is_believed"),
+    [(20, "2199.1", True), (20, "2199", False), (0, "1", True), (100, "10996", True), (100, "10995", False)],
+)  # fmt: skip
+def test_a_count_that_was_lost_is_no_count(percent, gigabytes, is_believed):
+    """Of a disk of 512 GiB, 20 % of its life are 4 times its size at least: 2,199.02 GB."""
+    said = SAS | {
+        "scsi_percentage_used_endurance_indicator": percent,
+        "scsi_error_counter_log": {"write": {"gigabytes_processed": gigabytes}},
+    }
+    host = Spy(disk("sda", size=512 << 21), {"smartctl /dev/sda": json.dumps(said)})
+    found = health.read(host, discover(host))["sda"]
+    assert (found.written is not None) == is_believed
+    assert found.used == percent / 100
+
+
 @pytest.mark.parametrize(("percent", "used"), [(255, 2.55), (256, None), (10**30, None)])
 def test_a_share_of_life_is_one_byte(percent, used):
     assert health.parse(json.dumps(NVME | {"percent_used": percent})).used == used
