@@ -210,7 +210,7 @@ def _nvme(page: Figures, *, kelvin: bool) -> Health:
     return Health(
         failing=None if bits is None else bits & ~TOO_WARM != 0,
         used=_share(page, "percent_used", "percentage_used"),
-        spare=_share(page, "avail_spare", "available_spare"),
+        spare=_share(page, "avail_spare", "available_spare", most=100),
         media_errors=_number(page.get("media_errors")),
         hot=None if None in hot else MINUTE * sum(count or 0 for count in hot),
         written=None if units is None else units * DATA_UNIT,
@@ -345,6 +345,6 @@ def _number(value: object) -> int | None:
     return number if 0 <= number < COUNT_LIMIT else None
 
 
-def _share(printed: Figures, *names: str) -> float | None:
+def _share(printed: Figures, *names: str, most: int = MOST_PERCENT) -> float | None:
     percents = (_number(printed.get(name)) for name in names)
-    return next((p / 100 for p in percents if p is not None and p <= MOST_PERCENT), None)
+    return next((p / 100 for p in percents if p is not None and p <= most), None)

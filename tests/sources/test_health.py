@@ -240,6 +240,11 @@ def test_a_share_of_life_is_one_byte(percent, used):
     assert health.parse(json.dumps(NVME | {"percent_used": percent})).used == used
 
 
+@pytest.mark.parametrize(("percent", "spare"), [(100, 1.0), (101, None), (255, None)])
+def test_no_more_spare_blocks_than_all_are_left(percent, spare):
+    assert health.parse(json.dumps(NVME | {"avail_spare": percent})).spare == spare
+
+
 def test_an_answer_that_is_too_large_is_of_one_disk_alone():
     large = '{"smartctl":[' + "[]," * 1_000_000 + "[]]}"
     host = Spy(
