@@ -24,6 +24,7 @@ from stackmap.sources import dm
 from stackmap.sources.device_lists import LOOP_MAJOR, MD_MAJOR, SCSI_MAJORS, name_of
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.lvm_names import PREFIX, parse, split_name, unmangle
+from stackmap.sources.printed.capture_files import disk_of
 from stackmap.sources.sysfs import Block
 
 NAME_PATTERN = r"[*?]|\[.+\]"
@@ -155,9 +156,6 @@ def _label_at(path: str) -> str:
 
 
 KERNEL_NAME = r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+|(?:cciss|ida)/c\d+d\d+(?:p\d+)?"
-PARTITION = (
-    r"([hsv]d[a-z]+|(?:cciss|ida)/c\d+d\d+(?=p)|xvd[a-z]+|nvme\d+n\d+(?=p)|mmcblk\d+(?=p))p?\d+"
-)
 NUMBERED = r"dev(\d{1,9})-(\d{1,9})"  # sar without -p
 ARRAY = r"md(?:\d+|_\w+|/.+)"
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -189,7 +187,7 @@ def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
             below.setdefault(above, []).append(name)
     devices, edges = [], []
     for name in names:
-        partition, numbered = re.fullmatch(PARTITION, name), re.fullmatch(NUMBERED, name)
+        disk, numbered = disk_of(name), re.fullmatch(NUMBERED, name)
         if name in volumes:
             members = [volumes[member] for member in below.get(name, ())]
             inferred = dm.infer_target(volumes[name], members)
@@ -197,9 +195,9 @@ def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
                 Device(name, inferred.kind, "", label=volumes[name].label, target=inferred.target)
             )
             edges += [Edge(name, m.name, dm.role(m, inferred.target)) for m in members]
-        elif partition and partition[1] in names:
+        elif disk in names:
             devices.append(Device(name, Kind.PARTITION, "", merges=True))
-            edges.append(Edge(name, partition[1], dm.default_role("")))
+            edges.append(Edge(name, disk, dm.default_role("")))
         elif numbered:
             device = _numbered(name, int(numbered[1]), int(numbered[2]))
             # Of a disk that the text has by number and by name, only one has the name.

@@ -105,6 +105,8 @@ OTHER_FORMATS = {re.compile(pattern): meaning for pattern, meaning in {
         "vmstat has no figures per device without -d: use `iostat -dxty 10 6` or `vmstat -d`",
     r"\bd(?:isk)?\.d(?:ev|m)?\.[a-z]": "a table of PCP's metrics is not supported: use `pmrep :iostat-dktx`",
     r"\bcapacity\s+operations\s+bandwidth\b": "zpool iostat is not supported: use `iostat -dxty 10 6` for the disks of the pool",
+    r"\bdevice\s+rd_s\s+rd_avkb\b": "pt-diskstats is not supported: use the copies of /proc/diskstats that it saves, or `iostat -dxty 10 6`",
+    r"^\s*DISK I/O\s+R/s\s+W/s": "glances has no times of requests: use `iostat -dxty 10 6`",
     r"# DISK STATISTICS|#<-+Disks-+>|<-+reads-+><-+writes-+>": "collectl is not supported: use `iostat -dxty 10 6`, or sar",
     r"\]\.(?:write_io|read_io|flush_io|corruption)_errs\s+\d": "btrfs device stats has errors, no load: add `iostat -dxty 10 6`",
 }.items()}  # fmt: skip

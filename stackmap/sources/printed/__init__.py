@@ -64,6 +64,8 @@ FORMATS = (
     Format("bcache-status", nas.BCACHE.pattern, nas.read_bcache),
     Format("mdadm --detail", md.DETAIL.pattern, md.read_detail),
     Format("mdadm --examine", md.EXAMINED.pattern, md.read_examined),
+    Format("mdadm --detail --scan", md.SCANNED.pattern, md.read_scanned, rows=True),
+    Format("ceph-volume lvm list", users.OSD_PART.pattern, users.read_osd),
     Format("lvs --nameprefixes", lvm.PREFIXED_ROW.pattern, lvm.read_prefixed, rows=True),
     Format("lvdisplay", lvm.DISPLAY.pattern, lvm.read_display),
     Format("mount", rf"{users.MOUNTED.pattern}.*|{users.MOUNTS_ROW.pattern}", users.read_mounted, rows=True),
@@ -97,6 +99,7 @@ JSON_FORMATS: tuple[tuple[str, str, Callable[[str], Iterator[Fact]]], ...] = (
     ('"report"', "lvs", lvm.read_json),
     ('"filesystems"', "findmnt", users.read_findmnt_json),
     ('"node-id"', "drbdadm status", drbd_status.read_status_json),
+    ('"lv_name"', "ceph-volume lvm list", users.read_osd_json),
 )
 _BEGINNINGS = re.compile(
     "|".join(

@@ -110,7 +110,7 @@ def of_path(path: str) -> str:
     if (
         is_kernel_name(name)
         or not slash
-        or group in ("mapper", "md", "disk", "block", "zvol")
+        or group in ("mapper", "md", "disk", "block", "zvol", "longhorn")
         or "/" in lv
     ):
         return name

@@ -67,6 +67,7 @@ MADE_ON = {"LVM2_member": "LVM-", "crypto_LUKS": "CRYPT-"}
 BOOLEANS = {"true": "1", "false": "0"}
 BRANCHES = "│├└|`"
 LAST_BRANCH = ("└", "`")
+DRAWN = " \t│|"  # before the rest of a row, whose name was too long for its column
 FILL = "─"  # in place of what is drawn before a name
 _DISK = re.compile(r"[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+")
 LEVEL = 2  # characters
@@ -281,9 +282,8 @@ def _wrapped(heading: list[PlacedWord], line: str, rest: str, begin: int) -> Lin
     """Return the row in a line and the *rest* that a mail or a terminal wrapped, the latter within words; None if they are none."""
     if _row(heading, rest, begin) is not None:
         return None
-    return _row(heading, f"{line} {rest.strip()}", begin) or _row(
-        heading, f"{line}{rest.strip()}", begin
-    )
+    rest = rest.strip(DRAWN)
+    return _row(heading, f"{line} {rest}", begin) or _row(heading, f"{line}{rest}", begin)
 
 
 def _row(heading: list[PlacedWord], line: str, begin: int) -> Line | None:
@@ -378,7 +378,12 @@ PAIR = re.compile(r'([A-Z][A-Z0-9_:%-]{1,14})="((?:[^"\\]|\\.){0,4000})"')
 
 
 def read_pairs(lines: list[str]) -> Iterator[Fact]:
-    """Yield the facts of ``lsblk -P``."""
+    """
+    Yield the facts of ``lsblk -P``.
+
+    From util-linux 2.33 on it has each device once, with one of those below it: of bcache perhaps the cache.
+    """
+    rows = []
     for line in lines:
         pairs = dict(PAIR.findall(line))
         row = {
@@ -386,7 +391,14 @@ def read_pairs(lines: list[str]) -> Iterator[Fact]:
             for k, v in pairs.items()
         }
         if "NAME" in row or "KNAME" in row:
-            yield from row_facts({key: value for key, value in row.items() if value})
+            rows.append({key: value for key, value in row.items() if value})
+    cached = [row for row in rows if _ref(row).startswith("bcache") and "PKNAME" in row]
+    parents = {of_path(row["PKNAME"]) for row in cached}
+    if any(row.get("FSTYPE") == "bcache" and _ref(row) not in parents for row in rows):
+        for row in cached:
+            del row["PKNAME"]
+    for row in rows:
+        yield from row_facts(row)
 
 
 def read_json(text: str) -> Iterator[Fact]:

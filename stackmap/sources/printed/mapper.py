@@ -55,6 +55,8 @@ def _is_status(target: str, words: tuple[str, ...]) -> bool:
         below = dm_targets.parser(target).below(Segment(0, 1, target, words))
     except dm_targets.DAMAGE:
         return True
+    if target == "raid" and not below:  # "raid1 2 AA 2097152/2097152 idle 0"
+        return True
     return not all(_DEVICE.fullmatch(device.number) for device in below)
 
 

@@ -158,6 +158,35 @@ def _layout(text: str) -> str:
     return mdraid.raid10_code(copies) or _LAYOUTS.get(text, "")
 
 
+SCANNED = re.compile(r"\s*(INACTIVE-)?ARRAY (/dev/md\S+)((?: [A-Za-z-]+=\S+)+)\s*")
+_DEVICES = re.compile(r"\s+devices=(/dev/\S+)\s*")
+
+
+def read_scanned(lines: list[str]) -> Iterator[Fact]:
+    """Yield the arrays of ``mdadm --detail --scan --verbose``, and their members; mdadm.conf may have no more than names."""
+    ref = ""
+    for line in lines:
+        if match := SCANNED.fullmatch(line):
+            ref = of_path(match[2])
+            words = dict(word.split("=", 1) for word in match[3].split())
+            told = {
+                "level": words.get("level", ""),
+                "metadata_version": words.get("metadata", ""),
+                "uuid": words.get("UUID", ""),
+                "array_state": "inactive" if match[1] else "",
+            }
+            # Which members are spares is not printed; of an inactive array, mdadm counts those that are there.
+            if not (match[1] or "spares" in words):
+                told["raid_disks"] = words.get("num-devices", "")
+            if told["level"] or match[1]:
+                yield Fact(ref, "listed", "md")
+                yield from (Fact(ref, f"md/{name}", value) for name, value in told.items() if value)
+        elif ref and (match := _DEVICES.fullmatch(line)):
+            yield from (Fact(ref, "on", of_path(path)) for path in match[1].split(","))
+        elif line.strip():
+            break
+
+
 EXAMINED = re.compile(r"\s*(/dev/\S+):")
 SUPERBLOCK = "superblock"  # the key of what ``mdadm --examine`` printed of a member, as JSON
 # Of version 0.90: "this     0       8       17        0      active sync   /dev/sdb1".

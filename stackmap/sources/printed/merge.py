@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from stackmap.errors import InputError
 from stackmap.model.units import GIB
-from stackmap.sources import device_lists
+from stackmap.sources import device_lists, lvm_names
 from stackmap.sources.printed import md
 from stackmap.sources.printed.capture_files import (
     MEMBER,
@@ -344,8 +344,8 @@ class Machine:
                 edges.setdefault(device, {})[ITS_NAME] = {whole: None}
             types = set(facts.get("lv/segtype", {}).values())
             letters = {attr[:1] for attr in facts.get("lv/attr", {}).values()}
-            plain = types == {"linear"} or (not types and letters == {"-"})
-            for source, group in facts.get("lv of", {}).items():
+            plain = types == {"linear"} or (not types and letters <= {"-"})
+            for source, group in (facts.get("lv of") or self._by_name(device, pvs)).items():
                 if plain and len(pvs[group]) == 1:
                     edges.setdefault(device, {})[f"{source}, pvs: the only PV"] = {
                         pvs[group][0]: None
@@ -354,6 +354,18 @@ class Machine:
                     edges.setdefault(device, {})[f"{source}, pvs: its size"] = dict.fromkeys(
                         pvs[group]
                     )
+
+    def _by_name(self, device: str, groups: Mapping[str, object]) -> dict[str, str]:
+        """Return the group of a map that has the name of an LV of one of *groups*, by "its name"; {} for another device."""
+        name = self._kinds.get(device, {}).get("mapper", device)
+        lv = (
+            lvm_names.parse(name.removeprefix(MAPPER), lvm_names.PREFIX)
+            if name.startswith(MAPPER)
+            else None
+        )
+        return (
+            {ITS_NAME: lv.vg} if lv and lv.vg in groups and not (lv.layer or lv.is_hidden) else {}
+        )
 
     def _whole_map(self, device: str, told: Told) -> str:
         """Return the map of which *device* is a partition of kpartx by its name, "" for another device."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stackmap.model.units import KIB, SECTOR
 from stackmap.sources import mountinfo
-from stackmap.sources.printed.columns import tree_of
+from stackmap.sources.printed.columns import objects, tree_of
 from stackmap.sources.printed.facts import (
+    MAPPER,
     PARTUUID,
     Fact,
     is_kernel_name,
@@ -116,6 +118,36 @@ def read_swaps(lines: list[str]) -> Iterator[Fact]:
         words = line.split()
         if len(words) > 1 and words[1] == "partition" and words[0].startswith("/dev/"):
             yield Fact(of_path(words[0]), "swap", "[SWAP]")
+
+
+OSD_PART = re.compile(r"\s*\[(?:block|db|wal|data|journal)\]\s+(/dev/\S+)\s*")
+_OSD_DEVICES = re.compile(r"\s+devices\s+(/dev/\S+)\s*")
+
+
+def read_osd(lines: list[str]) -> Iterator[Fact]:
+    """Yield an LV of a Ceph OSD, or a partition, and the devices below it, from ``ceph-volume lvm list``."""
+    match = OSD_PART.fullmatch(lines[0])
+    below = next((row[1] for row in map(_OSD_DEVICES.fullmatch, lines) if row), "")
+    yield from _osd_part(match[1] if match else "", below.split(","))
+
+
+def read_osd_json(text: str) -> Iterator[Fact]:
+    """Yield the same of ``ceph-volume lvm list --format json``: by OSD, its parts."""
+    told = json.loads(text)
+    for osd in told.values() if isinstance(told, dict) else ():
+        for part in objects(osd):
+            below = part.get("devices")
+            devices = map(str, below) if isinstance(below, list) else ()
+            yield from _osd_part(str(part.get("path", "")), devices)
+
+
+def _osd_part(path: str, below: Iterable[str]) -> Iterator[Fact]:
+    ref = of_path(path)
+    if path.startswith("/dev/"):
+        yield Fact(ref, "listed", "")
+    if ref.startswith(MAPPER):
+        yield Fact(ref, "dm/uuid", "LVM-")
+        yield from (Fact(ref, "on", of_path(device)) for device in below if device)
 
 
 POOL = re.compile(r"\s*pool: (\S+)\s*")
@@ -247,19 +279,29 @@ def read_diskstats(lines: list[str]) -> Iterator[Fact]:
 
 
 METRIC = re.compile(
-    r"\s*node_(disk_info|disk_device_mapper_info|filesystem_size_bytes)\{(.{1,2000})\} \S+(?: \d+)?"
+    r"\s*node_(disk_info|disk_device_mapper_info|filesystem_size_bytes|md_disks_required|md_disks|md_state)\{(.{1,2000})\} (\S+)(?: \d+)?"
 )
+ARRAY_STATES = frozenset({"active", "inactive"})  # of node_exporter; others are work
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def read_metrics(lines: list[str]) -> Iterator[Fact]:
     """Yield the numbers, names and mounts that node_exporter's metrics have as labels."""
+    required: dict[str, int] = {}
+    active: dict[str, int] = {}
     for line in lines:
         match = METRIC.fullmatch(line)
         if match is None:
             continue
         labels = dict(_LABEL.findall(match[2]))
         device = labels.get("device", "")
+        if match[1].startswith("md_") and match[3].isdecimal():
+            if match[1] == "md_disks_required":
+                required[device] = int(match[3])
+            elif match[1] == "md_disks" and labels.get("state") == "active":
+                active[device] = int(match[3])
+            elif match[1] == "md_state" and int(match[3]) and labels.get("state") in ARRAY_STATES:
+                yield Fact(device, "md/array_state", labels["state"])
         if match[1] == "filesystem_size_bytes":
             yield from _mount(device, labels.get("mountpoint", ""), labels.get("fstype", ""))
         elif is_kernel_name(device) and match[1] == "disk_info":
@@ -268,6 +310,10 @@ def read_metrics(lines: list[str]) -> Iterator[Fact]:
         elif is_kernel_name(device) and labels.get("name"):
             yield Fact(device, "is", mapper(labels["name"]))
             yield Fact(device, "dm/uuid", labels.get("uuid", ""))
+    for device in required.keys() & active:
+        yield Fact(device, "listed", "md")
+        yield Fact(device, "md/raid_disks", str(required[device]))
+        yield Fact(device, "md/degraded", str(max(0, required[device] - active[device])))
 
 
 # "/sys/block/sda/queue/scheduler:noop [cfq]", "sda/queue/nr_requests:128"; "==> file <==" of head, and its line.
