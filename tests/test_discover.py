@@ -97,7 +97,7 @@ def test_what_cannot_be_told_without_root_is_said():
     assert topology["dm-0"].state is None
     assert topology.unknown == (
         "tables of mapped devices: dmsetup table: needs root",
-        "data layout of vg/lv: needs root (dmsetup table)",
+        "data layout of vg/lv: only `dmsetup table` has it, as root",
     )
 
 

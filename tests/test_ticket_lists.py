@@ -72,6 +72,11 @@ def test_disks_of_ceph_osds():
     }
 
 
+def test_the_wrapped_name_of_an_osd_is_joined():
+    text = "  [block]       /dev/ceph-7a/osd-blo\nck-4\n\n      block device       /dev/ceph-7a/osd-blo\nck-4\n      devices            /dev/sdk\n"
+    assert edges(read(text)[0]) == {("ceph--7a-osd--block--4", "sdk")}
+
+
 def test_disks_of_ceph_osds_as_json():
     part = {
         "devices": ["/dev/sdk"],

@@ -40,10 +40,10 @@ from stackmap.sources.sysfs import PATH_STATE, Block
 
 MAX_TITLES = 10  # in a sentence
 STRANGE = "table of {devices}: unknown form; inferred from names and sizes instead"
-NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
+NO_LEVEL = "RAID level of {devices}: only `dmsetup table` has it, as root"
 PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
 SLAVES = "table of {devices}: not understood in full; devices below are from sysfs, and their roles are assumed"
-SPREAD = "data layout of {devices}: needs root (dmsetup table)"
+SPREAD = "data layout of {devices}: only `dmsetup table` has it, as root"
 
 NOTHING_BELOW = "devices below {devices}: not in the input"
 PART_BELOW = "some devices below {devices}: not in the input, by the sizes of those that are"

@@ -21,10 +21,9 @@ from stackmap.model.device import Device, Kind
 from stackmap.model.dm_targets import POOL
 from stackmap.model.topology import NO_TOPOLOGY, Edge, Machine, Topology
 from stackmap.sources import dm
-from stackmap.sources.device_lists import LOOP_MAJOR, MD_MAJOR, SCSI_MAJORS, name_of
+from stackmap.sources.device_lists import LOOP_MAJOR, MD_MAJOR, SCSI_MAJORS, disk_of, name_of
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.lvm_names import PREFIX, parse, split_name, unmangle
-from stackmap.sources.printed.capture_files import disk_of
 from stackmap.sources.sysfs import Block
 
 NAME_PATTERN = r"[*?]|\[.+\]"

@@ -107,3 +107,19 @@ def number_of(name: str) -> str:
     index -= 1
     major = SCSI_MAJORS[(index & 0xF0) >> 4]
     return f"{major}:{(index & 0xFFF00) | (index & 0xF) << 4 | int(match[2] or 0)}"
+
+
+_PARTITION = re.compile(
+    r"(?:([shv]d[a-z]{1,4}|xvd[a-z]{1,3}|dasd[a-z]+)|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd|zd|bcache|drbd|pmem|sata|sas)\d+|(?:cciss|ida)/c\d+d\d+)p)(\d{1,3})"
+)
+
+
+def disk_of(name: str) -> str:
+    """
+    Return the disk of a partition by its *name*, "" for all else.
+
+    >>> disk_of("sda1"), disk_of("nvme0n1p2"), disk_of("md0"), disk_of("md127p1")
+    ('sda', 'nvme0n1', '', 'md127')
+    """
+    match = _PARTITION.fullmatch(name)
+    return (match[1] or match[2]) if match else ""

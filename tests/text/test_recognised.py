@@ -157,6 +157,14 @@ def test_chunks_do_not_matter():
             "log.txt: line 1: collectl is not supported",
         ),
         (
+            b"  #ts device    rd_s rd_avkb rd_mb_s rd_mrg rd_cnc   rd_rt\n  1.0 sdk       71.0    24.0     1.7     0%    0.2     3.0\n",
+            "log.txt: line 1: pt-diskstats is not supported",
+        ),
+        (
+            b"DISK I/O      R/s     W/s\nsdk          7.1M   24.0M\n",
+            "log.txt: line 1: glances has no times of requests",
+        ),
+        (
             b"[/dev/sdb].write_io_errs    0\n[/dev/sdb].read_io_errs     12\n",
             "log.txt: line 1: btrfs device stats has errors, no load",
         ),

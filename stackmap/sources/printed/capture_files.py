@@ -11,6 +11,7 @@ from stackmap.host import Host
 from stackmap.host.capture_format import parse_json
 from stackmap.model.units import MIB, SECTOR
 from stackmap.sources import device_lists, lvm_names
+from stackmap.sources.device_lists import disk_of
 from stackmap.sources.error_counts import BTRFS
 from stackmap.sources.printed.facts import ALIAS, ITS_NAME, MAPPER, NUMBER, is_kernel_name, kind_of
 from stackmap.sources.sysfs import PRINTED, attribute
@@ -44,9 +45,6 @@ COMPARED = ("md/level", "md/raid_disks", "md/chunk_size", "lv/segtype")
 # Sizes differ by more than rounding: "1.8T" may be 5 % off, and a partition table or metadata takes some MiB.
 SIZE_TOLERANCE = 0.06
 SIZE_SLACK = 2 * MIB
-_PARTITION = re.compile(
-    r"(?:([shv]d[a-z]{1,4}|xvd[a-z]{1,3}|dasd[a-z]+)|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd|zd|bcache|drbd|pmem|sata|sas)\d+|(?:cciss|ida)/c\d+d\d+)p)(\d{1,3})"
-)
 
 
 def refuse_many(count: int) -> None:
@@ -319,17 +317,6 @@ def whole_md(name: str, number: str) -> bool:
     """
     match = re.fullmatch(r"n?md(\d{1,3})p1", name)
     return match is not None and number == f"9:{match[1]}"
-
-
-def disk_of(name: str) -> str:
-    """
-    Return the disk of a partition by its *name*, "" for all else.
-
-    >>> disk_of("sda1"), disk_of("nvme0n1p2"), disk_of("md0"), disk_of("md127p1")
-    ('sda', 'nvme0n1', '', 'md127')
-    """
-    match = _PARTITION.fullmatch(name)
-    return (match[1] or match[2]) if match else ""
 
 
 def _octal(text: str) -> str:

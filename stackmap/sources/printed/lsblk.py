@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from stackmap.sources import device_lists
-from stackmap.sources.printed.capture_files import disk_of
+from stackmap.sources.device_lists import disk_of
 from stackmap.sources.printed.columns import MAX_WORDS, PlacedWord, fits, size_of, tree_of, words_of
 from stackmap.sources.printed.columns import cells as cells_of
 from stackmap.sources.printed.facts import PARTUUID, Fact, is_kernel_name, mapper, of_path

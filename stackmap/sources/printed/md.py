@@ -11,7 +11,7 @@ from typing import NamedTuple
 from stackmap.model.raid import RAID_LEVELS, is_lost
 from stackmap.model.units import KIB, SECTOR
 from stackmap.sources import mdraid, mdstat
-from stackmap.sources.printed.capture_files import disk_of
+from stackmap.sources.device_lists import disk_of
 from stackmap.sources.printed.facts import ALIAS, Fact, of_path
 
 ARRAY = re.compile(r"(\S+) : (?:active|inactive|broken)\b.*")

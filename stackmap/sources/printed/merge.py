@@ -15,13 +15,13 @@ from typing import NamedTuple
 from stackmap.errors import InputError
 from stackmap.model.units import GIB
 from stackmap.sources import device_lists, lvm_names
+from stackmap.sources.device_lists import disk_of
 from stackmap.sources.printed import md
 from stackmap.sources.printed.capture_files import (
     MEMBER,
     CaptureFiles,
     Edges,
     Told,
-    disk_of,
     refuse_many,
     whole_md,
 )

@@ -126,7 +126,8 @@ _OSD_DEVICES = re.compile(r"\s+devices\s+(/dev/\S+)\s*")
 
 def read_osd(lines: list[str]) -> Iterator[Fact]:
     """Yield an LV of a Ceph OSD, or a partition, and the devices below it, from ``ceph-volume lvm list``."""
-    match = OSD_PART.fullmatch(lines[0])
+    whole = lines[0] + (lines[1] if lines[1:] and re.fullmatch(r"[\w.-]+", lines[1]) else "")
+    match = OSD_PART.fullmatch(whole)  # a terminal may have wrapped it
     below = next((row[1] for row in map(_OSD_DEVICES.fullmatch, lines) if row), "")
     yield from _osd_part(match[1] if match else "", below.split(","))
 
