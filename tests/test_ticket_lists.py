@@ -174,3 +174,46 @@ def test_partitions_of_disks_of_any_kind_by_their_names():
     topology = topology_from_names(names, UNKNOWN_MACHINE)
     parts = {device.name for device in topology if device.kind is Kind.PARTITION}
     assert parts == {"sata1p2", "nbd3p1", "md4p1", "sda2"}
+
+
+MDSTAT = """\
+Personalities : [raid6] [raid5] [raid4] [raid1]
+md3 : active raid5 sdd1[3](F) sdb1[0] sdc1[2]
+      40960000 blocks level 5, 128k chunk, algorithm 2 [3/2] [U_U]
+
+md4 : active raid1 sde1[1] sda1[0]
+      20480000 blocks super 1.2 [2/1] [U_]
+      [=>...................]  recovery =  7.0% (1433600/20480000) finish=9.9min speed=32000K/sec
+
+unused devices: <none>
+"""
+
+
+@pytest.mark.parametrize("kept", range(60, MDSTAT.index("[3/2]") + 4))
+def test_a_cut_mdstat_tells_neither_how_many_members_an_array_has_nor_that_all_work(kept):
+    """It was "raid5 1+1, active" where the two letters of the state were missing."""
+    topology, _ = read(MDSTAT[:kept])
+    assert topology["md3"].layout is None
+    assert topology["md3"].state is None
+
+
+def test_what_follows_a_lost_line_of_mdstat_is_not_of_the_array_before():
+    text = "".join(line for line in MDSTAT.splitlines(keepends=True) if not line.startswith("md4"))
+    topology, _ = read(text)
+    assert (topology["md3"].state, topology["md3"].size) == ("degraded", 40960000 << 10)
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_what_follows_a_lost_line_of_multipath_is_not_of_the_map_before(indent):
+    """A text may be indented as a whole, too."""
+    lines = []
+    for number, disks in ((0, "ab"), (1, "cd"), (2, "ef")):
+        lines += [
+            f"mpath{disks[0]} (36001405aa000000000000000000000{number}) dm-{number} LIO-ORG,store",
+            "size=2.0T features='0' hwhandler='1 alua' wp=rw",
+            "`-+- policy='service-time 0' prio=50 status=active",
+            *(f"  {mark} 1:0:0:{number} sd{disk} 8:{16 * 'abcdef'.index(disk)} active ready running" for mark, disk in zip(("|-", "`-"), disks, strict=True)),
+        ]  # fmt: skip
+    del lines[5]
+    topology, _ = read("".join(f"{indent}{line}\n" for line in lines))
+    assert edges(topology) == {("dm-0", "sda"), ("dm-0", "sdb"), ("dm-2", "sde"), ("dm-2", "sdf")}

@@ -96,8 +96,10 @@ def _array(first: str, *others: str) -> Array:
         attributes["chunk_size"] = str(int(chunk[1]) * KIB)
     if working is not None:
         attributes["degraded"] = str(max(0, int(stated["raid_disks"]) - working))
-    elif attributes["level"]:  # raid0 and linear have no spares; one that is inactive has no level
+    elif attributes["level"] in ("raid0", "linear"):  # they have no spares
         attributes["raid_disks"] = str(len(holding))
+    elif attributes["array_state"] == "active":  # the end of a pasted text is missing
+        attributes["array_state"] = ""
     if working is not None and working < len(holding):
         known = [_uncertain(member) if member in holding else member for member in known]
     key = {member: (member.slot is None, member.slot or 0, member.name) for member in known}

@@ -270,20 +270,20 @@ class WrappedRow:
             return True
         return False
 
-    def give_up(self, heading: Heading | None) -> str:
+    def give_up(self, heading: Heading | None) -> None:
         """
-        Use the figures on the first line of a row whose end is missing; return the device, "" without one.
+        Use the figures on the first line of a row whose end is missing.
 
         Its other lines may be the ends of other rows.
         """
         words, self._words = self._words and self._first, []
         # A heading without the name's column may lack columns, too.
         if not words or heading is None or heading.name_last or not heading.named:
-            return ""
+            return
         shown = _figures_at_end(words)
         before = words[: len(words) - len(shown)]
         if not shown or not before:
-            return ""
+            return
         if _decimals(shown[-1]) == 0 or lacks_decimals(shown):
             shown = shown[:-1]  # it may be cut within
         row = parse_numbers(shown, heading.layout.columns) or []
@@ -292,7 +292,6 @@ class WrappedRow:
         whole = Row(tuple(before), name, [*row, *[None] * missing], shown, is_plain=False)
         said = f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"
         self._on_row(whole, heading, said)
-        return name
 
     def _continue(self, words: list[str], heading: Heading) -> bool:
         whole = self._words + words

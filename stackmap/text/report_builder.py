@@ -53,10 +53,13 @@ class TextReport:
     events: list[str] = field(default_factory=list)
     clock: float | None = None
     date: str = ""
+    cut: dict[str, str] = field(default_factory=dict)  # devices whose rows were cut, and how
+    last_is_cut: bool = False  # the last row of the report
     lost: Iterable[str] = ()  # devices whose rows are not in the text
 
     def add(self, name: str, row: Row, layout: TableLayout, *, doubtful: bool = False) -> None:
         """Add a device's row of a table with *layout*."""
+        self.last_is_cut = False
         if layout is not self.layout or self.in_table(name):
             self.begin_table(layout)
         self.rows[name] = row
@@ -83,6 +86,7 @@ class TextReport:
 
     def begin_with(self, layout: TableLayout, loads: Mapping[str, Load]) -> None:
         """Begin a table with *layout* whose first rows have *loads*, which other reports may share."""
+        self.last_is_cut = False
         self.begin_table(layout)
         self.first = loads
 
@@ -118,6 +122,16 @@ class TextReport:
     def note(self, notes: Iterable[str]) -> None:
         """Add caveats, each once."""
         self.notes.update(dict.fromkeys(notes))
+
+    def end_at_cut(self, measured: Mapping[str, Load]) -> None:
+        """Note the rows that were cut; where the report ends within one, devices *measured* before have no figures from it on."""
+        name = next(reversed(self.cut), "")
+        if self.last_is_cut and len(self.cut) == 1 and name in measured:
+            self.lost = [n for n in measured if n == name or not self.has(n)]
+            self.cut[name] = (
+                f"the text ends within the row of {name}: its report is used for devices above"
+            )
+        self.note(self.cut.values())
 
     def interval(self) -> Interval:
         """Return the complete report."""
@@ -235,21 +249,13 @@ class ReportBuilder:
     def close(self) -> None:
         """End the current report; one of iostat may have no rows (-z), and sar's begins with its first row."""
         if self.current is not None:
-            complete = self.current.interval()
+            report = self.current
+            report.end_at_cut(self._measured)
+            complete = report.interval()
             self.done.append(complete)
-            if complete.loads and not complete.since_boot:
+            if complete.loads and not (complete.since_boot or report.cut):
                 self._measured = complete.loads
         self.current = None
-
-    def lose_rest(self, name: str) -> None:
-        """Take the end of the text within the row of *name*: devices that were measured before have no figures in this report."""
-        report = self.current
-        if report is not None and name in self._measured:
-            report.lost = [n for n in self._measured if n == name or not report.has(n)]
-            del report.notes[next(reversed(report.notes))]  # that the row was cut
-            report.note(
-                [f"the text ends within the row of {name}: its report is used for devices above"]
-            )
 
     def end(self) -> None:
         """End the current report, and add sar's averages."""
@@ -257,6 +263,8 @@ class ReportBuilder:
         extremes = list(self._summaries.values())[:-1]  # sar -x: minimum, maximum, average
         for report in extremes:
             report.note([EXTREMES])
+        for report in self._summaries.values():
+            report.note(report.cut.values())
         self.done += [report.interval() for report in self._summaries.values()]
         self._summaries.clear()
 

@@ -141,9 +141,7 @@ class TableReader:
 
     def end(self) -> None:
         """Take the end of the text."""
-        cut = self._pending.give_up(self.heading)
-        if cut:
-            self.reports.lose_rest(cut)
+        self._pending.give_up(self.heading)
         self._folded.end()
         self.reports.end()
 
@@ -155,7 +153,8 @@ class TableReader:
     def _wrapped_row(self, row: Row, heading: Heading, lacking: str) -> None:
         report = self.reports.row(self._whole(row, heading), heading)
         if lacking:
-            report.note([lacking])
+            report.cut[row.name] = lacking
+            report.last_is_cut = True
         else:
             self._after_heading, self._after_row = False, True
 

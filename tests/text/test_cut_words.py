@@ -79,13 +79,27 @@ REPORTS = "".join(
 
 @pytest.mark.parametrize("row", [1, 2, 3])
 @pytest.mark.parametrize("kept", [20, 40, 60])
-def test_devices_behind_the_end_of_a_text_are_not_idle(row, kept):
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n```\nas you see\n", "\n...\n\n"])
+def test_devices_behind_the_end_of_a_text_are_not_idle(row, kept, end):
     """A paste that ends within a row is no report of `iostat -z`: what stood below the row is unknown."""
     lines = REPORTS.splitlines()
     last = lines[5 : 5 + row]
-    text = "\n".join([*lines[:5], *last, lines[5 + row][:kept]])
+    text = "\n".join([*lines[:5], *last, lines[5 + row][:kept]]) + end
     (mean,) = average(intervals([text.encode()], "text"))
     (whole,) = average(intervals([REPORTS.encode()], "text"))
     assert mean.loads == whole.loads
     (note,) = mean.notes
     assert note.startswith(f"the text ends within the row of sd{'abc'[row - 1]}:")
+
+
+def test_rows_that_are_all_cut_have_their_figures():
+    """As a narrow window or `cut -c` leaves them."""
+    (mean,) = average(
+        intervals(["".join(f"{line[:40]}\n" for line in REPORTS.splitlines()).encode()], "text")
+    )
+    assert {name: load.read.ios for name, load in mean.loads.items()} == {
+        "sda": 10,
+        "sdb": 90,
+        "sdc": 0,
+    }
+    assert all(note.startswith("the row of ") for note in mean.notes)

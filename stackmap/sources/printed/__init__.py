@@ -58,7 +58,7 @@ FORMATS = (
     Format("dmsetup deps", mapper.DEPS_ROW.pattern, mapper.read_deps, rows=True),
     Format("dmsetup ls --tree", r"[\s│├└─|`-]*(?:\S{1,128} (?:<[^<>]*> )?|(?<=[─-] ))\(\d{1,4}:\d{1,7}\)", _tree_or_list, rows=True),
     Format("dmsetup ls", mapper.LS_ROW.pattern, mapper.read_list, rows=True),
-    Format("multipath -ll", mapper.MAP.pattern, mapper.read_maps),
+    Format("multipath -ll", rf"\s*{mapper.MAP.pattern}", mapper.read_maps),
     Format("/proc/mdstat", r"\s*Personalities :.*|\s*md\S{0,60} : (?:active|inactive|broken)\b.*", md.read_mdstat, rows=True),
     Format("/proc/mdstat of Unraid", nas.UNRAID.pattern, nas.read_unraid, rows=True),
     Format("bcache-status", nas.BCACHE.pattern, nas.read_bcache),

@@ -169,9 +169,11 @@ _MAP_SIZE = re.compile(r"\s*\[?size=([\d.]+[KMGTP])")
 def read_maps(lines: list[str]) -> Iterator[Fact]:
     """Yield the maps and the paths of ``multipath -ll``, in any version: "[failed][faulty]", "failed faulty running"."""
     ref = group = vendor = product = ""
+    sized = False
     for line in lines:
         if match := MAP.fullmatch(line.strip()):
             ref, group, vendor, product = match[3], "", match[4].strip(), match[5].strip()
+            sized = False
             yield Fact(ref, "is", mapper(match[1]))
             yield Fact(ref, "dm/uuid", f"mpath-{match[2] or match[1]}")
         elif ref and (match := _PATH.fullmatch(line)):
@@ -185,4 +187,8 @@ def read_maps(lines: list[str]) -> Iterator[Fact]:
         elif ref and (match := _GROUP.match(line)):
             group = match[1]
         elif ref and (match := _MAP_SIZE.match(line)):
+            if sized:  # of another map, whose name is missing
+                ref = ""
+                continue
+            sized = True
             yield Fact(ref, "size", "~" + size_of(match[1]).removeprefix("~"))

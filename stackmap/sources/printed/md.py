@@ -26,10 +26,12 @@ def read_mdstat(lines: list[str]) -> Iterator[Fact]:
     """Yield the arrays of ``/proc/mdstat``; a list of members that a mail cut is joined."""
     text: list[str] = []
     sizes: dict[str, str] = {}
+    counted: set[str] = set()  # arrays with their line of blocks
     name = ""
     for line in (line.strip() for line in lines):
         if match := ARRAY.fullmatch(line):
             name = match[1]
+            counted.discard(name)
             text.append(line)
         elif name and _MEMBERS.fullmatch(line):
             text[-1] += f" {line}"
@@ -38,9 +40,14 @@ def read_mdstat(lines: list[str]) -> Iterator[Fact]:
         elif line.startswith("unused devices"):
             name = ""
         elif name and line:
-            # Of an inactive array, its members' blocks together.
-            if (match := _BLOCKS.match(line)) and " : inactive" not in text[-1]:
-                sizes[name] = str(int(match[1]) * KIB)
+            if match := _BLOCKS.match(line):
+                if name in counted:  # of another array, whose name is missing
+                    name = ""
+                    continue
+                counted.add(name)
+                # Of an inactive array, its members' blocks together.
+                if " : inactive" not in text[-1]:
+                    sizes[name] = str(int(match[1]) * KIB)
             text.append(f"      {line}")
     for array, record in mdstat.parse("\n".join(text)).items():
         yield Fact(array, "listed", "md")
