@@ -281,7 +281,7 @@ def _disk(device: Device) -> str:
     driver = by_name(device.name)
     kind = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]
     kind = driver if driver in ELSEWHERE else kind
-    model = "" if device.model.lower() == kind else device.model
+    model = device.model.removeprefix("NBD").lstrip() if kind == "nbd" else device.model
     words = ("removable" if device.removable else kind, model, device.serial)
     paths = _known_words((", {paths} paths", ", {policy}"), device.facts)
     return " ".join(word for word in words if word) + "".join(paths)
