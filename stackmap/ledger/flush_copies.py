@@ -37,14 +37,14 @@ class Group(NamedTuple):
 
     places: Mapping[str, int]
     unsplit: frozenset[str]
-    below: frozenset[str]
+    below: tuple[str, ...]  # in one order, as sums depend on it
 
 
 def flush_copies(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, Traffic]:
     """Return what each volume sent beside the writes that it counted, by name; a range where no counter tells whose they were."""
     copies: dict[str, Traffic] = {}
     for group in _groups(topology):
-        if loads.keys() >= group.places.keys() | group.below:
+        if all(name in loads for name in (*group.places, *group.below)):
             copies.update(_copies(group, loads))
     return copies
 
@@ -79,27 +79,33 @@ def _groups(topology: Topology) -> tuple[Group, ...]:
 
 def _all_groups(topology: Topology) -> Iterator[Group]:
     seen: set[str] = set()
-    for start, device in topology.devices.items():
-        if start in seen or not _maps(device):
+    for name, device in topology.devices.items():
+        if name in seen or not _maps(device):
             continue
-        volumes: dict[str, int] = {}
-        below: dict[str, None] = {}
-        todo = [start]
-        while todo:
-            name = todo.pop()
-            if name in volumes:
-                continue
-            used = topology.used_by(name, Role.DATA)
-            volumes[name] = len(used)
-            for lower in used:
-                if lower not in below:
-                    below[lower] = None
-                    todo += [edge.above for edge in topology.above(lower)]
-        seen |= volumes.keys()
-        devices = [topology[name] for name in volumes]
-        if all(map(_maps, devices)) and all(_counts_copies(topology[name]) for name in below):
-            unsplit = frozenset(device.name for device in devices if _has_small_chunks(device))
-            yield Group(volumes, unsplit, frozenset(below))
+        places, below = _connected(topology, name)
+        seen |= places.keys()
+        volumes = [topology[volume] for volume in places]
+        if all(map(_maps, volumes)) and all(_counts_copies(topology[lower]) for lower in below):
+            unsplit = frozenset(v.name for v in volumes if _has_small_chunks(v))
+            yield Group(places, unsplit, below)
+
+
+def _connected(topology: Topology, start: str) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return *start* and all that share a device with it, with the number of their places, and the devices below them."""
+    places: dict[str, int] = {}
+    below: dict[str, None] = {}
+    todo = [start]
+    while todo:
+        name = todo.pop()
+        if name in places:
+            continue
+        used = topology.used_by(name, Role.DATA)
+        places[name] = len(used)
+        for lower in used:
+            if lower not in below:
+                below[lower] = None
+                todo += [edge.above for edge in topology.above(lower)]
+    return places, tuple(below)
 
 
 def _maps(device: Device) -> bool:
