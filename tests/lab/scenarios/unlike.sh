@@ -5,9 +5,15 @@ set -e
 rm -f measured.txt
 modprobe -a raid0 raid1 raid10 raid456 dm_raid dm_thin_pool dm_snapshot dm_cache dm_writecache dm_crypt bcache
 unwatched
-RANDOM=${SEED:-2611}
-drawn() { local words=("$@"); echo "${words[RANDOM % $#]}"; }
-echo "seed ${SEED:-2611}"
+seed=${SEED:-2611} draws=/tmp/draws
+echo "seed $seed"
+# drawn WORD...: one of them. Not with $RANDOM, which bash seeds anew in each $( ).
+drawn() {
+    local words=("$@") hash
+    echo >> $draws
+    hash=$(cksum <<< "$seed $(wc -l < $draws)")
+    echo "${words[${hash%% *} % $#]}"
+}
 
 load() {
     local kind=$1 size=$2 count=$3 device=$4; shift 4
@@ -20,10 +26,11 @@ committed() { "$@" || return; sleep 8; }
 # at_once COMMAND...: COMMAND, where nothing is left to timers
 at_once() { "$@"; }
 
-# loads STACK TOP DEVICE [committed]: one small, one large and one mixed load, each drawn
+# loads STACK TOP DEVICE [WHEN [SIZE...]]: one small, one large and one mixed load of one of the sizes, each drawn
 loads() {
-    local small large mixed depth when=${4:-at_once}
-    small=$(drawn 4 8 12) large=$(drawn 96 160 320 512) mixed=$(drawn 4 16 28) depth=$(drawn 1 3 7)
+    local small large mixed depth when=${4:-at_once} mixes=("${@:5}")
+    [ ${#mixes[@]} -gt 0 ] || mixes=(4 16 28)
+    small=$(drawn 4 8 12) large=$(drawn 96 160 320 512) mixed=$(drawn "${mixes[@]}") depth=$(drawn 1 3 7)
     measure "$1" "rand${small}k-write" "$2" "$when" load randwrite "$small" 150 "$3" --iodepth="$depth"
     measure "$1" "seq${large}k-write" "$2" "$when" load write "$large" 24 "$3"
     measure "$1" "rand${mixed}k-mixed" "$2" "$when" load randrw "$mixed" 200 "$3" --rwmixread="$(drawn 30 50 75)"
@@ -110,7 +117,8 @@ striped_fives() {
     array two 5 32 $(on d e f) -- --bitmap none --size 150M
     array fifty 0 "$(drawn 64 128)" /dev/md/one /dev/md/two
     dump fifty
-    loads fifty fifty /dev/md/fifty
+    # None across a chunk: RAID5 counts its pieces, and no event tells how many there are.
+    loads fifty fifty /dev/md/fifty at_once 4 16
     mdadm --stop /dev/md/fifty; mdadm --stop /dev/md/one; mdadm --stop /dev/md/two; wiped
 }
 
