@@ -11,23 +11,43 @@ import re
 from datetime import UTC, date, datetime
 
 DAY = 86400
-PM = {"p", "μ"}  # and in Greek
+MAX_TIME = 80  # characters
+# Words for both halves of the day, as the locales of glibc have them.
+HALVES = (
+    "am pm, a.m. p.m., πμ μμ, 午前 午後, 上午 下午, 오전 오후, ص م, پن دن, m f, an ew, wd wb, pd md, n.u. n.h., "
+    "पूर्वाह्न अपराह्न, म.पू. म.नं., फुं. बेलासे., बिहिनियाँ मंझनियाँ, सञं सबेर, পূর্বাহ্ণ অপরাহ্ণ, পূৰ্ব্বাহ্ন অপৰাহ্ন, এ.ম. প.ম., "
+    "ਸਵੇਰੇ ਸ਼ਾਮ, સવારે સાંજે, காலை மாலை, ఉ. సా., ಪೂರ್ವಾಹ್ನ ಅಪರಾಹ್ನ, ಕಾಂಡೆ ಬಯ್ಯ, രാവിലെ വൈകു, နံနက် ညနေ, ဂယး တ္ၚဲစေၚ်, "
+    "ጡዋት ከሰዓት, ጽባሕ ምሴት, ማለዶ ቃማ, asubuhi alasiri, subaxnimo galabnimo, saaku carra, soodo hawwaro, "
+    "purvahan aparaahna, biknait apinun, hengihengi efiafi, téng-po͘ ē-po͘, دوپھربرونھ دوپھرپتھ, ᏌᎾᎴ ᏒᎯᏱᎢᏗᏢ"
+)
+IS_PM = {
+    word.lower(): is_pm
+    for pair in HALVES.split(", ")
+    for word, is_pm in zip(pair.split(), (False, True), strict=True)
+}
+_HALF = "|".join(sorted(map(re.escape, IS_PM), key=len, reverse=True))
 NEXT_DAY = 6 * 3600  # a day is over if the time goes back by more than a clock is set back
 TIME = re.compile(
-    r"(?:(?P<before>[AaPp])\.?[Mm]\.?\s|(?P<am>午前|上午|오전)|(?P<pm>午後|下午|오후))?\s*"
-    r"(?<!\d)(?P<hour>\d{1,2})\s?[:.時时시]\s?(?P<minute>\d\d)(?:\s?[:.分분]\s?(?P<second>\d\d))?"
-    r"[秒초]?(?:[.,]\d+)?(?:\s*(?P<half>[AaPpπμ])\.?[Mmμ])?"
+    rf"(?:(?<!\w)(?P<before>{_HALF})\s*)?"
+    r"(?<!\d)(?P<hour>\d{1,2})\s?[:.時时시點点]\s?(?P<minute>\d\d)(?:\s?[:.分분]\s?(?P<second>\d\d))?"
+    rf"[秒초]?(?:[.,]\d+)?(?:[.\s]*(?P<half>{_HALF})(?!\w))?",
+    re.IGNORECASE,
 )
 YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[-/.年년]\s?(\d{1,2})[-/.月월]\s?(\d{1,2})")
 YEAR_LAST = re.compile(r"(?<!\d)(\d{1,2})([-/.]|\. )(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
+PERSIAN = "۰۱۲۳۴۵۶۷۸۹"  # digits, with which the year is first
+BUDDHIST = 543  # years before the common era's first
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 NAMED = re.compile(
-    r"\b([A-Z][a-z]{2})\s+(\d{1,2})\s.*\b(\d{4})\b|\b(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{4})\b"
+    r"\b([A-Z][a-z]{2})[a-z]*\s+(\d{1,2}),?\s.*\b(\d{4})\b"
+    r"|\b(\d{1,2})[ -]([A-Z][a-z]{2})[a-z]*,?[ -](\d{4})\b"
 )
 EPOCH = re.compile(r"\d{9,11}(?:\.\d+)?$")
 ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
 CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
-DOTTED = re.compile(r"(?<![\d.])(\d\d)\.(\d\d)\.(\d\d)$")  # Finnish
+DOTTED = re.compile(
+    rf"(?<![\d.])(\d\d)\.(\d\d)\.(\d\d)(?=$|\s(?:{_HALF})(?!\w))", re.IGNORECASE
+)  # Finnish
 # Lines with only a time: digits, separators, CJK units, AM and PM, a zone.
 LINE = re.compile(
     r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPpπμ]\.?[Mmμ]\.?)?(?: [A-Z]{3,4})?\s*$"
@@ -40,6 +60,11 @@ def is_time(line: str) -> bool:
     if EPOCH_LINE.match(line):
         return True
     return LINE.match(line) is not None and bool(CLOCK.search(line) or DOTTED.search(line))
+
+
+def has_time(line: str) -> bool:
+    """Whether a time is in a line that is short enough to be one."""
+    return len(line) <= MAX_TIME and TIME.search(line) is not None
 
 
 def instant(stamp: str) -> float | None:
@@ -100,9 +125,8 @@ def _time_of_day(stamp: str) -> int | None:
     if match is None:
         return None
     hour = int(match["hour"])
-    half = (match["before"] or match["half"] or "").lower()
-    if half or match["am"] or match["pm"]:
-        hour = hour % 12 + (12 if half in PM or match["pm"] else 0)
+    if half := (match["before"] or match["half"] or "").lower():
+        hour = hour % 12 + 12 * IS_PM[half]
     return hour * 3600 + int(match["minute"]) * 60 + int(match["second"] or 0)
 
 
@@ -113,6 +137,8 @@ def _day(text: str) -> int | None:
             return _days(*map(int, match.groups()))
         if match := YEAR_LAST.search(text):
             one, other, year = int(match[1]), int(match[3]), int(match[4])
+            if match[1][0] in PERSIAN:
+                return _days(2000 + one, other, year)
             month, day = (other, one) if one > 12 or match[2][0] == "." else (one, other)
             return _days(year + (2000 if year < 100 else 0), month, day)
         if match := NAMED.search(text):
@@ -124,4 +150,6 @@ def _day(text: str) -> int | None:
 
 
 def _days(year: int, month: int, day: int) -> int:
+    if year > 2400:  # as in Thailand and Laos
+        year -= BUDDHIST
     return date(year, month, day).toordinal() - date(1970, 1, 1).toordinal()

@@ -23,12 +23,13 @@ from stackmap.text.headings import (
     without_quotes,
     without_remark,
 )
-from stackmap.text.printed_time import is_time
+from stackmap.text.printed_time import has_time, is_time
 from stackmap.text.repairs import FoldedTable, GroupRows, WrappedRow, lacks_decimals
 from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
 
 MAX_HEADINGS = 100  # that are kept; a long text repeats its own
+MOST_OF_TIME = 3  # numbers: day, year, and a time with a point
 MAX_KEPT = 2_000  # rows of tables; an idle night repeats a few tables
 
 
@@ -78,6 +79,9 @@ class TableReader:
         self._may_read_table = True  # once a paragraph, which may have many headings
         self._after_heading = False  # the next line may be the rest of the heading
         self._after_row = False  # after a row or heading: the next line may be part of a row
+        # Whether iostat prints times in words of any language; None: the line after its first will tell.
+        self._prints_times: bool | None = False
+        self._perhaps_time = ""  # a line that is one if a heading follows
 
     def take(self, line: str) -> bool:
         """Take a line; return False if it means nothing here."""
@@ -203,6 +207,10 @@ class TableReader:
         if head is None:
             return False
         self.heading = head
+        if self._perhaps_time and not head.sar:
+            self.reports.stamp(self._perhaps_time)
+        self._prints_times = self._prints_times or bool(self._perhaps_time)
+        self._perhaps_time = ""
         self._groups.begin(line)
         self.reports.heading(head)
         self._after_heading = self._after_row = True
@@ -243,6 +251,7 @@ class TableReader:
         reports = self.reports
         if "Linux" in line and (run := text_lines.run_of(line)) is not None:
             reports.banner(*run)
+            self._prints_times = None
         elif is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))
         elif text_lines.RESTART in line:
@@ -261,5 +270,14 @@ class TableReader:
             # A fence ends an article's example, but sar's rows have their time and may go on.
             elif text_lines.FENCE in line and self.heading and not self.heading.sar:
                 self.heading = None
+            else:
+                self._take_perhaps_time(words)
             return False
         return True
+
+    def _take_perhaps_time(self, words: list[str]) -> None:
+        """Keep a line with a time and words of any language, where the line after iostat's first was one."""
+        few = sum(map(is_number, words)) <= MOST_OF_TIME
+        may_be = self._prints_times is not False and few and has_time(" ".join(words))
+        self._perhaps_time = " ".join(words) if may_be else ""
+        self._prints_times = self._prints_times or (None if may_be else False)

@@ -6,11 +6,13 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.text import intervals
 from stackmap.text.printed_time import PrintedClock, is_time
 from stackmap.text.text_lines import run_of
 
@@ -41,6 +43,16 @@ def seconds(*time: int) -> float:
         ("22/11/2026 03:10:07 πμ", (2026, 11, 22, 3, 10, 7)),
         ("22/11/2026 03:10:07 μμ", (2026, 11, 22, 15, 10, 7)),
         ("22/11/26 03:10:07 PM IST", (2026, 11, 22, 15, 10, 7)),
+        ("22/11/26 03:10:07 अपराह्न IST", (2026, 11, 22, 15, 10, 7)),
+        ("22/11/26 12:10:07 পূর্বাহ্ণ", (2026, 11, 22, 0, 10, 7)),
+        ("22/11/26 03:10:07 f", (2026, 11, 22, 15, 10, 7)),
+        ("22/11/26 03.10.07 অপৰাহ্ন", (2026, 11, 22, 15, 10, 7)),
+        ("2026年11月22日 下午 03時10分07秒", (2026, 11, 22, 15, 10, 7)),
+        ("2026年11月22日 03點10分07秒", (2026, 11, 22, 3, 10, 7)),
+        ("Sunday, November 22, 2026 03:10:07 PM HKT", (2026, 11, 22, 15, 10, 7)),
+        ("Sunday, 22 November, 2026 03:10:07 AM PST", (2026, 11, 22, 3, 10, 7)),
+        ("22/11/2569 03:10:07", (2026, 11, 22, 3, 10, 7)),
+        ("۲۶/۱۱/۲۲ ۰۳:۱۰:۰۷", (2026, 11, 22, 3, 10, 7)),
     ],
 )
 def test_forms(stamp, time):
@@ -59,6 +71,38 @@ def test_forms(stamp, time):
 )
 def test_iostat_prints_the_time_as_its_locale_does(line):
     assert is_time(line)
+
+
+# The forms of iostat -t of Norwegian, Icelandic, Basque, Arabic, Hong Kong's English.
+LOCAL = [
+    "22. nov. 2026 kl. 03.1{} +0100",
+    "sun 22.nóv 2026 03:1{}:07",
+    "ig., 2026.eko azaren 22a 03:1{}:07",
+    "22 نوف, 2026 UTC 03:1{}:07 ص",
+    "Sunday, November 22, 2026 03:1{}:07 AM HKT",
+]
+DEVICES = "Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nsda 7.00 11.00 13.00 11 13\n\n"
+CPU = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           1.00    0.00    2.00    3.00    0.00   94.00\n\n"
+
+
+def read(text):
+    return [report for report in intervals([text.encode()], "text") if report.loads]
+
+
+@pytest.mark.parametrize("cpu", ["", CPU])
+@pytest.mark.parametrize("form", LOCAL)
+def test_the_line_above_iostat_s_tables_is_their_time_in_any_language(form, cpu):
+    text = BANNER + "".join(f"{form.format(n)}\n{cpu}{DEVICES}" for n in range(3))
+    reports = read(text)
+
+    assert [report.stamp for report in reports] == [form.format(n) for n in range(3)]
+    assert [b.clock - a.clock for a, b in pairwise(reports)] == [60, 60]
+
+
+def test_a_sentence_with_a_time_is_none():
+    """Whoever pastes reports without times may tell when something was."""
+    text = BANNER + DEVICES + "at 03:10:07 it was slow:\n" + DEVICES
+    assert [report.stamp for report in read(text)] == ["", ""]
 
 
 def test_finnish_times_are_no_dates():
