@@ -29,7 +29,7 @@ from stackmap.text.report_builder import ReportBuilder
 from stackmap.text.text_lines import Lines
 
 MAX_HEADINGS = 100  # that are kept; a long text repeats its own
-MOST_OF_TIME = 3  # numbers: day, year, and a time with a point
+MOST_OF_TIME = 4  # numbers: day, year, a time with a point, a zone
 MAX_KEPT = 2_000  # rows of tables; an idle night repeats a few tables
 
 
