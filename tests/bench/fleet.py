@@ -305,7 +305,7 @@ def rules(volumes: int) -> str:
 
 
 def measure_rules(url: str, volumes: int, folder: Path) -> None:
-    """Wait until each group was evaluated, and print the times, and the CPU of an evaluation of all."""
+    """Wait until each group was evaluated, and print the times, and the CPU of an interval: of all rules, if they end in it."""
     wanted = {f"stackmap.{name}" for name in ("layers", "ratios", "volumes", "health", "alerts")}
     groups: dict[str, dict] = {}
     for _ in range(90):
@@ -323,7 +323,7 @@ def measure_rules(url: str, volumes: int, folder: Path) -> None:
     used = server_cpu(folder)
     time.sleep(interval)
     print(
-        f"  an evaluation of all rules uses {server_cpu(folder) - used:.1f} s of CPU, each {interval:.0f} s"
+        f"  the server uses {server_cpu(folder) - used:.1f} s of CPU in an interval of {interval:.0f} s"
     )
     recorded = ask(url, "status/tsdb")["headStats"]["numSeries"]
     print(f"  recorded series {recorded}, {recorded / volumes:.0f} per volume")
