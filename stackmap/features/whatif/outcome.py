@@ -57,11 +57,6 @@ class Outcome(NamedTuple):
     settled: float
     queue: float
 
-    @property
-    def rate(self) -> float:
-        """Requests of the volume per second."""
-        return sum(map(len, self.latencies.values())) / self.seconds if self.seconds else 0.0
-
 
 class InFlight:
     """Reads and writes in flight at the volume, and how long there was any."""

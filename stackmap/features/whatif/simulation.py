@@ -92,12 +92,12 @@ class Stack(NamedTuple):
 class Simulation:
     """One run of requests on a stack."""
 
-    def __init__(self, stack: Stack, seed: int = SEED) -> None:
+    def __init__(self, stack: Stack) -> None:
         self._stack, layout = stack, stack.layout
         self.geometry = Geometry(layout, stack.size, stack.missing)
         # md writes copies and parity.
         self._managed = layout.parity > 0 or layout.copies > 1
-        self._draw = Random(seed)  # noqa: S311 - no secret
+        self._draw = Random(SEED)  # noqa: S311 - no secret
         self.random = self._draw.random
         self.now = 0.0
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []

@@ -282,15 +282,13 @@ def reasons(projections: Sequence[Projection]) -> list[str]:
     return [f"Time is not projected for {listed(names)}: {why}." for why, names in said.items()]
 
 
-def _ms(value: float | None) -> str:
+def _ms(value: float) -> str:
     """
     Return milliseconds with two or three digits.
 
     >>> _ms(54.3), _ms(8.25), _ms(0.0934)
     ('54.3', '8.2', '0.09')
     """
-    if value is None:
-        return "-"
     return number(value, 0 if value >= 100 else 1 if value >= 1 else 2)
 
 
