@@ -311,7 +311,7 @@ def read_metrics(lines: list[str]) -> Iterator[Fact]:
         elif is_kernel_name(device) and labels.get("name"):
             yield Fact(device, "is", mapper(labels["name"]))
             yield Fact(device, "dm/uuid", labels.get("uuid", ""))
-    for device in required.keys() & active:
+    for device in (name for name in required if name in active):
         yield Fact(device, "listed", "md")
         yield Fact(device, "md/raid_disks", str(required[device]))
         yield Fact(device, "md/degraded", str(max(0, required[device] - active[device])))
