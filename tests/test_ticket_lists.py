@@ -9,6 +9,7 @@ import pytest
 from stackmap.discover.find import topology_from_names
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import UNKNOWN_MACHINE
+from tests.test_ticket_commands import run
 from tests.test_tickets import edges, read
 
 SCAN = """\
@@ -217,3 +218,58 @@ def test_what_follows_a_lost_line_of_multipath_is_not_of_the_map_before(indent):
     del lines[5]
     topology, _ = read("".join(f"{indent}{line}\n" for line in lines))
     assert edges(topology) == {("dm-0", "sda"), ("dm-0", "sdb"), ("dm-2", "sde"), ("dm-2", "sdf")}
+
+
+LOST_NAMES = {
+    "node_exporter": 'node_md_disks_required{device=""} 5\nnode_md_disks{device="",state="active"} 1\n',
+    "mdadm": "ARRAY /dev/md/ level=raid1 num-devices=2 metadata=1.2 UUID=8f1a:1\n   devices=/dev/,/dev/sdb1\n",
+}
+
+
+@pytest.mark.parametrize("text", LOST_NAMES.values(), ids=LOST_NAMES)
+def test_a_device_whose_name_the_paste_lost_is_none(tmp_path, text):
+    result = run(tmp_path, text, "tree", "--input")
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+LACKING = """\
+ARRAY /dev/md2 level=raid5 num-devices=3 metadata=1.2 UUID=8f1a23c4:11112222:33334444:55556669
+   devices=/dev/sda3,/dev/sdb3
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        (LACKING, True),
+        (LACKING + "ARRAY /dev/md7 level=raid1 num-devices=2 UUID=8f1a:7\n", True),
+        (LACKING.replace("num-devices=3", "num-devices=2"), False),
+        (LACKING.replace("metadata", "spares=1 metadata"), False),
+        (LACKING + "sdc3\n", False),  # a mail cut the list
+    ],
+)
+def test_an_array_with_fewer_members_than_it_needs_is_degraded(text, lacks):
+    state = read(text)[0]["md2"].state or ""
+    assert state.startswith("degraded") == lacks
+
+
+INFO = """\
+$ pvs
+  PV         VG   Fmt  Attr PSize   PFree
+  /dev/sda1  data lvm2 a--  100.00g 9.00g
+$ dmsetup info
+Name:              data-crypt
+State:             ACTIVE
+Major, minor:      253, 5
+UUID: CRYPT-LUKS2-0f7e3a4b5c6d7e8f9a0b1c2d3e4f5a6b-data-crypt
+
+Name:              data-vm
+State:             ACTIVE
+Major, minor:      253, 6
+UUID: LVM-abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl
+"""
+
+
+def test_a_map_that_is_not_lvm_s_is_no_lv_of_the_group_in_its_name():
+    topology, _ = read(INFO)
+    assert [edge.above for edge in topology.above("sda1")] == ["dm-6"]

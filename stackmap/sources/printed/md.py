@@ -166,15 +166,16 @@ def _layout(text: str) -> str:
 
 
 SCANNED = re.compile(r"\s*(INACTIVE-)?ARRAY (/dev/md\S+)((?: [A-Za-z-]+=\S+)+)\s*")
+MOST_MEMBERS = 1000  # of an array; a larger number is damaged
 _DEVICES = re.compile(r"\s+devices=(/dev/\S+)\s*")
 
 
 def read_scanned(lines: list[str]) -> Iterator[Fact]:
     """Yield the arrays of ``mdadm --detail --scan --verbose``, and their members; mdadm.conf may have no more than names."""
-    ref = ""
-    for line in lines:
+    ref, expected = "", 0
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if match := SCANNED.fullmatch(line):
-            ref = of_path(match[2])
+            ref, expected = of_path(match[2]), 0
             words = dict(word.split("=", 1) for word in match[3].split())
             told = {
                 "level": words.get("level", ""),
@@ -185,11 +186,17 @@ def read_scanned(lines: list[str]) -> Iterator[Fact]:
             # Which members are spares is not printed; of an inactive array, mdadm counts those that are there.
             if not (match[1] or "spares" in words):
                 told["raid_disks"] = words.get("num-devices", "")
+                expected = int(told["raid_disks"]) if told["raid_disks"].isdecimal() else 0
             if told["level"] or match[1]:
                 yield Fact(ref, "listed", "md")
                 yield from (Fact(ref, f"md/{name}", value) for name, value in told.items() if value)
         elif ref and (match := _DEVICES.fullmatch(line)):
-            yield from (Fact(ref, "on", of_path(path)) for path in match[1].split(","))
+            paths = match[1].split(",")
+            yield from (Fact(ref, "on", of_path(path)) for path in paths)
+            is_whole = not following.strip() or SCANNED.fullmatch(following)  # no mail cut the list
+            if is_whole and len(paths) < expected < MOST_MEMBERS:
+                yield Fact(ref, "md/array_state", "active")
+                yield Fact(ref, "md/degraded", str(expected - len(paths)))
         elif line.strip():
             break
 

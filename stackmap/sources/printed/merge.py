@@ -79,7 +79,9 @@ class Machine:
         """Take what the text *source* tells; of two copies the later one counts."""
         self._parts += 1
         for fact in facts:
-            if fact.ref == MAPPER or (fact.key in ("is", "on") and fact.value == MAPPER):
+            if fact.ref in ("", MAPPER) or (
+                fact.key in ("is", "on") and fact.value in ("", MAPPER)
+            ):
                 continue  # a name that the paste lost
             self._facts.append((source, self._parts, fact))
             self.sources[source] = self.sources.get(source, 0) + 1
@@ -345,7 +347,7 @@ class Machine:
             types = set(facts.get("lv/segtype", {}).values())
             letters = {attr[:1] for attr in facts.get("lv/attr", {}).values()}
             plain = types == {"linear"} or (not types and letters <= {"-"})
-            for source, group in (facts.get("lv of") or self._by_name(device, pvs)).items():
+            for source, group in (facts.get("lv of") or self._by_name(device, told, pvs)).items():
                 if plain and len(pvs[group]) == 1:
                     edges.setdefault(device, {})[f"{source}, pvs: the only PV"] = {
                         pvs[group][0]: None
@@ -355,9 +357,11 @@ class Machine:
                         pvs[group]
                     )
 
-    def _by_name(self, device: str, groups: Mapping[str, object]) -> dict[str, str]:
+    def _by_name(self, device: str, told: Told, groups: Mapping[str, object]) -> dict[str, str]:
         """Return the group of a map that has the name of an LV of one of *groups*, by "its name"; {} for another device."""
         name = self._kinds.get(device, {}).get("mapper", device)
+        if any(not u.startswith("LVM-") for u in told[device].get("dm/uuid", {}).values() if u):
+            return {}
         lv = (
             lvm_names.parse(name.removeprefix(MAPPER), lvm_names.PREFIX)
             if name.startswith(MAPPER)
