@@ -14,7 +14,7 @@ DAY = 86400
 MAX_TIME = 80  # characters
 # Words for both halves of the day, as the locales of glibc have them.
 HALVES = (
-    "am pm, a.m. p.m., πμ μμ, 午前 午後, 上午 下午, 오전 오후, ص م, پن دن, m f, an ew, wd wb, pd md, n.u. n.h., "
+    "am pm, a.m. p.m., a.m p.m, πμ μμ, π.μ. μ.μ., 午前 午後, 上午 下午, 오전 오후, ص م, پن دن, m f, an ew, wd wb, pd md, n.u. n.h., "
     "पूर्वाह्न अपराह्न, म.पू. म.नं., फुं. बेलासे., बिहिनियाँ मंझनियाँ, सञं सबेर, পূর্বাহ্ণ অপরাহ্ণ, পূৰ্ব্বাহ্ন অপৰাহ্ন, এ.ম. প.ম., "
     "ਸਵੇਰੇ ਸ਼ਾਮ, સવારે સાંજે, காலை மாலை, ఉ. సా., ಪೂರ್ವಾಹ್ನ ಅಪರಾಹ್ನ, ಕಾಂಡೆ ಬಯ್ಯ, രാവിലെ വൈകു, နံနက် ညနေ, ဂယး တ္ၚဲစေၚ်, "
     "ጡዋት ከሰዓት, ጽባሕ ምሴት, ማለዶ ቃማ, asubuhi alasiri, subaxnimo galabnimo, saaku carra, soodo hawwaro, "
@@ -63,8 +63,9 @@ def is_time(line: str) -> bool:
 
 
 def has_time(line: str) -> bool:
-    """Whether a time is in a line that is short enough to be one."""
-    return len(line) <= MAX_TIME and TIME.search(line) is not None
+    """Whether a time and part of a date are in a line that is short enough to be one."""
+    match = TIME.search(line) if len(line) <= MAX_TIME else None
+    return match is not None and any(map(str.isdigit, line[: match.start()] + line[match.end() :]))
 
 
 def instant(stamp: str) -> float | None:

@@ -128,9 +128,7 @@ class TextReport:
         name = next(reversed(self.cut), "")
         if self.last_is_cut and len(self.cut) == 1 and name in measured:
             self.lost = [n for n in measured if n == name or not self.has(n)]
-            self.cut[name] = (
-                f"the text ends within the row of {name}: its report is used for devices above"
-            )
+            self.cut[name] = f"a report ends within the row of {name}: it is used for devices above"
         self.note(self.cut.values())
 
     def interval(self) -> Interval:

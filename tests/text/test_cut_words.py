@@ -89,7 +89,7 @@ def test_devices_behind_the_end_of_a_text_are_not_idle(row, kept, end):
     (whole,) = average(intervals([REPORTS.encode()], "text"))
     assert mean.loads == whole.loads
     (note,) = mean.notes
-    assert note.startswith(f"the text ends within the row of sd{'abc'[row - 1]}:")
+    assert note.startswith(f"a report ends within the row of sd{'abc'[row - 1]}:")
 
 
 def test_rows_that_are_all_cut_have_their_figures():

@@ -46,6 +46,8 @@ def seconds(*time: int) -> float:
         ("22/11/26 03:10:07 अपराह्न IST", (2026, 11, 22, 15, 10, 7)),
         ("22/11/26 12:10:07 পূর্বাহ্ণ", (2026, 11, 22, 0, 10, 7)),
         ("22/11/26 03:10:07 f", (2026, 11, 22, 15, 10, 7)),
+        ("22/11/26 03:10:07 μ.μ.", (2026, 11, 22, 15, 10, 7)),
+        ("22/11/26 03:10:07 p.m", (2026, 11, 22, 15, 10, 7)),
         ("22/11/26 03.10.07 অপৰাহ্ন", (2026, 11, 22, 15, 10, 7)),
         ("2026年11月22日 下午 03時10分07秒", (2026, 11, 22, 15, 10, 7)),
         ("2026年11月22日 03點10分07秒", (2026, 11, 22, 3, 10, 7)),
@@ -102,6 +104,8 @@ def test_the_line_above_iostat_s_tables_is_their_time_in_any_language(form, cpu)
 def test_a_sentence_with_a_time_is_none():
     """Whoever pastes reports without times may tell when something was."""
     text = BANNER + DEVICES + "at 03:10:07 it was slow:\n" + DEVICES
+    assert [report.stamp for report in read(text)] == ["", ""]
+    text = BANNER + "Test run at 10:15 begins\n" + DEVICES + "load 12:30 now\n" + DEVICES
     assert [report.stamp for report in read(text)] == ["", ""]
 
 
