@@ -43,8 +43,14 @@ def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
     return Cause.BITMAP if above.layout is not None else Cause.METADATA
 
 
-def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Cause:
-    """Return the cause of the I/O of *device* below that its layout does not need; *reads*: it was read."""
+def cause_of_extra(
+    device: Device, direction: str, *, reads: bool = False, fits_log: bool = True
+) -> Cause:
+    """
+    Return the cause of the I/O of *device* below that its layout does not need; *reads*: it was read.
+
+    *fits_log*: no more than an activity log of DRBD can be; the rest is what its peer wrote.
+    """
     if is_working(device):
         return Cause.RESYNC
     if device.layout is not None and device.layout.parity:
@@ -53,7 +59,7 @@ def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Ca
         return Cause.PARITY_READ if direction == "read" else Cause.PARITY
     if has_bitmap(device) and direction == "write":
         return Cause.BITMAP
-    if by_name(device.name) == "drbd" and direction == "write":
+    if by_name(device.name) == "drbd" and direction == "write" and fits_log:
         return Cause.METADATA
     return (
         Cause.CACHE if device.kind is Kind.BCACHE else Cause(target_of(device).extra or Cause.OTHER)

@@ -276,7 +276,9 @@ def _only_scanned(load: Load) -> bool:
 
 
 def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
-    if not loads[device.name].idle and loads[device.name] != UNKNOWN_LOAD:
+    load, old = loads[device.name], topology.machine.release < HEADS_COUNT
+    may_not_count = device.kind is Kind.DISK and (old or device.queue.iostats is not True)
+    if load != UNKNOWN_LOAD and not (load.idle and may_not_count):
         return None
     paths = [edge.below for edge in topology.below(device.name) if edge.role is Role.PATH]
     known = [loads[path] for path in paths if path in loads]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from stackmap.ledger.amounts import NOTHING, Amount, Traffic
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.load import Load, sum_flows
+from stackmap.model.load import UNKNOWN_LOAD, Load, sum_flows
 from stackmap.model.topology import Topology, computed_once
 from stackmap.model.units import KIB
 
@@ -45,7 +45,12 @@ def flush_copies(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, 
     copies: dict[str, Traffic] = {}
     for group in _groups(topology):
         if all(name in loads for name in (*group.places, *group.below)):
-            copies.update(_copies(group, loads))
+            queues = {queue for name in group.below for queue in _queues(topology, name)}
+            flushed = sum_flows(loads.get(name, UNKNOWN_LOAD).flush for name in queues).ios
+            if (
+                flushed != 0
+            ):  # where it is known that no queue got a flush, something else split requests
+                copies.update(_copies(group, loads))
     return copies
 
 
@@ -115,6 +120,12 @@ def _maps(device: Device) -> bool:
 def _counts_copies(device: Device) -> bool:
     """Whether a flush that arrives at *device* is among its writes, and is not split on the way."""
     return device.merges or device.kind is Kind.PARTITION
+
+
+def _queues(topology: Topology, name: str) -> list[str]:
+    """Return the devices that count the flushes at *name*: of a partition, its disk."""
+    is_partition = topology[name].kind is Kind.PARTITION
+    return [edge.below for edge in topology.below(name)] if is_partition else [name]
 
 
 def _has_small_chunks(device: Device) -> bool:

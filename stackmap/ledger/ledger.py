@@ -55,6 +55,10 @@ COPIES = (
     "more {requests} arrived than were sent, but no more bytes: device-mapper counts an empty flush "
     "once and sends it to each device"
 )
+COPIES_OR_SPLIT = (
+    "more {requests} arrived than were sent, but no more bytes: copies of empty flushes, which "
+    "device-mapper counts once, or pieces of requests that the disks split"
+)
 LESS = "fewer {requests} arrived than were sent: a device's accounting is off, or it counts at submission"
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
@@ -65,13 +69,14 @@ class Account(NamedTuple):
 
     ``divisions``: the devices above that divided their traffic, with all they
     divided it over; what they sent is an estimate unless all these are included.
-    ``copies``: of flushes, per second, which the devices above did not count.
+    ``copies``: of flushes, per second, which the devices above did not count; ``certain``: that they are these.
     """
 
     arrived: Amount
     sent: Amount
     divisions: Mapping[str, frozenset[str]] = MappingProxyType({})
     copies: float = 0.0
+    certain: bool = True
 
     @property
     def ratio(self) -> float | None:
@@ -141,7 +146,8 @@ def _why(
         whole = _no_more_bytes(account.sent, account.arrived, skew)
         return FLUSHES if whole and direction != "read" and not flushes else LESS
     if _no_more_bytes(account.arrived, account.sent, skew):
-        return COPIES if account.copies else SPLIT
+        copies = COPIES if account.certain else COPIES_OR_SPLIT
+        return copies if account.copies else SPLIT
     return SCANS if direction == "read" and _is_scan(account) else OTHERS
 
 
@@ -233,7 +239,9 @@ class Ledger:
         partial = any(not targets <= included for targets in divisions.values())
         if partial or None in (arrived.arrivals, sent.arrivals):
             return UNKNOWN
-        return Account(arrived, sent, copies=sum(account.copies for account in accounts))
+        copies = sum(account.copies for account in accounts)
+        certain = all(account.certain for account in accounts)
+        return Account(arrived, sent, copies=copies, certain=certain)
 
     @computed_once
     def _account_of(self, name: str, direction: str) -> Account:
@@ -241,7 +249,7 @@ class Ledger:
         flow = self.load(name).flow(direction)
         edges = self.topology.above(name)
         total = ZERO if edges else Amount()
-        copies, divisions = 0.0, {}
+        copies, certain, divisions = 0.0, True, {}
         for edge in edges:
             sent = self.sent.down(edge, direction)
             if sent is None or edge.above in self.sent.unknown_targets:
@@ -250,6 +258,8 @@ class Ledger:
             if above is here and not is_shared_idle(here):
                 return UNKNOWN  # a partition that the text did not print: not two counters
             copies += self.sent.uncounted(edge, direction)
+            of_sender = self.sent.copies(edge.above, direction)
+            certain &= not of_sender.arrivals or bool(of_sender.bounds[0].arrivals)
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:
                 divisions[edge.above] = targets_of(self.topology, edge)
@@ -257,7 +267,7 @@ class Ledger:
         if self.sent.cuts_requests(name, direction):
             arrivals = total.arrivals  # the pieces of a request are one
         counted = total._replace(arrivals=plus(total.arrivals, -copies))
-        return Account(Amount(arrivals, flow.bytes), counted, divisions, copies)
+        return Account(Amount(arrivals, flow.bytes), counted, divisions, copies, certain)
 
     @computed_once
     def in_flight(self, names: tuple[str, ...]) -> float | None:

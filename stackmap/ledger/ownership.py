@@ -22,7 +22,7 @@ bounds its part:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -133,6 +133,10 @@ class Ownership:
             )
             whole = load.flow(direction)
             both = parts["read"] + parts["write"] if direction == "total" else UNKNOWN
+            if both.arrivals is not None and any(
+                self.sent.copies(edge.above, "write").arrivals for edge in edges
+            ):  # copies are of writes alone
+                arrived = arrived._replace(arrivals=both.arrivals, low=both.low, high=both.high)
             if not arrived.arrivals or not self.sent.splits_requests(name, direction):
                 part, in_proportion = completed(arrived, whole)
                 divided |= in_proportion
@@ -244,11 +248,18 @@ def together(sent: Sent, several: list[Share]) -> Share:
     complete = all(covered >= sent.targets(above) for above, covered in total.divisions.items())
     if not total.divisions or not complete:
         return total
-    return total._replace(
-        parts={
-            d: part.as_exact().with_range_of(sent.copies(above, d) for above in total.divisions)
-            for d, part in total.parts.items()
-        }
+    parts = {d: _whole(sent, total.divisions, d, part) for d, part in total.parts.items()}
+    return total._replace(parts=parts)
+
+
+def _whole(sent: Sent, divided: Iterable[str], direction: str, part: Traffic) -> Traffic:
+    """Return *part*, which covers every target of *divided*: exact, but for copies of flushes."""
+    exact, senders = part.as_exact(), [a for a in divided if sent.copies(a, direction).arrivals]
+    if all(len(sent.busy_above(above)) < 2 for above in senders):
+        return exact.with_range_of(sent.copies(above, direction) for above in senders)
+    low, high = part.bounds
+    return exact._replace(
+        low=Amount(low.arrivals, exact.bytes), high=Amount(high.arrivals, exact.bytes)
     )
 
 

@@ -211,7 +211,9 @@ class StackRows:
         more = self._beyond(name, direction, "bytes")
         if not more:
             return Extra()
-        cause = cause_of_extra(device, direction, reads=bool(own.read.bytes))
+        beyond = more * (self._below(name, direction).bytes or 0.0)
+        fits = beyond <= 2 * PAGE * (own.write.arrivals or 0.0)  # a write may be in two extents
+        cause = cause_of_extra(device, direction, reads=bool(own.read.bytes), fits_log=fits)
         requests = None
         if cause is Cause.BITMAP:
             below = self._below(name, direction)

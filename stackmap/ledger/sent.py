@@ -367,7 +367,12 @@ class Sent:
         passed = arrived._replace(arrivals=arrived.ios)
         copies = self.copies(name, direction)
         part = ratio(arrived.ios, self.load(name).flow(direction).ios)
-        return passed + copies.times(part) if part and copies.arrivals else passed
+        if not part or not copies.arrivals:
+            return passed
+        mine = copies.times(part)
+        if len(self.busy_above(name)) > 1:  # no counter tells whose flushes they were
+            mine = mine._replace(low=Amount(0.0, 0.0), high=copies.bounds[1])
+        return passed + mine
 
     @computed_once
     def _limit(self, name: str, direction: str) -> Amount:

@@ -18,7 +18,7 @@ from stackmap.ledger.ledger import Ledger
 from stackmap.model.device import Role
 from stackmap.model.health import Health, Life
 from stackmap.model.load import total_of
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, computed_once
 
 POINT = 0.01  # of the share of life: the rounding of the disk
 LEAST_USED = 0.03
@@ -102,6 +102,7 @@ def _names(topology: Topology, disk: str, rest: Life) -> list[str]:
     return [name for each in disks for name in topology.used_by(each, Role.PATH) or [each]]
 
 
+@computed_once
 def _namespaces(topology: Topology, controller: str) -> list[str]:
     matches = (NAMESPACE.fullmatch(name) for name in topology.devices)
     return [match[0] for match in matches if match is not None and match[1] == controller]

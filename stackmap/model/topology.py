@@ -254,6 +254,7 @@ class Topology:
             for device in self
             if device.kind not in LOWEST
             and device.target not in WITHOUT_DEVICE
+            and device.size != 0  # an inactive array, or no table: it sends nothing
             and not self.below(device.name)
         )
 

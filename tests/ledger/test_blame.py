@@ -268,3 +268,12 @@ def test_one_guess_among_exact_senders_leaves_accounted_unknown():
     guessed = {loader.tops: loader.estimated for loader in found.loaders if loader.tops}
     assert guessed == {("lv",): True, ("other",): False}
     assert found.accounted is None
+
+
+def test_an_array_that_was_not_started_hides_no_source():
+    """It has no size, and sends nothing; another one without a member in the input may be the source."""
+    devices = [
+        Device("md127", Kind.ARRAY, "9:127", size=0, state="inactive"),
+        Device("md5", Kind.ARRAY, "9:5", size=1 << 30),
+    ]
+    assert topology((devices, [])).open_ends == {"md5"}

@@ -261,18 +261,34 @@ def test_flushes_that_paths_count_as_reads_are_taken_out():
     assert done == ("flush-as-read: sda",)
 
 
+HEAD = (
+    [Device("nvme0n1", Kind.DISK, "", queue=Queue(iostats=True))],
+    [Edge("nvme0n1", name, Role.PATH) for name in ("sda", "sdb")],
+)
+
+
 def test_a_head_that_counts_nothing_has_what_its_paths_count():
     """All I/O is on the hidden paths."""
     paths = {"sda": moved(did(13, 512)), "sdb": moved(did(7, 1024))}
-    loads, done = mended(topology(PATHS), {"mpatha": IDLE, **paths})
+    loads, done = mended(topology(HEAD), {"nvme0n1": IDLE, **paths})
 
-    assert (loads["mpatha"].read.ios, loads["mpatha"].read.bytes) == (20, 13 * 512 + 7 * 1024)
-    assert done == ("head-not-counted: mpatha",)
+    assert (loads["nvme0n1"].read.ios, loads["nvme0n1"].read.bytes) == (20, 13 * 512 + 7 * 1024)
+    assert done == ("head-not-counted: nvme0n1",)
 
 
 def test_a_head_is_unknown_if_a_path_is():
-    loads, _ = mended(topology(PATHS), {"mpatha": IDLE, "sda": moved(did(13, 512))})
-    assert loads["mpatha"] == Load()
+    loads, _ = mended(topology(HEAD), {"nvme0n1": IDLE, "sda": moved(did(13, 512))})
+    assert loads["nvme0n1"] == Load()
+
+
+@pytest.mark.parametrize(("parts", "kernel"), [(PATHS, "6.1.0"), (HEAD, "6.2.0")])
+def test_a_head_that_counts_did_nothing_though_its_paths_were_checked(parts, kernel):
+    """dm-multipath counts on every kernel, and the head of an NVMe disk since Linux 6.2."""
+    tree = topology(parts, kernel=kernel)
+    head = next(edge.above for edge in tree.edges if edge.role is Role.PATH)
+    loads, done = mended(tree, {head: IDLE, "sda": moved(did(13, 512)), "sdb": IDLE})
+
+    assert (loads[head], done) == (IDLE, ())
 
 
 def test_a_stuck_count_in_flight_is_no_queue():

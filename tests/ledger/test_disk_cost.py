@@ -441,6 +441,17 @@ def test_the_activity_log_of_drbd_is_metadata():
     assert cost.requests_per_write == pytest.approx({Cause.DATA: 1, Cause.METADATA: 0.5})
 
 
+def test_what_the_peer_of_drbd_writes_is_not_its_log():
+    """The log is at most a page for each of two extents of a write: half a write per second makes no 500."""
+    tree = topology(
+        ([disk("sda"), Device("drbd0", Kind.DISK, "")], [Edge("drbd0", "sda", Role.DATA)])
+    )
+    loads = {"drbd0": moved(write=did(1, PAGE)), "sda": moved(write=did(500, 4 * PAGE))}
+    causes = disk_cost(Ledger(tree, loads, 1.0), "drbd0").causes
+
+    assert set(causes) == {Cause.DATA, Cause.OTHER}
+
+
 def test_nothing_is_known_of_an_idle_stack():
     ledger = raid5_of_three()
     loads = dict.fromkeys(ledger.loads, Load(*IDLE))

@@ -46,15 +46,20 @@ class Stripes:
         sent = [what for (volume, _), what in self.sent.items() if volume in volumes]
         return tuple(map(sum, zip(*sent, strict=True)))
 
-    def ledger(self, more=0):
-        """The ledger of the counters; *more*: bytes that something else wrote to the first disk."""
+    def ledger(self, more=0, flushed=5.0):
+        """
+        The ledger of the counters.
+
+        *more*: bytes that something else wrote to the first disk; *flushed*: the flushes of each disk.
+        """
         loads: dict[str, Load] = {}
         for name in DISKS:
             arrived = [what for (_, below), what in self.sent.items() if below == name]
             ios, size = map(sum, zip(*arrived, strict=True)) if arrived else (0, 0)
             other = more if name == DISKS[0] else 0
             merges = ios // 3
-            loads[name] = moved(write=Flow(ios - merges + other // 4096, merges, size + other, 1.0))
+            written = Flow(ios - merges + other // 4096, merges, size + other, 1.0)
+            loads[name] = moved(write=written)._replace(flush=Flow(ios=flushed))
         for volume, (ios, size) in self.counted.items():
             loads[volume] = moved(write=Flow(ios, 0.0, size, 1.0))
         return Ledger(topology((self.devices, self.edges)), loads, 1.0)
@@ -106,8 +111,43 @@ def test_large_chunks_make_it_a_range(seed):
 
     low, high = write.bounds
     requests, _ = stripes.at_disks("lv")
+    assert "pieces of requests that the disks split" in disks_of(stripes.ledger(), "lv").diagnosis
     assert low.arrivals == stripes.counted["lv"][0]
     assert high.arrivals == pytest.approx(requests)
+
+
+def test_without_a_flush_at_any_disk_there_are_no_copies():
+    """The disks split large requests."""
+    stripes = Stripes(7, ["lv"])
+    disks = disks_of(stripes.ledger(flushed=0.0), "lv")
+
+    assert disks.share.write.arrivals == stripes.counted["lv"][0]
+    assert "split on the way" in disks.diagnosis
+
+
+def test_who_only_reads_sent_no_flush():
+    """Two volumes on a striped one: 100 reads of one, 100 writes of the other, 50 of them flushes."""
+    devices = [*map(disk, ("sda", "sdb")), passing("reader"), passing("writer"),
+               passing("base", target="striped", layout=layout("striped", 2, CHUNK))]  # fmt: skip
+    edges = [Edge("base", name, Role.DATA, length=1 << 30) for name in ("sda", "sdb")]
+    edges += [Edge(name, "base", Role.DATA, length=1 << 20) for name in ("reader", "writer")]
+    reads, writes = Flow(100, 0.0, 100 * 4096, 1.0), Flow(100, 0.0, 50 * 4096, 1.0)
+    half = Flow(50, 0.0, 50 * 4096, 1.0), Flow(75, 0.0, 25 * 4096, 1.0)
+    loads = {
+        "reader": moved(read=reads),
+        "writer": moved(write=writes),
+        "base": moved(reads, writes),
+    }
+    loads |= {name: moved(*half)._replace(flush=Flow(ios=50.0)) for name in ("sda", "sdb")}
+    ledger = Ledger(topology((devices, edges)), loads, 1.0)
+
+    reader, writer = (disks_of(ledger, name).share for name in ("reader", "writer"))
+    figures = [reader.part(d).arrivals for d in ("read", "write", "total")]
+    assert figures == pytest.approx([100, 0, 100])
+    assert not reader.part("total").is_range
+    low, high = writer.write.bounds
+    assert low.arrivals <= 150 <= high.arrivals
+    assert low.bytes == high.bytes == 50 * 4096
 
 
 def test_what_something_else_writes_is_no_flush():
@@ -124,7 +164,7 @@ def test_a_volume_of_two_segments_on_one_disk_may_send_two():
     edges = [Edge("lv", "sda", Role.DATA, length=1 << n) for n in (30, 31)]
     loads = {
         "lv": moved(write=Flow(41, 0.0, 31 * 4096, 1.0)),
-        "sda": moved(write=Flow(51, 0.0, 31 * 4096, 1.0)),
+        "sda": moved(write=Flow(51, 0.0, 31 * 4096, 1.0))._replace(flush=Flow(ios=10.0)),
     }
     ledger = Ledger(topology(([disk("sda"), passing("lv")], edges)), loads, 1.0)
 

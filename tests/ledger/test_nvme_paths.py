@@ -24,7 +24,10 @@ def two_volumes(age):
     """Two LVs on one disk with two paths."""
     targets = ["vg-a: 0 30000 linear 259:1 0", "vg-b: 0 30000 linear 259:1 30000"]
     lvs = (volume(1, "vg-a", "nvme0n1"), volume(2, "vg-b", "nvme0n1"))
-    return Scripted(nvme("round-robin"), *lvs, kernel(age), targets=targets)
+    files = nvme("round-robin")
+    if age == "off":
+        files |= {"/sys/block/nvme0n1/queue/iostats": "0\n"}
+    return Scripted(files, *lvs, kernel(age), targets=targets)
 
 
 def array(age):
