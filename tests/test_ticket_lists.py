@@ -7,6 +7,7 @@ import json
 import pytest
 
 from stackmap.discover.find import topology_from_names
+from stackmap.errors import InputError
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import UNKNOWN_MACHINE
 from tests.test_ticket_commands import run
@@ -220,6 +221,14 @@ def test_what_follows_a_lost_line_of_multipath_is_not_of_the_map_before(indent):
     assert edges(topology) == {("dm-0", "sda"), ("dm-0", "sdb"), ("dm-2", "sde"), ("dm-2", "sdf")}
 
 
+@pytest.mark.parametrize("text", ["hello\n", "", "\x7fELF\x02\x01\x00\x00\n"])
+def test_a_text_without_a_device_is_no_tree(tmp_path, text):
+    result = run(tmp_path, text, "tree", "--input")
+    assert isinstance(result.exception, InputError)
+    assert "pasted.txt: no lsblk, /proc/mdstat" in str(result.exception)
+    assert result.stdout == ""
+
+
 LOST_NAMES = {
     "node_exporter": 'node_md_disks_required{device=""} 5\nnode_md_disks{device="",state="active"} 1\n',
     "mdadm": "ARRAY /dev/md/ level=raid1 num-devices=2 metadata=1.2 UUID=8f1a:1\n   devices=/dev/,/dev/sdb1\n",
@@ -229,7 +238,7 @@ LOST_NAMES = {
 @pytest.mark.parametrize("text", LOST_NAMES.values(), ids=LOST_NAMES)
 def test_a_device_whose_name_the_paste_lost_is_none(tmp_path, text):
     result = run(tmp_path, text, "tree", "--input")
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert result.exception is None or isinstance(result.exception, InputError)
 
 
 LACKING = """\

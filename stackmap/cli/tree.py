@@ -138,6 +138,11 @@ def command(
             counters=any(column.counters for column in columns),
         )
         whole = source.with_own_names(whole) if source else whole
+    if text is not None and not whole.devices:
+        from stackmap.errors import InputError
+        from stackmap.measurement.text import NO_STACK
+
+        raise InputError(f"{text.name}: {NO_STACK}")
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
     look = _look(plain=plain)
