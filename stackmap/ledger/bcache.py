@@ -22,11 +22,8 @@ from stackmap.model.topology import Topology
 
 TOLERANCE = 0.01  # counters are not read at one instant
 SINCE = (6, 4)  # Linux
-THROUGH = (
-    "writethrough",
-    "writearound",
-    "none",
-)  # modes in which the backing device has every write
+# Modes in which the backing device has every write.
+THROUGH = ("writethrough", "writearound", "none")
 
 
 def least_written(topology: Topology, device: Device, loads: Mapping[str, Load]) -> float | None:
@@ -44,20 +41,17 @@ def least_written(topology: Topology, device: Device, loads: Mapping[str, Load])
 def discarded(topology: Topology, device: Device, loads: Mapping[str, Load]) -> float | None:
     """Return the bytes per second that were discarded on *device*, which counts none; None if no counter tells."""
     own = loads[device.name].discard
-    return (
-        _flow(loads, _backing(topology, device), "discard").bytes
-        if own.ios and not own.bytes
-        else None
-    )
+    if not own.ios or own.bytes:
+        return None
+    return _flow(loads, _backing(topology, device), "discard").bytes
 
 
 def most_written_back(topology: Topology, device: Device, loads: Mapping[str, Load]) -> float:
     """Return the bytes per second that may have been written back from the cache: so much more may have been written."""
     backing = _backing(topology, device)
     arrived = _flow(loads, backing, "write").bytes
-    if not (arrived and loads[device.name].write.ios) or (
-        _has_all(device) and device.facts.get("state") == "clean"
-    ):
+    is_clean = _has_all(device) and device.facts.get("state") == "clean"
+    if not arrived or not loads[device.name].write.ios or is_clean:
         return 0.0
     asked, caches = loads[device.name].read.bytes, topology.used_by(device.name, Role.CACHE)
     read = _flow(loads, [*backing, *caches], "read").bytes

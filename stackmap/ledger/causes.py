@@ -9,6 +9,7 @@ from stackmap.ledger.member_writes import has_bitmap
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import target_of
 from stackmap.model.far_side import by_name
+from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
 
 
@@ -43,13 +44,18 @@ def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
     return Cause.BITMAP if above.layout is not None else Cause.METADATA
 
 
+MOST_LOGGED = (
+    2 * PAGE
+)  # bytes that DRBD writes to its activity log per write, which may lie in two extents
+
+
 def cause_of_extra(
-    device: Device, direction: str, *, reads: bool = False, fits_log: bool = True
+    device: Device, direction: str, *, reads: bool = False, per_write: float | None = None
 ) -> Cause:
     """
     Return the cause of the I/O of *device* below that its layout does not need; *reads*: it was read.
 
-    *fits_log*: no more than an activity log of DRBD can be; the rest is what its peer wrote.
+    *per_write*: bytes of this I/O per write of its own, None without one.
     """
     if is_working(device):
         return Cause.RESYNC
@@ -59,8 +65,9 @@ def cause_of_extra(
         return Cause.PARITY_READ if direction == "read" else Cause.PARITY
     if has_bitmap(device) and direction == "write":
         return Cause.BITMAP
-    if by_name(device.name) == "drbd" and direction == "write" and fits_log:
-        return Cause.METADATA
-    return (
-        Cause.CACHE if device.kind is Kind.BCACHE else Cause(target_of(device).extra or Cause.OTHER)
-    )
+    if by_name(device.name) == "drbd" and direction == "write":
+        is_log = per_write is not None and per_write <= MOST_LOGGED
+        return Cause.METADATA if is_log else Cause.OTHER  # its peer's writes
+    if device.kind is Kind.BCACHE:
+        return Cause.CACHE
+    return Cause(target_of(device).extra or Cause.OTHER)

@@ -47,9 +47,8 @@ def flush_copies(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, 
         if all(name in loads for name in (*group.places, *group.below)):
             queues = {queue for name in group.below for queue in _queues(topology, name)}
             flushed = sum_flows(loads.get(name, UNKNOWN_LOAD).flush for name in queues).ios
-            if (
-                flushed != 0
-            ):  # where it is known that no queue got a flush, something else split requests
+            # Where it is known that no queue got a flush, the disks split requests.
+            if flushed != 0:
                 copies.update(_copies(group, loads))
     return copies
 

@@ -21,7 +21,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.ledger.amounts import Amount, Share, Traffic, join_divisions
+from stackmap.ledger.amounts import NOTHING, Amount, Share, Traffic, join_divisions
 from stackmap.ledger.causes import Cause
 from stackmap.ledger.corrections import LABEL_SCAN
 from stackmap.ledger.layers import counted_tops
@@ -34,7 +34,6 @@ from stackmap.model.load import (
     Flow,
     Load,
     is_shared_idle,
-    plus,
     ratio,
     sum_flows,
     total_of,
@@ -69,14 +68,13 @@ class Account(NamedTuple):
 
     ``divisions``: the devices above that divided their traffic, with all they
     divided it over; what they sent is an estimate unless all these are included.
-    ``copies``: of flushes, per second, which the devices above did not count; ``certain``: that they are these.
+    ``copies``: of flushes, which the devices above did not count.
     """
 
     arrived: Amount
     sent: Amount
     divisions: Mapping[str, frozenset[str]] = MappingProxyType({})
-    copies: float = 0.0
-    certain: bool = True
+    copies: Traffic = NOTHING
 
     @property
     def ratio(self) -> float | None:
@@ -146,8 +144,9 @@ def _why(
         whole = _no_more_bytes(account.sent, account.arrived, skew)
         return FLUSHES if whole and direction != "read" and not flushes else LESS
     if _no_more_bytes(account.arrived, account.sent, skew):
-        copies = COPIES if account.certain else COPIES_OR_SPLIT
-        return copies if account.copies else SPLIT
+        if not account.copies.arrivals:
+            return SPLIT
+        return COPIES if account.copies.bounds[0].arrivals else COPIES_OR_SPLIT
     return SCANS if direction == "read" and _is_scan(account) else OTHERS
 
 
@@ -239,9 +238,8 @@ class Ledger:
         partial = any(not targets <= included for targets in divisions.values())
         if partial or None in (arrived.arrivals, sent.arrivals):
             return UNKNOWN
-        copies = sum(account.copies for account in accounts)
-        certain = all(account.certain for account in accounts)
-        return Account(arrived, sent, copies=copies, certain=certain)
+        copies = sum((account.copies for account in accounts), start=NOTHING)
+        return Account(arrived, sent, copies=copies)
 
     @computed_once
     def _account_of(self, name: str, direction: str) -> Account:
@@ -249,7 +247,7 @@ class Ledger:
         flow = self.load(name).flow(direction)
         edges = self.topology.above(name)
         total = ZERO if edges else Amount()
-        copies, certain, divisions = 0.0, True, {}
+        copies, divisions = NOTHING, {}
         for edge in edges:
             sent = self.sent.down(edge, direction)
             if sent is None or edge.above in self.sent.unknown_targets:
@@ -257,17 +255,15 @@ class Ledger:
             above, here = self.loads.get(edge.above), self.loads.get(name)
             if above is here and not is_shared_idle(here):
                 return UNKNOWN  # a partition that the text did not print: not two counters
-            copies += self.sent.uncounted(edge, direction)
-            of_sender = self.sent.copies(edge.above, direction)
-            certain &= not of_sender.arrivals or bool(of_sender.bounds[0].arrivals)
+            copies += self.sent.copies_down(edge, direction)
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:
                 divisions[edge.above] = targets_of(self.topology, edge)
         arrivals = flow.arrivals
         if self.sent.cuts_requests(name, direction):
             arrivals = total.arrivals  # the pieces of a request are one
-        counted = total._replace(arrivals=plus(total.arrivals, -copies))
-        return Account(Amount(arrivals, flow.bytes), counted, divisions, copies, certain)
+        counted = total + copies.amount.times(-1)
+        return Account(Amount(arrivals, flow.bytes), counted, divisions, copies)
 
     @computed_once
     def in_flight(self, names: tuple[str, ...]) -> float | None:

@@ -212,8 +212,8 @@ class StackRows:
         if not more:
             return Extra()
         beyond = more * (self._below(name, direction).bytes or 0.0)
-        fits = beyond <= 2 * PAGE * (own.write.arrivals or 0.0)  # a write may be in two extents
-        cause = cause_of_extra(device, direction, reads=bool(own.read.bytes), fits_log=fits)
+        per_write = ratio(beyond, own.write.arrivals)
+        cause = cause_of_extra(device, direction, reads=bool(own.read.bytes), per_write=per_write)
         requests = None
         if cause is Cause.BITMAP:
             below = self._below(name, direction)

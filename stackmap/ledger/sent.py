@@ -23,7 +23,7 @@ from stackmap.ledger.flush_copies import flush_copies
 from stackmap.ledger.unknown_targets import unknown_targets
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import passes_on
-from stackmap.model.load import UNKNOWN_LOAD, Flow, Load, ratio
+from stackmap.model.load import UNKNOWN_LOAD, Flow, Load, plus, ratio
 from stackmap.model.reason import Reason
 from stackmap.model.topology import Edge, Topology, computed_once
 
@@ -335,13 +335,11 @@ class Sent:
             total = total + arrived
         return self._passed_on(name, direction, total._replace(ios=None, wait=None))
 
-    def uncounted(self, edge: Edge, direction: str) -> float:
-        """Return what was sent down *edge* beside the requests that the device above counted."""
-        copies, sent = self.copies(edge.above, direction).arrivals, self.down(edge, direction)
-        counted = self.load(edge.above).flow(direction).ios
-        if not copies or counted is None or sent is None or sent.arrivals is None:
-            return 0.0
-        return sent.arrivals * copies / (copies + counted)
+    def copies_down(self, edge: Edge, direction: str) -> Traffic:
+        """Return the part of ``copies`` that went down *edge*, in proportion to all that did."""
+        copies, sent = self.copies(edge.above, direction), self.down(edge, direction)
+        whole = plus(copies.arrivals, self.load(edge.above).flow(direction).ios)
+        return copies.times(ratio(sent.arrivals if sent else None, whole) or 0.0)
 
     def copies(self, name: str, direction: str) -> Traffic:
         """Return the empty flushes that *name* sent beside the requests that it counted."""
