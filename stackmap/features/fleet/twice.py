@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from stackmap.features.fleet.http import Sample, Series
     from stackmap.features.fleet.promql import Expressions
 
-TIMES_SECONDS, TIMES_STEP = (
-    300,
-    15,
-)  # in which the times in textfiles are looked up: a scrape may be a minute late
+# In these seconds the times in textfiles are looked up: a scrape may be a minute late.
+TIMES_SECONDS, TIMES_STEP = 300, 15
 SAME_BOOT = 1  # seconds
 NAME = "nodename"
 
@@ -58,7 +56,8 @@ def again(scope: Expressions, ask: Ask, ask_range: AskRange, end: float) -> list
     found = _again(
         several, lambda one, other: bool(times.get(one, set()) & times.get(other, set()))
     )
-    left = [[target for target in group if target not in found] for group in several]
+    known = frozenset(found)
+    left = [[target for target in group if target not in known] for group in several]
     left = [group for group in left if len({*map(_address, group)}) < len(group)]
     return [*found, *_with_other_textfiles(scope, ask, left)] if left else found
 
