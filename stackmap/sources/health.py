@@ -60,9 +60,7 @@ _COUNT = re.compile(r"([0-9]+)(?:[ /].*)?")
 SECTORS_WRITTEN, LIFE_USED = (1, 24), (7, 8)
 
 DATA_UNIT = 512_000  # bytes
-TOO_WARM = (
-    1 << 1
-)  # the bit of NVMe's critical warning that is about the temperature now, not about a failure
+TOO_WARM = 1 << 1  # the bit of NVMe's critical warning for the temperature now: no failure
 KELVIN = 273
 LEAST_LIFE = 20  # times the size of a disk can be written at least; flash of four bits per cell lasts for 100 and more
 MOST_PERCENT = 255  # all of these shares are one byte

@@ -78,7 +78,7 @@ def test_libblockdev_does_not_trust_an_attribute(name):
 
 
 def test_a_disk_whose_smart_is_off_does_not_say_that_it_fails():
-    """libblockdev has no other value for what it was not told."""
+    """libblockdev says that a disk did not pass, too, where the disk gave no answer."""
     answer = {**LIBRARY_ATA, "smart_enabled": False, "overall_status_passed": False}
     assert health.parse(json.dumps(answer)).failing is None
     assert health.parse(json.dumps({**answer, "smart_enabled": True})).failing is True

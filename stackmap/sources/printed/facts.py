@@ -64,10 +64,7 @@ def volume(group: str, name: str) -> str:
 
 
 BY_ID = "disk/by-id/"
-BY_PARTUUID, PARTUUID = (
-    "disk/by-partuuid/",
-    "partuuid",
-)  # the links, and the key of what they end with
+BY_PARTUUID, PARTUUID = "disk/by-partuuid/", "partuuid"  # the links, and the key of what ends them
 BY_RES = "drbd/by-res/"  # links to DRBD's devices, by resource and volume
 DRBD_STATE = "drbd/state"
 _BUS = re.compile(r"(?:ata|scsi|wwn|nvme|usb|virtio|google)-\S+")

@@ -360,16 +360,13 @@ class Machine:
     def _by_name(self, device: str, told: Told, groups: Mapping[str, object]) -> dict[str, str]:
         """Return the group of a map that has the name of an LV of one of *groups*, by "its name"; {} for another device."""
         name = self._kinds.get(device, {}).get("mapper", device)
-        if any(not u.startswith("LVM-") for u in told[device].get("dm/uuid", {}).values() if u):
+        uuids = filter(None, told[device].get("dm/uuid", {}).values())
+        if not name.startswith(MAPPER) or not all(uuid.startswith("LVM-") for uuid in uuids):
             return {}
-        lv = (
-            lvm_names.parse(name.removeprefix(MAPPER), lvm_names.PREFIX)
-            if name.startswith(MAPPER)
-            else None
-        )
-        return (
-            {ITS_NAME: lv.vg} if lv and lv.vg in groups and not (lv.layer or lv.is_hidden) else {}
-        )
+        lv = lvm_names.parse(name.removeprefix(MAPPER), lvm_names.PREFIX)
+        if lv is None or lv.layer or lv.is_hidden or lv.vg not in groups:
+            return {}
+        return {ITS_NAME: lv.vg}
 
     def _whole_map(self, device: str, told: Told) -> str:
         """Return the map of which *device* is a partition of kpartx by its name, "" for another device."""
