@@ -20,14 +20,7 @@ from stackmap.host import Host
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_files import output_files
 from stackmap.host.intercepting import InterceptingHost
-from stackmap.sources import (
-    device_lists,
-    diskstats,
-    dm,
-    dm_commands,
-    mdstat,
-    mountinfo,
-)
+from stackmap.sources import device_lists, diskstats, dm, dm_commands, mdstat, mountinfo
 from stackmap.sources.printed import Reader
 from stackmap.sources.printed.facts import is_kernel_name
 from stackmap.sources.sysfs import DM_ENTRIES, ROOT, Block, attribute

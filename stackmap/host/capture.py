@@ -23,12 +23,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-from stackmap.errors import (
-    CaptureError,
-    InputError,
-    SourceError,
-    SourceMissing,
-)
+from stackmap.errors import CaptureError, InputError, SourceError, SourceMissing
 from stackmap.host import Answer, Host, Json, Metadata
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
 from stackmap.host.budget import LINES_PER_LETTER, NAME_LINES, QUESTION_LINES, Budget
@@ -49,13 +44,7 @@ from stackmap.host.capture_format import (
 )
 from stackmap.host.file_tree import FileTree, open_tree
 from stackmap.host.table_keys import masked
-from stackmap.host.timeline import (
-    SKIPPED,
-    WHOLE_RECORDING,
-    FrameTime,
-    TimeWindow,
-    Warn,
-)
+from stackmap.host.timeline import SKIPPED, WHOLE_RECORDING, FrameTime, TimeWindow, Warn
 
 T = TypeVar("T")
 

@@ -7,13 +7,7 @@ A live machine needs some of it too, so this module imports little.
 import re
 from typing import Any, NamedTuple
 
-from stackmap.errors import (
-    CaptureError,
-    SourceDenied,
-    SourceError,
-    SourceMissing,
-    SourceTimeout,
-)
+from stackmap.errors import CaptureError, SourceDenied, SourceError, SourceMissing, SourceTimeout
 from stackmap.host.budget import READ_LINE_BYTES, json_size, refuse_large
 
 LISTING = ".names"  # the file with the names in its directory

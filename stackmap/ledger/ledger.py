@@ -29,15 +29,7 @@ from stackmap.ledger.ownership import is_pool, of_top, shares, together
 from stackmap.ledger.rows import Row, StackRows, directions_of
 from stackmap.ledger.sent import Sent, targets_of
 from stackmap.model.health import NO_LIVES, Life
-from stackmap.model.load import (
-    DIRECTIONS,
-    Flow,
-    Load,
-    is_shared_idle,
-    ratio,
-    sum_flows,
-    total_of,
-)
+from stackmap.model.load import DIRECTIONS, Flow, Load, is_shared_idle, ratio, sum_flows, total_of
 from stackmap.model.topology import Topology, computed_once, forget
 
 TOLERANCE = 0.01  # of what was sent, or of all arrivals

@@ -17,11 +17,7 @@ from stackmap.ledger.amounts import NOTHING, Amount, Share, Traffic, share_of_al
 from stackmap.ledger.causes import Cause, cause_of_edge, cause_of_extra
 from stackmap.ledger.device_state import missing_members
 from stackmap.ledger.layers import carries_data
-from stackmap.ledger.member_writes import (
-    bitmap_write_size,
-    flushes_below,
-    member_flushes,
-)
+from stackmap.ledger.member_writes import bitmap_write_size, flushes_below, member_flushes
 from stackmap.ledger.ownership import completed, is_pool
 from stackmap.ledger.sent import TOLERANCE, Sent
 from stackmap.model.device import Kind, Role

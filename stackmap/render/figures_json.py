@@ -8,13 +8,7 @@ from typing import Any
 
 from stackmap.document.blame import BlameReport, source_name, users
 from stackmap.document.episodes import episodes_json, first_line
-from stackmap.document.rule_words import (
-    filled,
-    has_to_wait,
-    heading,
-    what_to_do_first,
-    words_of,
-)
+from stackmap.document.rule_words import filled, has_to_wait, heading, what_to_do_first, words_of
 from stackmap.document.sentences import sentences
 from stackmap.ledger.amounts import Traffic
 from stackmap.ledger.amplification import LAYER_METRICS, LayerFigures, StackFigures

@@ -25,14 +25,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.text.columns import COLUMNS, is_number, parse_numbers, parse_plain_numbers
-from stackmap.text.headings import (
-    MAX_DEVICES,
-    MAX_PREFIX_WORDS,
-    TITLES,
-    Heading,
-    Row,
-    may_name,
-)
+from stackmap.text.headings import MAX_DEVICES, MAX_PREFIX_WORDS, TITLES, Heading, Row, may_name
 from stackmap.text.printed_time import CLOCK
 from stackmap.text.report_builder import ReportBuilder, TextReport
 from stackmap.text.table_layout import Row as Figures

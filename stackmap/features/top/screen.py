@@ -15,11 +15,7 @@ from stackmap.document.findings import finding_card
 from stackmap.document.interval import instant
 from stackmap.document.layers import layers_document
 from stackmap.document.wording import percent, plural, rate
-from stackmap.features.top.cells import (
-    Line,
-    Span,
-    sparkline,
-)
+from stackmap.features.top.cells import Line, Span, sparkline
 from stackmap.features.top.judge import CLEAR
 from stackmap.features.top.moment import Event, Moment
 from stackmap.features.top.rows import finding_text
