@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import (
+    Legend,
+    MeasuringOptions,
     columns_option,
     csv_option,
     json_option,
@@ -27,14 +29,12 @@ from stackmap.cli.wear import DiskLives, Endurance, wear_options
 from stackmap.discover.find import DEV, NAME_PATTERN, find_existing
 from stackmap.document.table_options import Arrangement
 from stackmap.ledger.corrections import corrected
-from stackmap.model.device import Kind
+from stackmap.model.device import Device, Kind
 from stackmap.model.load import METRICS, SYSSTAT_HEADINGS
 
 if TYPE_CHECKING:
-    from stackmap.cli.options import Legend, MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
-    from stackmap.model.device import Device
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 

@@ -14,22 +14,24 @@ from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.host.budget import BUSY_LINES, LOAD_LINES
 from stackmap.ledger.averages import average
-from stackmap.measurement.capture_part import WHOLE, CapturePart
-from stackmap.measurement.source import SECONDS, Source
+from stackmap.measurement.capture_part import WHOLE, CapturePart, Resolution
+from stackmap.measurement.source import SECONDS, IntervalSelection, Source
 from stackmap.model.load import is_shared_idle
-from stackmap.sampling.snapshots import downsample, interval_between, stretches
-from stackmap.sampling.watch import Watch
+from stackmap.sampling.snapshots import (
+    Snapshot,
+    TopologyInterval,
+    downsample,
+    interval_between,
+    stretches,
+)
+from stackmap.sampling.watch import Rediscover, Update, Watch
 from stackmap.sources import uevent
 
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.host.capture import CapturedHost
-    from stackmap.measurement.capture_part import Resolution
-    from stackmap.measurement.source import IntervalSelection
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import Snapshot, TopologyInterval
-    from stackmap.sampling.watch import Rediscover, Update
 
 # Passes intervals on, given how many were asked for; None: no end.
 Filter = Callable[[Iterator["TopologyInterval"], int | None], Iterator["TopologyInterval"]]

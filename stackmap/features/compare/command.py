@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -23,14 +24,9 @@ from stackmap.features.compare.recording import MAX_BATCHES, Recording, recordin
 from stackmap.host.file_tree import is_capture, open_text
 from stackmap.ledger.layers import counted_tops
 from stackmap.measurement.capture_part import Resolution
-from stackmap.measurement.source import IntervalSelection, Measurement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stackmap.measurement.source import Source
-    from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import TopologyInterval
+from stackmap.measurement.source import IntervalSelection, Measurement, Source
+from stackmap.model.topology import Topology
+from stackmap.sampling.snapshots import TopologyInterval
 
 RENAMED = "use --map BEFORE=AFTER for a renamed volume"
 

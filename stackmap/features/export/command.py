@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from stackmap.cli.options import force_option, measuring
+from stackmap.cli.options import MeasuringOptions, force_option, measuring
 from stackmap.discover.find import find_existing
 from stackmap.host.directory import OutputFile
 from stackmap.ledger.corrections import corrected
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
-    from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.model.interval import Interval
     from stackmap.sampling.snapshots import TopologyInterval

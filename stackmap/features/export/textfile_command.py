@@ -12,13 +12,13 @@ import os
 import sys
 from collections.abc import Container, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from stackmap import __version__
 from stackmap.cli.output import tell
-from stackmap.cli.session import tell_unknown
+from stackmap.cli.session import Session, tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_existing
 from stackmap.errors import InputError, NoInterval, OutputRefused, ParseError
@@ -31,20 +31,17 @@ from stackmap.features.export.families import (
     wear_families,
 )
 from stackmap.features.export.weights import stacks
+from stackmap.host import Host
 from stackmap.host.directory import OutputFile
 from stackmap.model.exported import HUNG, SLOW
 from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
 from stackmap.rules.checks import checks
 from stackmap.rules.context import Context, measured_context
 from stackmap.rules.rule import Severity
 from stackmap.rules.table import findings
 from stackmap.sources import diskstats, health, limits, mountinfo
 from stackmap.sources.diskstats import Sample
-
-if TYPE_CHECKING:
-    from stackmap.cli.session import Session
-    from stackmap.host import Host
-    from stackmap.model.topology import Topology
 
 NAME = "stackmap.prom"
 WEAR = "stackmap-wear.prom"  # beside it

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.options import json_option, measuring_one
+from stackmap.cli.options import MeasuringOptions, json_option, measuring_one
 from stackmap.cli.output import tell
 from stackmap.features.fiojob.job import fiojob_json, fiojob_text, job_of
 from stackmap.features.fiojob.load import DIRECTIONS, LoadMeasurement
@@ -15,7 +15,6 @@ from stackmap.features.fiojob.sizes import Sizes, parse_sizes
 from stackmap.features.fiojob.target import NONE, target_of
 
 if TYPE_CHECKING:
-    from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.source import Measurement
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +24,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks, tell
 from stackmap.cli.progress import waiting
-from stackmap.cli.session import SOME_MISSING, tell_unknown
+from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.commands import additions
 from stackmap.document.interval import end_time
 from stackmap.document.wording import duration
@@ -44,13 +43,9 @@ from stackmap.features.fleet.http_config import HttpConfig, read_http_config
 from stackmap.features.fleet.promql import CLUSTER, LEVEL, MODEL, PARTS, Expressions
 from stackmap.features.fleet.reader import FleetReader, Question
 from stackmap.features.fleet.recordings import Recordings, read_recordings
-from stackmap.features.fleet.volumes import SORTS, fleet_json
+from stackmap.features.fleet.volumes import SORTS, Fleet, fleet_json
 from stackmap.measurement.capture_part import instant, length
 from stackmap.model.interval import Interval
-
-if TYPE_CHECKING:
-    from stackmap.cli.session import Session
-    from stackmap.features.fleet.volumes import Fleet
 
 URL = "STACKMAP_PROMETHEUS_URL"
 WINDOW = "1h"

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.document.interval import end_time, instant
 from stackmap.document.wording import duration, number, plural
-from stackmap.features.fleet.promql import SECONDS_PER_STEP, joined
+from stackmap.features.fleet.promql import SECONDS_PER_STEP, Expressions, joined
 from stackmap.model import exported
 from stackmap.model.interval import Interval
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.http import Sample
-    from stackmap.features.fleet.promql import Expressions
 
 # The worst first.
 KINDS = ("failed", "hung", "degraded", "full", "silent", "sick", "worn", "clock")

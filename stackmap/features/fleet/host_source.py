@@ -17,16 +17,14 @@ from stackmap.document.interval import instant
 from stackmap.errors import NameNotFound, NoInterval, ParseError, SourceError, UsageError
 from stackmap.features.fleet import exported_topology
 from stackmap.ledger.wear import life
-from stackmap.measurement.source import Source
+from stackmap.measurement.source import IntervalSelection, Source
 from stackmap.model import exported
-from stackmap.model.health import Health
+from stackmap.model.health import Health, Life
 from stackmap.model.units import SECTOR
 from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.http import Prometheus, Sample, Series
-    from stackmap.measurement.source import IntervalSelection
-    from stackmap.model.health import Life
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval

@@ -24,6 +24,7 @@ from stackmap.features.fleet.promql import (
 from stackmap.features.fleet.twice import Target, again, leaving_out, target_of
 from stackmap.features.fleet.volumes import (
     RATES,
+    DiskLife,
     Fleet,
     Group,
     Key,
@@ -38,7 +39,6 @@ from stackmap.model.exported import LIFE_USED, LIFE_WRITTEN
 if TYPE_CHECKING:
     from stackmap.features.fleet.health import Trouble
     from stackmap.features.fleet.http import Prometheus, Sample
-    from stackmap.features.fleet.volumes import DiskLife
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")

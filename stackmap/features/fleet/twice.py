@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.features.fleet.host_source import quoted
-from stackmap.features.fleet.promql import any_of, joined
+from stackmap.features.fleet.promql import Expressions, any_of, joined
 from stackmap.model import exported
 
 if TYPE_CHECKING:
     from stackmap.features.fleet.http import Sample, Series
-    from stackmap.features.fleet.promql import Expressions
 
 # In these seconds the times in textfiles are looked up: a scrape may be a minute late.
 TIMES_SECONDS, TIMES_STEP = 300, 15

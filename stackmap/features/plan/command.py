@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -15,6 +15,7 @@ from stackmap.cli.options import (
     text_option,
 )
 from stackmap.cli.output import print_blocks
+from stackmap.cli.session import Session
 from stackmap.discover import discover
 from stackmap.discover.find import find_one_name
 from stackmap.errors import NoInterval, PlanRefused
@@ -28,16 +29,10 @@ from stackmap.features.plan.strategies import (
     require_finished,
 )
 from stackmap.measurement.capture_part import MINUTES_OF_A_DAY
-from stackmap.measurement.source import IntervalSelection
+from stackmap.measurement.source import IntervalSelection, Measurement
 from stackmap.model.layout_request import parse
-from stackmap.rules.decision import judge
+from stackmap.rules.decision import Judged, judge
 from stackmap.sources.limits import CapMeter
-
-if TYPE_CHECKING:
-    from stackmap.cli.session import Session
-    from stackmap.measurement.source import Measurement
-    from stackmap.rules.decision import Judged
-
 
 COUNT = 10  # intervals of a second on a live machine
 OF_TEXT = "a plan needs the machine or a capture of it: a text does not show all that a safe plan depends on"

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from stackmap.discover.find import find_one_name
 from stackmap.document.interval import is_instant
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.features.plan.plan import Origin, PlanContext, target
+from stackmap.host import Host
 from stackmap.host.capture import CapturedHost
-from stackmap.model.device import Kind
+from stackmap.model.device import Device, Kind
+from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.topology import Topology
+from stackmap.model.volume_group import VolumeGroup
+from stackmap.rules.decision import Judged
 from stackmap.sources import lvm_report, mdraid, mountinfo, sysfs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from stackmap.host import Host
-    from stackmap.model.device import Device
-    from stackmap.model.layout_request import LayoutRequest
-    from stackmap.model.topology import Topology
-    from stackmap.model.volume_group import VolumeGroup
-    from stackmap.rules.decision import Judged
 
 DAY = 86_400  # seconds after which the input of a plan is old
 PV_TYPE = "LVM2_member"

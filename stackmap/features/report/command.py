@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.options import force_option, measuring, onto_option
+from stackmap.cli.options import MeasuringOptions, force_option, measuring, onto_option
 from stackmap.cli.output import missing
 from stackmap.cli.progress import waiting
 from stackmap.cli.wear import DiskLives, Endurance, wear_options
@@ -26,7 +26,6 @@ from stackmap.sources import limits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.document.blocks import Page
     from stackmap.features.plan.plan import PlanContext

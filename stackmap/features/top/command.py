@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.cli.options import split_words
-
-if TYPE_CHECKING:
-    from stackmap.cli.session import Session
+from stackmap.cli.session import Session
 
 NO_TERMINAL = "top needs a terminal; without one, run `stackmap iostat -l 1`"
 

@@ -13,13 +13,12 @@ from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
 from stackmap.measurement.machines import listen
 from stackmap.sampling import NEED_TWO
-from stackmap.sampling.snapshots import Snapshot, interval_between
+from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
 from stackmap.sampling.watch import Watch
 
 if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
     from stackmap.host.recording import RecordingHost
-    from stackmap.sampling.snapshots import TopologyInterval
 
 BEFORE = 150.0  # seconds of a recording that are read before the interval to show, for what is remembered
 PARTS = 240  # of a recording's overview

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from stackmap.model.cgroup_io import IoLimit
     from stackmap.model.device import Stalled
     from stackmap.model.interval import Interval
-    from stackmap.rules.rule import Finding
 
 WORST_FIRST = list(Severity)
 APPEARS, STAYS = 3, 10  # intervals

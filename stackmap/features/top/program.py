@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import split_words
-from stackmap.cli.session import tell_unknown
+from stackmap.cli.session import Session, tell_unknown
 from stackmap.discover.find import find_all, find_existing
 from stackmap.errors import StackmapError
 from stackmap.features.top.cells import Span
@@ -43,7 +43,6 @@ from stackmap.sources import cgroup, process_io
 from stackmap.sources.cgroup import group_of_owner, owner
 
 if TYPE_CHECKING:
-    from stackmap.cli.session import Session
     from stackmap.features.top.terminal import Terminal
     from stackmap.host import Host
     from stackmap.model.interval import Interval

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from stackmap.cli.options import FiniteRange
+from stackmap.cli.options import FiniteRange, MeasuringOptions
 from stackmap.cli.output import print_blocks, tell
 from stackmap.discover import discover
 from stackmap.host.capture_format import TRACE
 
 if TYPE_CHECKING:
-    from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.features.trace.measure import Tracer
     from stackmap.features.trace.owners import OwnerTrace

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import ParseError
 from stackmap.features.trace.tracefs import EVENTS, INSTANCE, MAX_FILTERED, filter_of
+from stackmap.host.tracing import LiveTracingHost
 from stackmap.ledger.layers import spreads
+from stackmap.model.topology import Topology
 from stackmap.model.units import SECTOR
 from stackmap.sources import trace_text
 from stackmap.sources.trace_text import BlockEvent, Step, device_of, integer
-
-if TYPE_CHECKING:
-    from stackmap.host.tracing import LiveTracingHost
-    from stackmap.model.topology import Topology
 
 MOST = 200_000  # events; enough for a 99th percentile, and 10 MB of text
 BUFFER = 4096  # KiB per CPU: 40,000 events between two looks

@@ -7,7 +7,7 @@ import re
 import signal
 from contextlib import closing
 from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -20,7 +20,7 @@ from stackmap.cli.options import (
     split_words,
 )
 from stackmap.cli.output import print_blocks, tell
-from stackmap.cli.session import tell_unknown
+from stackmap.cli.session import Session, tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
 from stackmap.features.trace.additions import max_overhead_option
@@ -33,19 +33,15 @@ from stackmap.features.trace.events.document import (
     totals_blocks,
 )
 from stackmap.features.trace.events.measure import RequestTrace
+from stackmap.features.trace.events.request import Request
 from stackmap.features.trace.figures import traced_stacks
 from stackmap.features.trace.json import trace_json
 from stackmap.features.trace.measure import TraceOptions, Tracer, clean, interval_of
-from stackmap.features.trace.record import from_capture, parse
+from stackmap.features.trace.record import TraceRecord, from_capture, parse
+from stackmap.host.tracing import LiveTracingHost
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.ledger import Ledger
-
-if TYPE_CHECKING:
-    from stackmap.cli.session import Session
-    from stackmap.features.trace.events.request import Request
-    from stackmap.features.trace.record import TraceRecord
-    from stackmap.host.tracing import LiveTracingHost
-    from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology
 
 SECONDS = 10.0
 COLUMNS = 60  # of a heat map at most

@@ -10,21 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from stackmap.document.blocks import Block, Paragraph
 from stackmap.document.wording import size
 from stackmap.errors import ParseError, SourceError
 from stackmap.features.trace.tracefs import GROUP
 from stackmap.host.signals import delayed, uninterrupted
+from stackmap.host.tracing import LiveTracingHost
+from stackmap.model.device import Device
+from stackmap.model.topology import Topology
 from stackmap.model.units import SECTOR
 from stackmap.sources import diskstats
 from stackmap.sources.trace_text import integer
-
-if TYPE_CHECKING:
-    from stackmap.host.tracing import LiveTracingHost
-    from stackmap.model.device import Device
-    from stackmap.model.topology import Topology
 
 FIRST, WIDTH, LONGEST = 1000, 1.05, 100 * 10**9  # ns: buckets 5 % wide up to 100 s
 TOP = 10**12  # ns: where the open bucket ends for us

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
 from stackmap.features.trace import cost, dm_stats, probes, tracefs
@@ -18,15 +18,12 @@ from stackmap.features.trace.arrivals import ArrivalStream, watched
 from stackmap.features.trace.cost import TICK, Overhead
 from stackmap.features.trace.record import TraceRecord
 from stackmap.features.trace.tracefs import MAX_FILTERED, ProbeSet, Tracing, Trigger
-from stackmap.host.tracing import KERNEL
+from stackmap.host.tracing import KERNEL, LiveTracingHost
 from stackmap.model.device import Device, Kind
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
 from stackmap.sources import diskstats, trace_text
 from stackmap.sources.trace_text import device_of, without_addresses, without_lines
-
-if TYPE_CHECKING:
-    from stackmap.host.tracing import LiveTracingHost
-    from stackmap.model.interval import Interval
-    from stackmap.model.topology import Topology
 
 SYMBOLS = (
     probes.SUBMIT_SYMBOL,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from operator import add
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from stackmap.document.blocks import (
     Block,
@@ -32,14 +32,11 @@ from stackmap.features.trace import cost, probes, tracefs
 from stackmap.features.trace.cost import TICK, Overhead
 from stackmap.features.trace.record import entries_of, key_of
 from stackmap.features.trace.tracefs import GROUP, Probe, ProbeSet, Synthetic, Tracing, Trigger
-from stackmap.host.tracing import KERNEL
+from stackmap.host.tracing import KERNEL, LiveTracingHost
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
 from stackmap.sources import cgroup, trace_text
 from stackmap.sources.trace_text import PER_BIO, Histogram, without_addresses
-
-if TYPE_CHECKING:
-    from stackmap.host.tracing import LiveTracingHost
 
 
 class Sum(NamedTuple):

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stackmap.cli.output import print_blocks
-from stackmap.document.blocks import Column, Label, Paragraph, Rows, Table, Value
+from stackmap.document.blocks import Block, Column, Label, Paragraph, Rows, Table, Value
 from stackmap.document.wording import UNKNOWN, short
 from stackmap.ledger.corrections import corrected
 from stackmap.ledger.layers import carriers
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
-    from stackmap.document.blocks import Block
     from stackmap.measurement.source import Measurement
     from stackmap.model.interval import Interval
     from stackmap.model.load import Load

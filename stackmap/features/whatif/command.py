@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.cli.options import (
+    MeasuringOptions,
     csv_option,
     json_option,
     legend_option,
@@ -16,6 +16,7 @@ from stackmap.cli.options import (
     no_heading_option,
 )
 from stackmap.cli.output import print_blocks
+from stackmap.cli.session import Session
 from stackmap.cli.wear import DiskLives, Endurance, wear_options
 from stackmap.commands import additions
 from stackmap.document.rule_words import before_converting
@@ -35,10 +36,6 @@ from stackmap.model.units import parse_size
 from stackmap.render.figures_json import decision_json
 from stackmap.rules.decision import judge
 from stackmap.sources.limits import CapMeter
-
-if TYPE_CHECKING:
-    from stackmap.cli.options import MeasuringOptions
-    from stackmap.cli.session import Session
 
 COUNT = 10  # intervals of a second on a live machine
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}

@@ -13,17 +13,15 @@ from itertools import chain, repeat
 from math import log2
 from operator import attrgetter
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.features.whatif.disks import FLUSH, READ, WRITE
+from stackmap.features.whatif.measured import Measured
 from stackmap.features.whatif.pattern import SIZE_TOLERANCE
 from stackmap.features.whatif.simulation import SEED, Arrival
 from stackmap.features.whatif.traced_loads import DEPTHS, USUAL_GAP, Intervals, Load
 from stackmap.model.raid import PAGE
 from stackmap.model.units import SECTOR
-
-if TYPE_CHECKING:
-    from stackmap.features.whatif.measured import Measured
 
 REQUESTS = 3000  # of one run
 MANY = (*DEPTHS, 192, 256, 384, 512, 768, 1024)  # requests at once

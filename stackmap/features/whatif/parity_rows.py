@@ -23,13 +23,12 @@ from typing import TYPE_CHECKING
 from stackmap.features.whatif.disks import READ
 from stackmap.features.whatif.geometry import Part, Rows
 from stackmap.features.whatif.outcome import CAUSED
-from stackmap.features.whatif.threads import Countdown, Job
+from stackmap.features.whatif.threads import Countdown, Job, Thread
 from stackmap.model.raid import PAGE
 from stackmap.model.units import KIB
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.simulation import Arrival, Simulation
-    from stackmap.features.whatif.threads import Thread
     from stackmap.features.whatif.throttling import Hold, Then
 
 NEAR = 64 * KIB  # bytes in which pending writes are looked for

@@ -34,11 +34,10 @@ from stackmap.features.whatif.parity_rows import ParityRows
 from stackmap.features.whatif.simulated_bitmap import SimulatedBitmap
 from stackmap.features.whatif.threads import Countdown, PluggedCopies, Thread, loops_of, nothing
 from stackmap.features.whatif.throttling import Hold, Then
-from stackmap.model.raid import PAGE
+from stackmap.model.raid import PAGE, Layout
 
 if TYPE_CHECKING:
     from stackmap.features.whatif.cache import SimulatedCache
-    from stackmap.model.raid import Layout
 
 PACE = 5e-6  # seconds per page of a row, on a CPU of these years
 SEED = 20

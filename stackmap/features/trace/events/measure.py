@@ -11,24 +11,19 @@ import re
 from collections.abc import Collection, Generator
 from contextlib import suppress
 from math import ceil
-from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
 from stackmap.features.trace import cost
 from stackmap.features.trace.cost import Overhead
 from stackmap.features.trace.events.follow import Follower
-from stackmap.features.trace.events.request import Totals
+from stackmap.features.trace.events.request import Request, Totals
 from stackmap.features.trace.tracefs import EVENTS, INSTANCE, Tracing, filter_of
 from stackmap.host.signals import after
 from stackmap.host.tracing import LiveTracingHost
 from stackmap.model.device import Kind
+from stackmap.model.topology import Topology
 from stackmap.sources import trace_text
 from stackmap.sources.trace_text import BlockEvent, Step, device_of
-
-if TYPE_CHECKING:
-    from stackmap.features.trace.events.request import Request
-    from stackmap.model.topology import Topology
-    from stackmap.sources.trace_text import BlockEvent
 
 SWITCH = f"{INSTANCE}/tracing_on"
 CLOCK = "mono"  # one for all CPUs
