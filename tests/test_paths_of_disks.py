@@ -7,6 +7,9 @@ import pytest
 from stackmap.discover import discover
 from stackmap.document.describe import what
 from stackmap.model.device import Role
+from stackmap.rules.context import measured_context
+from stackmap.rules.table import findings
+from stackmap.rules.unjudged import unjudged
 from tests.machine import DrawnHost, block
 from tests.rules.cases_state import nvme
 from tests.test_readings import intervals
@@ -45,6 +48,80 @@ def test_a_path_without_ana_has_the_state_of_its_controller():
     files = {p: t for p, t in nvme("numa").items() if "ana_state" not in p}
     topology = discover(DrawnHost(files))
     assert [topology[name].state for name in ("nvme0n1", "nvme0c0n1")] == ["active", "active"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "printed", "shown"),
+    [
+        ("tcp", "traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1", "tcp 192.0.2.7:4420"),
+        ("rdma", "traddr=2001:db8::7,trsvcid=4420", "rdma [2001:db8::7]:4420"),
+        ("fc", "traddr=nn-0x20000090fa942779:pn-0x10000090fa942779,host_traddr=nn-0x1:pn-0x2",
+         "fc pn-0x10000090fa942779"),
+        ("loop", "traddr=1", "loop 1"),
+        ("pcie", "0000:3b:00.0", "pcie 0000:3b:00.0"),
+    ],
+)  # fmt: skip
+def test_a_path_is_shown_by_its_address(transport, printed, shown):
+    at = "/sys/block/nvme0c0n1/device"
+    files = {**nvme("numa"), f"{at}/transport": f"{transport}\n", f"{at}/address": f"{printed}\n"}
+    assert what(discover(DrawnHost(files))["nvme0c0n1"]) == shown
+
+
+class Losing(Machine):
+    """An NVMe disk whose second path is *lost* after some seconds, then removed; it may come back."""
+
+    def __init__(self, *, lost=5, returns=None):
+        super().__init__()
+        for number, name in enumerate(("nvme0n1", "nvme0c0n1", "nvme0c1n1"), 1):
+            self.add(name, block(name, f"259:{number}", 2048))
+        self.files = {**self.files, **nvme("numa")}
+        self.steps = [lambda _: None] * 40
+        self.steps[lost] = lambda m: m.show("connecting")
+        self.steps[15] = lambda m: m.remove("nvme0c1n1")
+        if returns is not None:
+            self.steps[returns] = lambda m: m.back()
+
+    def show(self, state):
+        self.files = {**self.files, "/sys/block/nvme0c1n1/device/state": state}
+
+    def back(self):
+        again = {p: t for p, t in nvme("numa").items() if "nvme0c1n1" in p}
+        self.add("nvme0c1n1", again)
+
+
+@pytest.mark.parametrize("lost", [5, 39])
+def test_a_path_that_the_kernel_removed_leaves_a_degraded_disk(lost):
+    """Whether it was seen to be lost before, or not: the paths that are left are all that the kernel shows."""
+    host = Losing(lost=lost)
+    topology = discover(host)
+    measured = intervals(host, 30)
+    events = [event for each in measured for event in each.events]
+    (change,) = [
+        e
+        for e in events
+        if e.startswith("nvme0n1: was") and e.endswith("now degraded: 1 of 2 paths")
+    ]
+    assert change.was == ("degraded" if lost == 5 else "active")
+    found = findings(measured_context(topology, measured))
+    (broken,) = [finding for finding in found if finding.rule.id == "SM301"]
+    seen = "members that are not active: nvme0c1n1 (connecting)" if lost == 5 else "a path is gone"
+    assert (broken.device, broken.observed.words["cause"]) == ("nvme0n1", seen)
+
+
+def test_a_path_that_went_away_was_measured_in_part():
+    """The input did not lack its figures."""
+    host = Losing(lost=39)
+    topology = discover(host)
+    context = measured_context(topology, intervals(host, 30))
+    (question,) = unjudged(context, [], topology.devices)
+    assert (question.code, question.observed.words["devices"]) == ("not-throughout", "nvme0c1n1")
+
+
+def test_a_path_that_came_back_leaves_a_remark():
+    host = Losing(returns=20)
+    topology = discover(host)
+    found = findings(measured_context(topology, intervals(host, 30)))
+    assert [f.rule.id for f in found if f.rule.id in ("SM301", "SM307")] == ["SM307"]
 
 
 class Switching(Machine):

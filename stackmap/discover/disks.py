@@ -61,6 +61,8 @@ def _disk(scan: Scan, block: Block) -> Discovered:
     edges = _paths(scan, block)
     if edges:
         return Discovered(_with_paths(scan, device, edges), edges)
+    if sysfs.NVME_PATH.fullmatch(block.name):
+        return Discovered(device._replace(facts=disk_identity.controller(scan.host, block)))
     return Discovered(device, _backing(scan, block))
 
 

@@ -178,12 +178,12 @@ def _evidence_of_health(
     """Return the judged questions without a problem, with the longest queue; [] after a problem."""
     # check has no load
     from stackmap.rules.disk import expected_ms, service_ms
-    from stackmap.rules.unjudged import DISKS, LOAD, OVERLOAD, is_judged
+    from stackmap.rules.unjudged import DISKS, LOAD, OVERLOAD, PARTLY, is_judged
 
     asked = {question.question for question in open_questions}
     disks = [d for d in context.disks if is_judged(context, d)]
     known = [(q, d.name) for d in disks if (q := context.load(d.name).aqu) is not None]
-    if not known or asked & {LOAD, DISKS} or any(e.is_grave for e in findings):
+    if not known or asked & {LOAD, DISKS, PARTLY} or any(e.is_grave for e in findings):
         return []
     queue, name = max(known)
     load = context.load(name)

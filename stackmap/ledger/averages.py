@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.model.device import StatusReading
-from stackmap.model.interval import Interval
+from stackmap.model.interval import IDENTITY_UNKNOWN, Interval
 from stackmap.model.load import (
     IDLE,
     NONE,
@@ -209,7 +209,9 @@ class Average:
 
 
 def _rank(interval: Interval) -> int:
-    """Return the quality of *interval* as a source of rates, 1 to 4."""
+    """Return the quality of *interval* as a source of rates, 1 to 4; 0 while no device was identified."""
+    if not interval.loads and IDENTITY_UNKNOWN in interval.events:
+        return 0
     if interval.since_boot:
         return 1
     if interval.totals:

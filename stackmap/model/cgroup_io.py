@@ -71,15 +71,22 @@ def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> 
     return sorted(loads, key=lambda load: -load.ios)
 
 
+# Kinds of caps that are no rates: the budget of io.cost, in seconds of a disk's time per second; and the requests in
+# flight that io.latency allows now.
+COST, DEPTH = "cost", "depth"
+
+
 class CappedUse(NamedTuple):
     """
     What the owner of a cap did in an interval: ``done`` per second, by kind of cap.
 
     ``stalled``: the share of time in which some of its tasks waited for I/O, of any device; None if unknown.
+    ``speed``: at which io.cost's model of a disk runs; 1 is as it was set. None for another cap.
     """
 
     done: Mapping[str, float]
     stalled: float | None = None
+    speed: float | None = None
 
 
 class IoLimit(NamedTuple):
@@ -87,7 +94,7 @@ class IoLimit(NamedTuple):
     The most that *owner* may do on *device* (a kernel name).
 
     ``caps``: pairs of what is capped ("read_ios", "write_ios", "total_ios",
-    "read_bytes", "write_bytes", "total_bytes") and the limit per second.
+    "read_bytes", "write_bytes", "total_bytes", or one of those above) and the limit per second.
     ``source``: the file that sets it. ``uses``: what the control group did, per interval; () if unknown.
     ``over``: pairs of a limit that the disk itself counts and the seconds above it, in the ``watched`` seconds of
     the measurement; how high that limit is, is not known.

@@ -42,6 +42,7 @@ FAR_SIDES: Mapping[str, FarSide] = {
     "ublk": FarSide("a ublk device", "the program that serves it, in user space"),
     "zvol": FarSide("a ZFS volume", "its pool with zpool iostat"),
 }
+STORAGE_SYSTEMS = frozenset({"iscsi", "fc", "nvmeof", "lun"})
 # The beginnings of kernel names, which the drivers choose.
 DRIVERS = {"nbd": "nbd", "rbd": "rbd", "drbd": "drbd", "vd": "virtio", "xvd": "xen", "loop": "loop",
            "zram": "zram", "ublkb": "ublk", "zd": "zvol"}  # fmt: skip

@@ -18,7 +18,8 @@ class Health(NamedTuple):
 
     ``failing``: whether its own judgement is that it fails. ``used`` and ``spare``: shares of its rated life and of
     its spare blocks. ``media_errors``: reads and writes that it could not correct. ``pending`` and ``reallocated``:
-    sectors. ``hot``: seconds above the temperature at which it warns. ``written``: bytes that hosts wrote.
+    sectors. ``hot``: seconds above the temperature at which it warns; ``throttled``: seconds in which it slowed itself
+    down because of heat. ``written``: bytes that hosts wrote.
     ``power_on``: seconds. ``temperature``: °C. ``unknown``: why nothing is known, "" if something is.
     """
 
@@ -29,12 +30,19 @@ class Health(NamedTuple):
     pending: int | None = None
     reallocated: int | None = None
     hot: int | None = None
+    throttled: int | None = None
     written: int | None = None
     power_on: int | None = None
     temperature: int | None = None
     unknown: str = ""
 
+    @property
+    def times(self) -> dict[str, float | None]:
+        """The seconds in which it was held back, by the cause."""
+        return {HEAT: self.throttled}
 
+
+HEAT = "heat"
 # The limits of a disk of Amazon, in the order of the fields of ``Exceeded``.
 LIMITS = (
     "the volume's IOPS",

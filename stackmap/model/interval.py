@@ -127,6 +127,8 @@ def _milliseconds_between(later: int, earlier: int) -> int:
 
 
 NOT_RATES = re.compile(r"totals(?: since boot)?, not rates")  # how a note on totals begins
+# The event of an interval in which no device has figures.
+IDENTITY_UNKNOWN = "devices came, went or changed; no figures until it is known which"
 LONG_RECORDING = "long recording"  # how a note on intervals of several samples begins
 
 

@@ -19,6 +19,7 @@ from stackmap.rules import (
     copy_on_write,
     errors,
     hung,
+    paths,
     request_sizes,
     reserved,
     state,
@@ -363,6 +364,7 @@ STATE: tuple[Rule, ...] = (
 SETUP: tuple[Rule, ...] = (
     *errors.HEALTH,
     recorded_key,
+    paths.single_path,
     alignment.start,
     alignment.stripe_start,
     alignment.alignment_offset,

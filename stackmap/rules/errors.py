@@ -308,6 +308,31 @@ def overheated(context: Context, limits: Limits) -> Observations:
             yield observe(name, figures, {"kernel_name": name}, weight=health.hot, severity=good)
 
 
+@check(
+    "SM347",
+    Severity.INFO,
+    outcome=Outcome.THROTTLED,
+    title="Heat slowed {device} down for {throttled}",
+    sentence="it slowed itself down because of heat for {throttled} in all",
+    expected="below {least}",
+    reason="a disk that is too hot serves fewer requests, so await grows while the disk is well",
+    advice="check its cooling; `nvme smart-log /dev/{kernel_name}` shows whether the time grows",
+    source="NVM Express base specification, SMART log: total time for thermal management temperature 1 and 2",
+    thresholds={"throttled": (60, "s", "{} in all")},
+)
+def slowed_by_heat(context: Context, limits: Limits) -> Observations:
+    """Yield disks that slowed themselves down because of heat."""
+    for name, health in context.health.items():
+        if health.throttled is not None:
+            figures: dict[str, Figure] = {
+                "throttled": (health.throttled, "s"),
+                "least": (limits["throttled"], "s"),
+            }
+            good = None if health.throttled >= limits["throttled"] else Severity.GOOD
+            words = {"kernel_name": name}
+            yield observe(name, figures, words, weight=health.throttled, severity=good)
+
+
 @_check(
     "SM345",
     Severity.CRITICAL,
@@ -370,5 +395,6 @@ HEALTH: tuple[Rule, ...] = (
     unreadable_sectors,
     worn_out,
     overheated,
+    slowed_by_heat,
     exceeded_limits,
 )

@@ -7,8 +7,18 @@ from statistics import median
 from typing import NamedTuple
 
 from stackmap.model.device import USABLE_PATH, Device, Kind, Role
+from stackmap.model.far_side import STORAGE_SYSTEMS
 from stackmap.rules.context import Context
-from stackmap.rules.rule import Figure, Limits, Observations, Outcome, Rule, Severity, observe
+from stackmap.rules.rule import (
+    Figure,
+    Limits,
+    Observations,
+    Outcome,
+    Rule,
+    Severity,
+    check,
+    observe,
+)
 
 ROUND_ROBIN = "round-robin"
 NUMA = "numa"  # NVMe's default: each CPU uses the nearest path
@@ -187,3 +197,30 @@ def one_path(context: Context, limits: Limits) -> Observations:
                 "kernel_name": disk.head.name,
             }
             yield observe(disk.head.name, figures, words, weight=share)
+
+
+@check(
+    "SM213",
+    Severity.INFO,
+    outcome=Outcome.STATE,
+    slows=False,
+    title="{device} has one path",
+    sentence="one path to the storage system, {path}",
+    good_sentence="{count} paths to the storage system",
+    expected="two or more paths",
+    reason="without a second path, {device} fails with this one. The kernel removes a path of NVMe that it cannot reach "
+    "for ctrl_loss_tmo (usually 10 minutes), and multipathd one whose disk is gone: then no state shows the loss",
+    advice="compare with the ports of the storage system: [`multipath -ll {paths}`][`nvme list-subsys /dev/{namespace}`; "
+    "`nvme connect-all` connects again]",
+    source="nvme-connect(1), --ctrl-loss-tmo; multipathd(8)",
+)
+def single_path(context: Context, _: Limits) -> Observations:
+    """Yield disks of a storage system with a single path, good with several."""
+    for head in context.devices:
+        paths = [context.topology[name] for name in context.topology.used_by(head.name, Role.PATH)]
+        sides = {device.far_side for device in (head, *paths)}
+        if paths and "paths" in head.facts and sides & STORAGE_SYSTEMS:
+            good = Severity.GOOD if len(paths) > 1 else None
+            figures: dict[str, Figure] = {"count": (float(len(paths)), "count")}
+            words = {"path": paths[0].title, **path_tool(head)}
+            yield observe(head.name, figures, words, severity=good)

@@ -170,6 +170,8 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     inactive = [f"{d.title} ({d.state})" for d in data or [d for _, d in failed]]
     if inactive:
         return "members that are not active: " + ", ".join(inactive)
+    if any(edge.role is Role.PATH for edge in edges):
+        return "a path is gone"
     owners = ", ".join(upper.title for upper in above if upper.layout is not None)
     if owners:
         return f"it is a member of {owners}"

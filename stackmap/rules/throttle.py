@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from math import inf
-from operator import itemgetter
 
 from stackmap.ledger.device_state import thread_usage
 from stackmap.ledger.layers import layers
-from stackmap.model.cgroup_io import IoLimit
+from stackmap.model.cgroup_io import COST, DEPTH, IoLimit
 from stackmap.model.device import Device, Kind, RaidThread
 from stackmap.model.far_side import far_side
+from stackmap.model.health import HEAT, LIMITS
 from stackmap.model.load import ratio
 from stackmap.rules.context import Context
 from stackmap.rules.rule import (
@@ -48,7 +48,11 @@ TOTAL = "The figure is the device's total: others may use it too."
 def throttled(context: Context, limits: Limits) -> Observations:
     """Yield devices whose load reaches a cap."""
     for limit in context.limits:
-        at_caps = (_at_cap(context, limit, *cap, limits["share_of_cap"]) for cap in limit.caps)
+        at_caps = (
+            _at_cap(context, limit, kind, cap, limits["share_of_cap"])
+            for kind, cap in limit.caps
+            if kind not in (COST, DEPTH)
+        )
         observed = next(filter(None, at_caps), None)
         if observed is not None:
             yield observed
@@ -71,12 +75,11 @@ def _at_cap(
     whole = (cap // SLICES * SLICES or cap) if unit == "ios" and limit.uses else cap
     if not near * cap <= done <= beyond and abs(done - whole) > (1 - WHOLE) * whole:
         return None
-    stalls = [use.stalled for use in limit.uses if use.stalled is not None]
     figures = {
         "done": (done, UNITS[unit]),
         "cap": (cap, UNITS[unit]),
         "disks": (_at_disks(context, limit.device), "requests/s"),
-        "stalled": (sum(stalls) / len(stalls) if stalls else None, "share"),
+        "stalled": (_mean(use.stalled for use in limit.uses), "share"),
     }
     words = {
         "user": limit.owner,
@@ -114,7 +117,7 @@ def _at_disks(context: Context, top: str) -> float | None:
 )
 def provider_limit(context: Context, limits: Limits) -> Observations:
     """Yield remote and virtual disks whose rate, or bytes per second, is the same in all intervals, with a queue."""
-    counted = {limit.device for limit in context.limits if limit.over}  # the disk itself tells
+    counted = {limit.device for limit, _, _ in _over(context, LIMITS)}  # the disk itself tells
     for device in context.disks:
         far = None if device.name in counted else far_side(device)
         loads = [part.loads[device.name] for part in context.series if device.name in part.loads]
@@ -152,14 +155,100 @@ def provider_limit(context: Context, limits: Limits) -> Observations:
 )
 def over_limit(context: Context, limits: Limits) -> Observations:
     """Yield disks of Amazon that count time over one of their limits during the measurement."""
+    for cap, limit, over in _over(context, LIMITS):
+        if cap.watched >= limits["watched"] and over >= limits["over"]:
+            yield observe(cap.device, {"over": (over, "share")}, {"limit": limit}, weight=over)
+
+
+def _over(context: Context, causes: Container[str]) -> Iterator[tuple[IoLimit, str, float]]:
+    """Yield what disks count in which they were held back: the cause among *causes* with most time, and its share of the time."""
     for cap in context.limits:
-        if cap.over and cap.watched >= limits["watched"]:
-            limit, seconds = max(cap.over, key=itemgetter(1))
-            # An answer is up to a minute older than its sample.
-            over = min(1.0, seconds / cap.watched)
-            if over >= limits["over"]:
-                figures: dict[str, Figure] = {"over": (over, "share")}
-                yield observe(cap.device, figures, {"limit": limit}, weight=over)
+        counted = [(seconds, cause) for cause, seconds in cap.over if cause in causes]
+        if counted:
+            seconds, cause = max(counted)
+            # An answer may be older than its sample.
+            yield cap, cause, min(1.0, seconds / cap.watched)
+
+
+@Rule(
+    "SM704",
+    Severity.WARNING,
+    title="{device} slows itself down: it is too hot",
+    outcome=Outcome.THROTTLED,
+    sentence="{device} slowed itself down for {over} of the time because it was too hot ({seconds} in {watched}), as "
+    "the disk itself counts.",
+    caveat="Only throttling at the temperatures that the host set is counted (NVMe's host-controlled thermal management).",
+    advice="Check its cooling, and `nvme smart-log /dev/{kernel_name}` over time. Another layout does not help.",
+    source="NVM Express base specification, SMART log: total time for thermal management temperature 1 and 2",
+    thresholds={"over": (0.05, "share", "{} of the time"), "watched": (60, "s", "in {} or more")},
+)
+def too_hot(context: Context, limits: Limits) -> Observations:
+    """Yield disks that count time in which heat slowed them down during the measurement."""
+    for cap, _, over in _over(context, (HEAT,)):
+        if cap.watched >= limits["watched"] and over >= limits["over"]:
+            figures: dict[str, Figure] = {
+                "over": (over, "share"),
+                "seconds": (dict(cap.over)[HEAT], "s"),
+                "watched": (cap.watched, "s"),
+            }
+            yield observe(cap.device, figures, {"kernel_name": cap.device}, weight=over)
+
+
+@Rule(
+    "SM705",
+    Severity.WARNING,
+    title="The kernel's io.cost limits {device}",
+    outcome=Outcome.THROTTLED,
+    sentence="The kernel's model of {device} (io.cost) limits it: the requests used {used} of the time that the model "
+    "gives the disk[, at {speed} of the speed that was set].[ Tasks waited for I/O {stalled} of the time.]",
+    caveat="Requests wait for the model before the queue of the disk, so await does not contain this wait.",
+    advice="Compare /sys/fs/cgroup/io.cost.model and {file} with what the disk can do, or the weights (io.weight) of the "
+    "control groups: `stackmap blame {kernel_name}`.",
+    source="Linux admin-guide/cgroup-v2.rst, io.cost.qos; block/blk-iocost.c",
+    thresholds={"used": (0.9, "share", "{} of the budget")},
+)
+def cost_limited(context: Context, limits: Limits) -> Observations:
+    """Yield disks whose budget by io.cost is used up."""
+    for cap in context.limits:
+        active = [use for use in cap.uses if use.done.get(COST, 0.0) >= limits["used"] / 2]
+        used = _mean(use.done[COST] for use in active)
+        if used is None or used < limits["used"]:
+            continue
+        # The kernel adds up what was used some time later.
+        figures: dict[str, Figure] = {
+            "used": (min(1.0, used), "share"),
+            "speed": (_mean(use.speed for use in active), "share"),
+            "stalled": (_mean(use.stalled for use in active), "share"),
+        }
+        words = {"file": cap.source, "kernel_name": cap.device}
+        yield observe(cap.device, figures, words, weight=used)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+@Rule(
+    "SM706",
+    Severity.WARNING,
+    title="io.latency limits {user} on {device}",
+    outcome=Outcome.THROTTLED,
+    sentence="{user} may have {depth} in flight on {device}: io.latency limits it, because requests of another control "
+    "group were later than its target.",
+    caveat="The kernel changes this number all the time; it was read once.",
+    advice="Compare the targets with what the disk can do: `grep . /sys/fs/cgroup/*/io.latency`.",
+    source="Linux admin-guide/cgroup-v2.rst, IO Latency; block/blk-iolatency.c",
+)
+def latency_limited(context: Context, _: Limits) -> Observations:
+    """Yield control groups whose queue on a disk io.latency limits."""
+    for limit in context.limits:
+        for kind, depth in limit.caps:
+            if kind == DEPTH:
+                figures: dict[str, Figure] = {"depth": (depth, "requests")}
+                yield observe(
+                    limit.device, figures, {"user": limit.owner}, weight=1 / max(1.0, depth)
+                )
 
 
 DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)

@@ -75,6 +75,11 @@ DISKS = Question(
     Reason("", "{why} {devices}."),
     "Use `iostat -x` with all disks, or run `stackmap explain` on the host.",
 )
+PARTLY = Question(
+    DISKS.subject,
+    Reason("not-throughout", "{devices}: there only during a part of the measurement."),
+    "Measure again, or select a part of a recording with `--since` and `--until`.",
+)
 OVERLOAD = Question(
     "overload",
     Reason(
@@ -193,7 +198,10 @@ def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     odd = impossible.find(context, impossible.limits)
     if not blind and (devices := [topology[wrong.device] for wrong in odd if wrong.device in part]):
         why, blind = CONTRADICTION, [device.title for device in devices if context.is_disk(device)]
-    if blind:
+    seen = {topology[n].title for part in context.series for n in part.loads if n in topology}
+    if why is BLIND and blind and seen.issuperset(blind):
+        yield Unjudged(PARTLY, observe("", words={"devices": ", ".join(blind)}))
+    elif blind:
         yield Unjudged(DISKS, observe("", words={"why": why, "devices": ", ".join(blind)}))
 
 

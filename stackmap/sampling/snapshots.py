@@ -14,9 +14,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from stackmap.errors import InputError
-from stackmap.model.device import Device, StatusReading
+from stackmap.model.device import Role, StatusReading
 from stackmap.model.health import grown_errors
-from stackmap.model.interval import Interval
+from stackmap.model.interval import IDENTITY_UNKNOWN, Interval
+from stackmap.model.raid import DEGRADED
 from stackmap.model.reason import StateChange
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import diskstats
@@ -27,7 +28,6 @@ Identities = Mapping[str, str | None]
 
 _FIGURES = re.compile(r"[0-9.]+ ?%?")
 
-IDENTITY_UNKNOWN = "devices came, went or changed; no figures until it is known which"
 RESTARTED = "the machine was started again: its counters began anew; no figures across that"
 
 
@@ -78,7 +78,7 @@ def topology_events(before: Topology, after: Topology, changes: UeventDelta) -> 
         if was.title != now.title:
             yield f"{now.name}: renamed from {was.title} to {now.title}"
         if same_refusals:
-            yield from _device_events(was, now)
+            yield from _device_events(before, after, name)
             if _below(before.below(name)) != _below(after.below(name)) or was.layout != now.layout:
                 yield f"{now.title}: its layout changed; ratios below it mix both layouts"
     if changes.lost:
@@ -121,11 +121,27 @@ def error_events(
     return tuple(events)
 
 
-def _device_events(was: Device, now: Device) -> Iterator[str]:
+def _device_events(before: Topology, after: Topology, name: str) -> Iterator[str]:
+    was, now = before[name], after[name]
     if was.size != now.size:
         yield f"{now.title}: its size changed from {was.size} to {now.size} bytes"
-    if _FIGURES.sub("", was.state or "") != _FIGURES.sub("", now.state or ""):
-        yield StateChange(now.title, now.name, now.identity, was.state or "", now.state or "")
+    then, state = _path_states(before, after, name) or (was.state or "", now.state or "")
+    if _FIGURES.sub("", then) != _FIGURES.sub("", state):
+        yield StateChange(now.title, now.name, now.identity, then, state)
+
+
+def _path_states(before: Topology, after: Topology, name: str) -> tuple[str, str] | None:
+    """
+    Return the states of a disk before and after it lost or gained paths; None if it did neither.
+
+    The kernel removes a path of NVMe that it cannot reach for ten minutes, and multipathd one whose disk is gone: the
+    paths that are left look as if there had never been more.
+    """
+    had, has = (len(topology.used_by(name, Role.PATH)) for topology in (before, after))
+    was, now = before[name].state or "", after[name].state or ""
+    if has < had:
+        return was, f"{DEGRADED}: {has} of {had} paths"
+    return (f"{was}: {had} of {has} paths", now) if has > had > 0 else None
 
 
 def _below(edges: Iterable[Edge]) -> set[tuple[str, str, int | None]]:

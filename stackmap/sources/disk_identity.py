@@ -62,6 +62,30 @@ def state(host: Host, block: Block) -> str | None:
     return "active" if record in (*LIVE, OPTIMIZED) else record or None
 
 
+def controller(host: Host, block: Block) -> dict[str, str]:
+    """Return where the controller of an NVMe path is: its transport and its address, as far as they are known."""
+    facts = {"transport": attribute(host, f"{block.path}/device/transport")}
+    facts["address"] = nvme_address(attribute(host, f"{block.path}/device/address"))
+    return {key: value for key, value in facts.items() if value}
+
+
+def nvme_address(text: str) -> str:
+    """
+    Return the address in what the kernel prints of a controller: host and port, of Fibre Channel the port's name.
+
+    >>> nvme_address("traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1"), nvme_address("0000:3b:00.0")
+    ('192.0.2.7:4420', '0000:3b:00.0')
+    >>> nvme_address("traddr=nn-0x20000090fa942779:pn-0x10000090fa942779,host_traddr=nn-0x1:pn-0x2")
+    'pn-0x10000090fa942779'
+    """
+    words = dict(word.split("=", 1) for word in text.split(",") if "=" in word)
+    place, port = words.get("traddr", text), words.get("trsvcid", "")
+    if place.startswith("nn-"):
+        return place.rpartition(":")[2]
+    place = f"[{place}]" if port and ":" in place else place
+    return f"{place}:{port}" if port else place
+
+
 def wwn(wwid: str) -> str:
     """
     Return the World Wide Name in a kernel's *wwid*, as udev writes it.

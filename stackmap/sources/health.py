@@ -10,13 +10,14 @@ All print log page 02h of NVMe, by other names; its data unit is 512,000 bytes. 
 5, 197 and 198 are read, and only where their names say what the numbers usually mean: some SSDs count read GiB in 198.
 Attributes of wear (173, 177, 202, 231, 233) and of what was written (241, 246) have meanings and units of the vendor's;
 the ATA standard has both in its device statistics. Of SSDs and SAS disks smartctl is asked first: it alone prints the
-share of life that is used.
+share of life that is used; of NVMe nvme-cli, which alone prints for how long heat slowed the disk down.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from stackmap.errors import NO_ANSWER, CaptureError, SourceError, SourceMissing
@@ -38,6 +39,7 @@ QUESTIONS = {
     # what was written, of ATA.
     "smartctl_logs": (*SMARTCTL, "--log=error", "--log=ssd", "--log=devstat,1"),
 }
+SOURCE = "NVMe log page 0x02"
 AT_ONCE = 8  # disks that are asked at the same time
 MOST_SILENT = 2  # disks that do not answer in time: together 10 s
 ASLEEP = "asleep, and not woken"
@@ -101,12 +103,17 @@ def recorded(host: Host, devices: Iterable[Device]) -> dict[str, Health]:
     return {name: health for name, health in answers.items() if not health.unknown}
 
 
+def of_nvme(devices: Iterable[Device]) -> tuple[Device, ...]:
+    """Return the disks of NVMe among *devices*: they count for how long heat slowed them down."""
+    return tuple(device for device in devices if device.name.startswith("nvme"))
+
+
 def _tools(host: Host, device: Device) -> tuple[str, ...]:
     """Return the tools that can ask *device*, the first choice first; () for what is no disk of its own."""
     if device.kind is not Kind.DISK or NVME_PATH.fullmatch(device.name):
         return ()
     if device.name.startswith("nvme"):
-        return ("nvme_get_smart_log", "nvme", "smartctl")
+        return ("nvme", "nvme_get_smart_log", "smartctl")
     if not device.name.startswith("sd"):
         return ()
     # Some USB bridges do not survive a question for a log.
@@ -163,6 +170,7 @@ def _believed(health: Health, device: Device) -> Health:
     return health._replace(written=None)
 
 
+@lru_cache(maxsize=256)  # a recording has one answer for many samples
 def parse(text: str) -> Health:
     """Return the health that libblockdev, nvme-cli or smartctl reported as JSON."""
     try:
@@ -203,6 +211,7 @@ def _nvme(page: Figures, *, kelvin: bool) -> Health:
     warning = warning.get("value") if isinstance(warning, dict) else warning
     bits = _number(warning)
     hot = [_number(page.get(name)) for name in ("warning_temp_time", "critical_comp_time")]
+    slowed = [_number(page.get(name)) for name in ("thm_temp1_total_time", "thm_temp2_total_time")]
     units, hours = _number(page.get("data_units_written")), _number(page.get("power_on_hours"))
     degrees = _number(page.get("temperature"))
     return Health(
@@ -211,6 +220,7 @@ def _nvme(page: Figures, *, kelvin: bool) -> Health:
         spare=_share(page, "avail_spare", "available_spare", most=100),
         media_errors=_number(page.get("media_errors")),
         hot=None if None in hot else MINUTE * sum(count or 0 for count in hot),
+        throttled=None if None in slowed else sum(count or 0 for count in slowed),
         written=None if units is None else units * DATA_UNIT,
         power_on=None if hours is None else hours * HOUR,
         # 0 K: the controller measures none, as Linux's own target.

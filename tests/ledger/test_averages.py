@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stackmap.ledger import averages
 from stackmap.ledger.averages import Average, average
-from stackmap.model.interval import Interval
+from stackmap.model.interval import IDENTITY_UNKNOWN, Interval
 from stackmap.model.load import UNKNOWN_LOAD, Flow, Load
 from stackmap.text.table_layout import TableLayout, layout_of_names
 
@@ -37,6 +37,20 @@ def test_a_device_that_one_interval_lacks_is_unknown():
     )
 
     assert set(found.loads) == {"sda"}
+
+
+def test_an_interval_in_which_no_device_was_identified_is_left_out():
+    """A device that comes or goes does not hide the load of all others before and after."""
+    gap = Interval({}, seconds=3, events=(IDENTITY_UNKNOWN,))
+    known = [Interval({"sda": reading(ios)}, seconds=1) for ios in (2, 4)]
+    for intervals in ([known[0], gap, known[1]], [gap, *known], [*known, gap]):
+        found = averaged(*intervals)
+        assert (found.loads["sda"].read.ios, found.seconds, found.events) == (
+            3,
+            2,
+            (IDENTITY_UNKNOWN,),
+        )
+    assert averaged(gap, gap).loads == {}
 
 
 def test_a_device_that_a_report_of_a_text_lacks_was_idle():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests import ebs_pages
 from tests.machine import block
 from tests.rules.cases_state import nvme
@@ -277,6 +279,57 @@ def pages(over, instance=0.0):
         return {"nvme get-log /dev/nvme0n1": ebs_pages.dump(ebs_pages.page(over=counts))}
 
     return [dumped(begun, begun), {}, {}, dumped(begun + over, begun + instance)]
+
+
+@case("too-hot", {"over": 0.0}, over=least(0.05), watched=least(60))
+def too_hot(over=0.4, watched=6000.0):
+    """An NVMe disk that slowed itself down by its second limit; it is asked again after *watched* seconds."""
+
+    def logged(seconds):
+        page = {
+            "percent_used": 1,
+            "thm_temp1_total_time": 331,
+            "thm_temp2_total_time": 661 + round(seconds),
+        }
+        return {
+            "nvme smart-log /dev/nvme0n1": json.dumps(page | {"data_units_written": round(seconds)})
+        }
+
+    did = {"nvme0n1": Did(reads=3000, read_ms=9, queue=27)}
+    answers = [logged(0), {}, {}, logged(over * watched)]
+    return Scripted(nvme("numa"), parts=[did] * 3, seconds=watched / 3, answers=answers)
+
+
+ROOT_GROUP = {"/sys/fs/cgroup/cgroup.controllers": "io\n", "/sys/fs/cgroup/cgroup.procs": "1\n"}
+
+
+@case("cost-limited", {"used": 0.3}, used=least(0.9))
+def cost_limited(used=1.0):
+    """A disk for which io.cost is on, at half of the speed that was set; another one for which it is off."""
+    root = "/sys/fs/cgroup"
+    stat = "8:16 rbytes=0 wbytes=0 rios=7 wios=0 dbytes=0 dios=0\n8:0 rbytes=0 wbytes=0 rios=9 wios=0 dbytes=0 dios=0"
+    qos = "8:16 enable=0 ctrl=auto min=1.00\n8:0 enable=1 ctrl=user rpct=95.00 rlat=2500 min=50.00 max=50.00\n"
+    changes = [
+        {f"{root}/io.stat": f"{stat} cost.vrate=50.00 cost.usage={3001 + number * used * SECONDS * 1e6:.0f}\n",
+         f"{root}/io.pressure": f"some avg10=0.00 avg60=0.00 avg300=0.00 total={number * 9000000}\n"}
+        for number in range(4)
+    ]  # fmt: skip
+    files = {**ROOT_GROUP, f"{root}/io.cost.qos": qos}
+    did = {"sda": Did(reads=67, read_ms=2), "sdb": Did(reads=67, read_ms=2)}
+    return Scripted(disks(("sda", "sdb")), files | changes[0], parts=[did] * 3, changes=changes)
+
+
+@case("latency-limited", {"depth": "max"})
+def latency_limited(depth="2"):
+    """A control group whose queue is shortened, because another one misses its target."""
+    root = "/sys/fs/cgroup"
+    groups = {
+        f"{root}/web.service/io.latency": "8:0 target=10000\n",
+        f"{root}/web.service/io.stat": "8:0 rbytes=0 wbytes=0 rios=7 wios=0 dbytes=0 dios=0 missed=9 total=20 depth=max\n",
+        f"{root}/backup.service/io.latency": "",
+        f"{root}/backup.service/io.stat": f"8:0 rbytes=0 wbytes=0 rios=7 wios=0 dbytes=0 dios=0 use_delay=1 delay_nsec=5 missed=0 total=9 depth={depth}\n",
+    }
+    return Scripted(disk("sda"), ROOT_GROUP, groups, parts=[{"sda": Did(reads=67, read_ms=2)}])
 
 
 @case("evident-overload", {"slower": 1.0}, slower=least(3.0), queue=least(8.0), busy=least(0.95, low=0.9, high=1.0),

@@ -391,6 +391,14 @@ def nvme(policy: str) -> Mapping[str, str]:
     return files
 
 
+@case("single-path", {"paths": 2})
+def single_path(paths=1):
+    """An NVMe disk of a storage system; its second path is gone, and nothing else shows it."""
+    gone = "/sys/block/nvme0c1n1/"
+    files = {p: t for p, t in nvme("numa").items() if paths > 1 or not p.startswith(gone)}
+    return Scripted(files, {"/sys/block/nvme0c0n1/device/transport": "tcp\n"})
+
+
 # What disks say of themselves
 
 
@@ -443,6 +451,12 @@ def unreadable_sectors(errors=3):
 def overheated(hot=6000):
     """Too hot for 100 minutes."""
     return _smart(warning_temp_time=round(hot / 60), critical_comp_time=0)
+
+
+@case("slowed-by-heat", {"throttled": 7}, throttled=least(60))
+def slowed_by_heat(throttled=2700):
+    """Three quarters of an hour of throttling."""
+    return _smart(thm_temp1_total_time=0, thm_temp2_total_time=round(throttled))
 
 
 def _btrfs() -> Mapping[str, str]:

@@ -134,15 +134,32 @@ def ata(name="sda"):
     return disk(name, device__vendor="ATA     ")
 
 
-def test_libblockdev_is_asked_before_the_tools():
+def test_libblockdev_is_asked_before_smartctl():
+    answers = {"libblockdev smart_ata_get_info /dev/sda": json.dumps(LIBRARY_ATA)}
+    host = Spy(ata(), answers)
+    assert health.read(host, discover(host))["sda"].pending == 8
+    assert [words for words in host.run_words if words[0] == "smartctl"] == []
+
+
+def test_of_nvme_its_own_tool_is_asked_first():
+    """It alone prints for how long heat slowed the disk down, at both temperatures of its limits."""
     answers = {
         "libblockdev nvme_get_smart_log /dev/nvme0n1": json.dumps(LIBRARY_NVME),
-        "libblockdev smart_ata_get_info /dev/sda": json.dumps(LIBRARY_ATA),
+        "nvme smart-log /dev/nvme0n1": json.dumps(
+            NVME | {"thm_temp1_total_time": 7, "thm_temp2_total_time": 11}
+        ),
     }
-    host = Spy({**ata(), **nvme("numa")}, answers)
-    found = health.read(host, discover(host))
-    assert (found["nvme0n1"].used, found["sda"].pending) == (0.13, 8)
-    assert [words for words in host.run_words if words[0] in ("nvme", "smartctl")] == []
+    assert (
+        health.read(Spy(nvme("numa"), answers), discover(Spy(nvme("numa"))))["nvme0n1"].throttled
+        == 18
+    )
+
+
+def test_without_the_tool_of_nvme_libblockdev_is_asked():
+    answers = {"libblockdev nvme_get_smart_log /dev/nvme0n1": json.dumps(LIBRARY_NVME)}
+    host = Missing(dict(nvme("numa")), answers)
+    found = health.read(host, discover(host))["nvme0n1"]
+    assert (found.used, found.throttled) == (0.13, None)
 
 
 def test_of_sas_smartctl_is_asked_first():
