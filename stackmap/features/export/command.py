@@ -145,7 +145,8 @@ def _recording(session: Session, options: MeasuringOptions, out: str, *, force: 
         with contextlib.suppress(SourceError):  # an older capture has none
             machine = measured.source.host.machine_id()
     reports = _parts(measured.reports(), options.names, Topology.select)
-    count = write_recording(out.rstrip("/"), reports, machine, force=force)
+    answers = None if session.live else measured.source.host
+    count = write_recording(out.rstrip("/"), reports, machine, answers, force=force)
     click.echo(f"{click.format_filename(out)}: {count} intervals", err=True)
 
 

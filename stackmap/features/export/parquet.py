@@ -184,6 +184,8 @@ TABLES = (
         Column("mounts", TEXTS),
         Column("used", NUMBER, "Share of its space that a thin pool or a snapshot uses."),
         Column("space", TEXT, "Which space that is: data, metadata or space; else empty."),
+        Column("life_used", NUMBER, "Share of its rated life that a disk used, as it said last in this period."),
+        Column("life_written", NUMBER, "What hosts wrote to it since it was made, as it said then.", "bytes"),
     ), few=True),
     Table("edges", (
         PERIOD, Column("above", TEXT), Column("below", TEXT), Column("role", TEXT),

@@ -39,6 +39,7 @@ from stackmap.features.export.parquet import (
 )
 from stackmap.features.export.time_series import NO_TIME
 from stackmap.features.export.weights import Stack, lasting_uuid, stacks
+from stackmap.host import Host
 from stackmap.host.directory import OutputFile, open_directory
 from stackmap.ledger.amplification import one_by_one
 from stackmap.ledger.corrections import corrected
@@ -46,6 +47,7 @@ from stackmap.ledger.layers import Layer, layers
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.time_series import IntervalSeries
 from stackmap.model.exported import SLOW
+from stackmap.model.health import Health
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
@@ -54,6 +56,7 @@ from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.decision import judge_over_time
 from stackmap.rules.rule import Finding, Severity
+from stackmap.sources import health
 
 NO_DAY = "the input has times beyond the year 9999"
 HELD = 130_000  # figures of devices that are judged together, at most: they take 1 KB each
@@ -82,11 +85,14 @@ def write_recording(
     directory: str,
     reports: Iterable[tuple[Topology, Topology, Interval]],
     machine: str,
+    answers: Host | None = None,
     *,
     force: bool,
 ) -> int:
     """
     Write *reports*: topology, the part of it to export, and interval as counted; return the number of intervals.
+
+    *answers*: a capture with what disks said of themselves, as of the last report; no disk is asked.
 
     The files of a day appear when it is complete. ``InputError`` for an interval without time.
     """
@@ -107,7 +113,7 @@ def write_recording(
                 if day is not None:
                     day.end()
                 open_day.close()
-                day = _Day(directory, origin, date, open_day, force=force)
+                day = _Day(directory, origin, date, open_day, answers, force=force)
             day.add(topology, part, interval)
             count += 1
         if day is not None:
@@ -128,9 +134,17 @@ class _Day:
     """The files of a day of a recording, in *open_files* until they are complete."""
 
     def __init__(
-        self, directory: str, origin: Origin, date: str, open_files: ExitStack, *, force: bool
+        self,
+        directory: str,
+        origin: Origin,
+        date: str,
+        open_files: ExitStack,
+        answers: Host | None,
+        *,
+        force: bool,
     ) -> None:
         self.date = date
+        self._answers = answers
         self._origin = origin
         begin = f"{datetime.fromtimestamp(origin.begin, UTC):%Y%m%dT%H%M%SZ}"
         self._id = f"{begin}-{blake2b(f'{origin.machine} {origin.host} {origin.begin}'.encode(errors='replace'), digest_size=4).hexdigest()}"
@@ -138,6 +152,7 @@ class _Day:
             table.name: self._open(directory, table, open_files, force=force) for table in TABLES
         }
         self._periods: dict[Any, Period] = {}
+        self._last: Period | None = None
         self._series = IntervalSeries()
         self._judged: tuple[Topology, Period] | None = None
         self._figures = 0
@@ -160,6 +175,9 @@ class _Day:
             if device.name in interval.loads
         }
         period = self._period(topology, part, known, measured)
+        if period is not self._last:
+            self._add_wear()
+            self._last = period
         time, seconds = measured.time or 0.0, measured.seconds or 0.0
         for rows in period.rows["devices"]:
             rows[2] = time
@@ -187,9 +205,18 @@ class _Day:
     def end(self) -> None:
         """Write what is known at the end only."""
         self._judge()
+        self._add_wear()
         for period in self._periods.values():
             for name, rows in period.rows.items():
                 self._writers[name].add(rows)
+
+    def _add_wear(self) -> None:
+        """Add what the disks of the last period said."""
+        if self._last is not None and self._answers is not None:
+            known = health.recorded(self._answers, self._last.topology)
+            for device, row in zip(self._last.topology, self._last.rows["devices"], strict=True):
+                told = known.get(device.name, Health())
+                row[-2:] = told.used, None if told.written is None else float(told.written)
 
     def _period(
         self, topology: Topology, part: Topology, known: Mapping[str, Load], interval: Interval
@@ -286,7 +313,7 @@ def _devices(topology: Topology) -> Iterator[Row]:
             machine.boot, machine.kernel, device.name, device.title, str(device.kind), device.target, device.uuid,
             device.model, device.serial, device.size, device.rotational, *raid, lasting_state(device),
             trouble_of(topology, device.name) if device.name in broken else "", list(device.mounts),
-            *fullest(device),
+            *fullest(device), None, None,  # the wear
         )  # fmt: skip
 
 

@@ -54,6 +54,20 @@ def test_disks_say_how_much_of_their_life_is_used(capture):
     assert samples(export(capture, "-")) == {}
 
 
+def test_a_recording_in_parquet_has_what_its_disks_said(capture, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    done = CliRunner().invoke(
+        stackmap, ["--from", capture, "export", "--parquet", "-o", f"{tmp_path}/t/"]
+    )
+    assert done.exit_code == 0, done.output
+    (path,) = (tmp_path / "t/devices").glob("*/*/*.parquet")
+    table = parquet.ParquetFile(path).read(["device", "life_used", "life_written"])
+    found = {device: told for device, *told in zip(*table.to_pydict().values(), strict=True)}
+    assert found["sda"] == [0.13, GIGABYTES * 1e9]
+    assert found["sdc"] == [None, GIGABYTES * 1e9]
+    assert found["sdd"] == found["dm-0"] == [None, None]
+
+
 def test_the_disks_are_asked_once_per_hour(capture, tmp_path):
     """The other file is written each time; without the option this one stays as it is."""
     place = tmp_path / "textfile"
