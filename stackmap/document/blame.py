@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from stackmap.document.blocks import (
-    ESTIMATE,
-    RANGE,
-    Block,
-    Column,
-    Headline,
-    Label,
-    Paragraph,
-    Row,
-    Rows,
-    Table,
-    Value,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.interval import span
 from stackmap.document.wording import (
     divided,
@@ -53,24 +41,24 @@ NO_SOURCE = (
 )
 OPEN_ENDS = "the text does not have the devices below {above}"
 NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
-SENT = Column("sent/s", "sent_per_s", ESTIMATE)
-MOVED = Column("KiB/s", "bytes_per_s", RANGE)
+SENT = doc.Column("sent/s", "sent_per_s", doc.ESTIMATE)
+MOVED = doc.Column("KiB/s", "bytes_per_s", doc.RANGE)
 COLUMNS = (
-    Column("SOURCE", "source", ("kind",), is_text=True),
-    Column("USED BY", "used_by", is_text=True),
+    doc.Column("SOURCE", "source", ("kind",), is_text=True),
+    doc.Column("USED BY", "used_by", is_text=True),
     SENT,
     MOVED,
-    Column("await ms", "await_ms"),
-    Column("% of\nrequests", "request_share"),
-    Column("% of\nbytes", "byte_share"),
+    doc.Column("await ms", "await_ms"),
+    doc.Column("% of\nrequests", "request_share"),
+    doc.Column("% of\nbytes", "byte_share"),
 )
-WAITED = Column("waited\n%", "waited_share")
+WAITED = doc.Column("waited\n%", "waited_share")
 VOLUME_COLUMNS = (
-    Column("DISK", "disk", ("disk_label",), is_text=True),
+    doc.Column("DISK", "disk", ("disk_label",), is_text=True),
     SENT,
     MOVED,
-    Column("% of the volume's\nrequests", "share_of_volume"),
-    Column("% of the disk's\nrequests", "share_of_disk"),
+    doc.Column("% of the volume's\nrequests", "share_of_volume"),
+    doc.Column("% of the disk's\nrequests", "share_of_disk"),
 )
 
 MEANINGS = {
@@ -113,14 +101,14 @@ class BlameReport(NamedTuple):
         return self.interval.loads[name].total if name in self.interval.loads else Flow()
 
 
-def headline(report: BlameReport) -> list[Block]:
+def headline(report: BlameReport) -> list[doc.Block]:
     """Return who loads the disks most; for volumes alone, which disk the busiest one loads most."""
     topology, blamed, loading = report.topology, report.blamed, report.loading
     if not blamed and not loading:
-        return [Paragraph(NOTHING)]
+        return [doc.Paragraph(NOTHING)]
     said = _most_of_disks(topology, blamed) if blamed else _most_of_volumes(topology, loading)
     said = paragraph((said, _most_of_groups(report)))
-    return [Paragraph(said, headline=True)] if said else []
+    return [doc.Paragraph(said, headline=True)] if said else []
 
 
 def _most_of_groups(report: BlameReport) -> str:
@@ -218,7 +206,7 @@ def _most_of_volumes(topology: Topology, loading: Sequence[tuple[str, Sequence[T
     )
 
 
-def matrix(report: BlameReport) -> list[Block]:
+def matrix(report: BlameReport) -> list[doc.Block]:
     """
     Return one table of all sources: the volumes of each disk, control groups by device, processes.
 
@@ -226,18 +214,18 @@ def matrix(report: BlameReport) -> list[Block]:
     """
     topology, blamed, groups = report.topology, report.blamed, report.groups
     parts = [
-        Rows(
+        doc.Rows(
             tuple(
                 (
-                    Label(
+                    doc.Label(
                         source_on_disk(topology, blame, loader),
                         (source_name(topology, loader, blame.unseen), _kind(loader)),
                     ),
                     ", ".join(users(topology, loader, groups)),
                     *_sent(loader.parts.values()),
-                    Value(_await(report, loader), divided(1, 2)),
-                    Value(blame.share(loader), percent),
-                    Value(blame.byte_share(loader), percent),
+                    doc.Value(_await(report, loader), divided(1, 2)),
+                    doc.Value(blame.share(loader), percent),
+                    doc.Value(blame.byte_share(loader), percent),
                 )
                 for loader in blame.loaders
                 if loader.tops or loader.arrivals or loader.bytes
@@ -254,7 +242,7 @@ def matrix(report: BlameReport) -> list[Block]:
     parts += list(_group_rows(report))
     if report.processes:
         rows = tuple(map(_process_row, report.processes))
-        parts.append(Rows(rows, "processes, all devices together", ""))
+        parts.append(doc.Rows(rows, "processes, all devices together", ""))
     if not parts and not idle:
         return []
     disks = [topology[blame.device].title for blame in blamed]
@@ -267,20 +255,20 @@ def matrix(report: BlameReport) -> list[Block]:
     ]
     told = f"{', '.join(accounted)} (requests arriving ÷ requests sent from above)"
     return [
-        Headline((title, span(report.interval))),
+        doc.Headline((title, span(report.interval))),
         *([_table(parts, waited=any(e.waited is not None for e in groups))] if parts else []),
-        *([Paragraph(f"No I/O in this interval: {listed(idle)}.")] if idle else []),
-        *([Paragraph(told, "accounted:")] if accounted else []),
-        *([Paragraph(LIMITS, "processes:")] if report.processes else []),
+        *([doc.Paragraph(f"No I/O in this interval: {listed(idle)}.")] if idle else []),
+        *([doc.Paragraph(told, "accounted:")] if accounted else []),
+        *([doc.Paragraph(LIMITS, "processes:")] if report.processes else []),
     ]
 
 
-def _table(parts: Sequence[Rows], *, waited: bool) -> Table:
+def _table(parts: Sequence[doc.Rows], *, waited: bool) -> doc.Table:
     """Return the table of *parts*; *waited*: with the column that only control groups have."""
     columns, width = (*COLUMNS, WAITED) if waited else COLUMNS, len(COLUMNS) + waited
-    unknown = (Value(None, percent),)
+    unknown = (doc.Value(None, percent),)
     rows = (tuple((*row, *unknown)[:width] for row in part.rows) for part in parts)
-    return Table(
+    return doc.Table(
         "blame",
         columns,
         tuple(p._replace(rows=r) for p, r in zip(parts, rows, strict=True)),
@@ -328,26 +316,26 @@ def counting_devices(topology: Topology, names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*disks, *above)))
 
 
-def _group_rows(report: BlameReport) -> Iterator[Rows]:
+def _group_rows(report: BlameReport) -> Iterator[doc.Rows]:
     """Yield the control groups of each device that counts any, the largest first."""
     for name in counting_devices(report.topology, report.names):
         device, whole = report.topology[name], report.total(name)
         rows = tuple(
             (
-                Label(group.group, (group.group, "control-group")),
+                doc.Label(group.group, (group.group, "control-group")),
                 "",
-                Value(group.ios, divided()),
-                Value(group.bytes, kib),
-                Value(None, divided()),
-                Value(_part(group.ios, whole.arrivals), percent),
-                Value(_part(group.bytes, whole.bytes), percent),
-                Value(group.waited, percent),
+                doc.Value(group.ios, divided()),
+                doc.Value(group.bytes, kib),
+                doc.Value(None, divided()),
+                doc.Value(_part(group.ios, whole.arrivals), percent),
+                doc.Value(_part(group.bytes, whole.bytes), percent),
+                doc.Value(group.waited, percent),
             )
             for group in report.groups
             if group.number == device.number
         )
         if rows:
-            yield Rows(rows, f"control groups on {device.title}", name)
+            yield doc.Rows(rows, f"control groups on {device.title}", name)
 
 
 def _part(part: float, whole: float | None) -> float | None:
@@ -356,32 +344,32 @@ def _part(part: float, whole: float | None) -> float | None:
     return None if share is None else min(1.0, share)
 
 
-def _process_row(process: ProcessIo) -> Row:
+def _process_row(process: ProcessIo) -> doc.Row:
     name = process.title
     moved = f"{kib(process.read)} read, {kib(process.written)} written"
-    unknown = Value(None, divided())
-    total = Value(process.read + process.written, kib)
-    return (Label(name, (name, "process")), moved, unknown, total, unknown, unknown, unknown)
+    unknown = doc.Value(None, divided())
+    total = doc.Value(process.read + process.written, kib)
+    return (doc.Label(name, (name, "process")), moved, unknown, total, unknown, unknown, unknown)
 
 
-def volume_blocks(report: BlameReport) -> Iterator[Block]:
+def volume_blocks(report: BlameReport) -> Iterator[doc.Block]:
     """Yield the disks that each volume loads, the most loaded first."""
     topology = report.topology
     for top, targets in report.loading:
         rows = tuple(
             (
-                Label(
+                doc.Label(
                     topology[target.device].title, (target.device, topology[target.device].title)
                 ),
                 *_sent([target.part]),
-                Value(target.of_volume, percent),
-                Value(target.of_device, percent),
+                doc.Value(target.of_volume, percent),
+                doc.Value(target.of_device, percent),
             )
             for target in targets
         )
         about = (("name", top), ("label", topology[top].title))
-        yield Headline((topology[top].title, span(report.interval)))
-        yield Table(f"blame-{top}", VOLUME_COLUMNS, (Rows(rows),), about=about)
+        yield doc.Headline((topology[top].title, span(report.interval)))
+        yield doc.Table(f"blame-{top}", VOLUME_COLUMNS, (doc.Rows(rows),), about=about)
 
 
 def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = ()) -> str:
@@ -421,10 +409,10 @@ def users(
     ]
 
 
-def _sent(parts: Collection[Traffic]) -> tuple[Value, Value]:
+def _sent(parts: Collection[Traffic]) -> tuple[doc.Value, doc.Value]:
     """Return the requests and the bytes of all *parts*, with their range if one is an estimate."""
-    requests = Value(total_of(part.arrivals for part in parts), divided())
-    moved = Value(total_of(part.bytes for part in parts), kib)
+    requests = doc.Value(total_of(part.arrivals for part in parts), divided())
+    moved = doc.Value(total_of(part.bytes for part in parts), kib)
     if not any(part.is_range for part in parts):
         return requests, moved
     ends = [[part.bounds[end] for part in parts] for end in (0, 1)]

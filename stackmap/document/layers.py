@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stackmap.document.blocks import (
-    RANGE,
-    Block,
-    Column,
-    Headline,
-    Label,
-    Listing,
-    Paragraph,
-    Row,
-    Rows,
-    Table,
-    Value,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
 from stackmap.document.sentences import sentences
@@ -26,10 +14,12 @@ from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
 from stackmap.model.topology import is_inferred
 
-NAME = Column("", "layer", ("devices",), is_text=True)
-FIGURES = [Column(metric.heading, metric.key) for metric in COLUMNS]
+NAME = doc.Column("", "layer", ("devices",), is_text=True)
+FIGURES = [doc.Column(metric.heading, metric.key) for metric in COLUMNS]
 FIGURES[0] = FIGURES[0]._replace(beside=("estimated",))
-FIGURES[1] = FIGURES[1]._replace(beside=RANGE)  # bytes, which a table may divide over several disks
+FIGURES[1] = FIGURES[1]._replace(
+    beside=doc.RANGE
+)  # bytes, which a table may divide over several disks
 PER_REQUEST = ("iops_amplification", "shrink")  # at the top
 MEANINGS = {metric.title: metric.help for metric in LAYER_METRICS if metric.title}
 TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
@@ -47,7 +37,7 @@ UNKNOWN = "the top has no figures for the whole interval: its I/O is unknown"
 
 def layers_document(
     stacks: Iterable[StackFigures], interval: Interval, *, time: bool = False, why: bool = False
-) -> Iterator[Block]:
+) -> Iterator[doc.Block]:
     """
     Yield the table and the sentences of each stack; the last table has the legend.
 
@@ -58,9 +48,9 @@ def layers_document(
     return dated(_with_legend(blocks), interval, time=time, why=why)
 
 
-def _of_totals(block: Block) -> Block:
+def _of_totals(block: doc.Block) -> doc.Block:
     """Return *block*, a table with the headings of totals: its figures are no rates."""
-    if not isinstance(block, Table):
+    if not isinstance(block, doc.Table):
         return block
     return block._replace(
         columns=tuple(
@@ -70,43 +60,43 @@ def _of_totals(block: Block) -> Block:
     )
 
 
-def _with_legend(blocks: Iterable[Block]) -> Iterator[Block]:
-    held: list[Block] = []  # the newest table, and the blocks after it
+def _with_legend(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
+    held: list[doc.Block] = []  # the newest table, and the blocks after it
     for block in blocks:
-        if isinstance(block, Table):
+        if isinstance(block, doc.Table):
             yield from held
             held = []
         held.append(block)
     for block in held:
-        yield block._replace(legend=LEGEND) if isinstance(block, Table) else block
+        yield block._replace(legend=LEGEND) if isinstance(block, doc.Table) else block
 
 
-def _stack(stack: StackFigures, when: str) -> list[Block]:
+def _stack(stack: StackFigures, when: str) -> list[doc.Block]:
     words = layout_words(stack.top.layout)
     if is_inferred(stack.ledger.topology, stack.top.name):
         words = f"{words}, inferred" if words else "layout inferred"
-    headline = Headline((stack.top.full_title, words, when))
+    headline = doc.Headline((stack.top.full_title, words, when))
     table = layers_table(stack)
     if table is None:
         parts = [stack.layers[0].share.part(direction) for direction in TITLES]
         known = any(part.arrivals is not None or part.bytes is not None for part in parts)
-        return [headline, Paragraph(IDLE if known else UNKNOWN)]
+        return [headline, doc.Paragraph(IDLE if known else UNKNOWN)]
     remarks = sentences(stack)
-    return [headline, table, *([Listing(tuple(remarks))] if remarks else [])]
+    return [headline, table, *([doc.Listing(tuple(remarks))] if remarks else [])]
 
 
-def layers_table(stack: StackFigures) -> Table | None:
+def layers_table(stack: StackFigures) -> doc.Table | None:
     """Return the table of *stack*, in groups reads, writes, and both where only they have an await; None if nothing moved."""
     head = stack.layers[0]
     caused = WITH_PARITY * any(f.parity_reads and f.parity_reads.ios for f in stack.layers)
     groups = [
-        Rows(rows, TITLES[direction] + caused * (direction == "read"), direction)
+        doc.Rows(rows, TITLES[direction] + caused * (direction == "read"), direction)
         for direction in dict.fromkeys((*known_directions(head), *await_directions(head)))
         if (rows := _rows(stack, direction))
     ]
     if not groups:
         return None
-    return Table(
+    return doc.Table(
         f"layers-{stack.top.name}",
         (NAME, *FIGURES),
         tuple(groups),
@@ -115,12 +105,12 @@ def layers_table(stack: StackFigures) -> Table | None:
     )
 
 
-def _rows(stack: StackFigures, direction: str) -> tuple[Row, ...]:
+def _rows(stack: StackFigures, direction: str) -> tuple[doc.Row, ...]:
     """Return a row per layer and one per layer's metadata, () if nothing moved."""
     parts = [figures.share.part(direction) for figures in stack.layers]
     if not any(part.arrivals or part.bytes for part in parts):
         return ()
-    rows: list[Row] = []
+    rows: list[doc.Row] = []
     for figures in stack.layers:
         rows.append(_row(figures, direction))
         metadata = figures.layer.metadata
@@ -128,20 +118,20 @@ def _rows(stack: StackFigures, direction: str) -> tuple[Row, ...]:
             flow = figures.metadata[direction]
             names = (f"{figures.layer.role} metadata", " ".join(metadata))
             cells = (
-                Value(flow.ios, divided()),
-                Value(flow.bytes, kib),
-                Value(flow.size, kib),
-                Value(flow.await_ms, divided()),
+                doc.Value(flow.ios, divided()),
+                doc.Value(flow.bytes, kib),
+                doc.Value(flow.size, kib),
+                doc.Value(flow.await_ms, divided()),
             )
-            rows.append((Label(f" {len(metadata)} metadata", names), *cells, *[""] * 5))
+            rows.append((doc.Label(f" {len(metadata)} metadata", names), *cells, *[""] * 5))
     return tuple(rows)
 
 
-def _row(figures: LayerFigures, direction: str) -> Row:
+def _row(figures: LayerFigures, direction: str) -> doc.Row:
     flow, layer = figures.share.part(direction), figures.layer
     name = counted(len(layer.devices), layer.word)
     requests, moved, *others = (
-        Value(metric.value(figures, direction), divided(metric.divisor, metric.digits))
+        doc.Value(metric.value(figures, direction), divided(metric.divisor, metric.digits))
         for metric in COLUMNS
     )
     estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
@@ -153,7 +143,7 @@ def _row(figures: LayerFigures, direction: str) -> Row:
     if flow.is_range:
         low, high = flow.bounds
         moved = moved._replace(low=low.bytes, high=high.bytes)
-    label = Label(name, (layer.role, " ".join(layer.devices)))
+    label = doc.Label(name, (layer.role, " ".join(layer.devices)))
     return (label, requests._replace(estimated=estimated), moved, *others)
 
 

@@ -5,21 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 
-from stackmap.document.blocks import (
-    RANGE,
-    Block,
-    Cell,
-    Code,
-    Column,
-    Headline,
-    Label,
-    Listing,
-    Paragraph,
-    Row,
-    Rows,
-    Table,
-    Value,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.layers import counted, layout_words
 from stackmap.document.wording import UNKNOWN, divided, duration, kib, number, percent, plural
 from stackmap.features.trace.figures import (
@@ -35,12 +21,12 @@ from stackmap.features.trace.record import BOTH, READ, WRITE, Trace, TraceRecord
 
 TITLES = {READ: "READS", WRITE: "WRITES", BOTH: "READS AND WRITES"}
 COLUMNS = (
-    Column("", "layer", ("part", "member"), is_text=True),
-    Column("requests", "requests"),
-    *(Column(f"{share}\nms", f"{share.replace('.', '')}_ms", RANGE) for share in ("p50", "p90", "p99", "p99.9", "max")),
-    Column("p50\nKiB", "size_p50_bytes"),
-    Column("max\nKiB", "size_max_bytes"),
-    Column("sequential\n%", "sequential_share"),
+    doc.Column("", "layer", ("part", "member"), is_text=True),
+    doc.Column("requests", "requests"),
+    *(doc.Column(f"{share}\nms", f"{share.replace('.', '')}_ms", doc.RANGE) for share in ("p50", "p90", "p99", "p99.9", "max")),
+    doc.Column("p50\nKiB", "size_p50_bytes"),
+    doc.Column("max\nKiB", "size_max_bytes"),
+    doc.Column("sequential\n%", "sequential_share"),
 )  # fmt: skip
 MEANINGS = {
     "requests": "Requests that arrived, empty flushes left out.",
@@ -60,32 +46,35 @@ MILLION = 10**6
 IDLE = "No requests arrived in this time."
 
 
-def trace_document(stacks: Iterable[TracedStack], trace: Trace) -> Iterator[Block]:
+def trace_document(stacks: Iterable[TracedStack], trace: Trace) -> Iterator[doc.Block]:
     """Yield the figures of each stack, then what limits them."""
     shown = list(stacks)
     for stack in shown:
         yield from _stack(stack, trace)
     if not shown:
-        yield Paragraph(IDLE)
-    yield from _limits(trace)
+        yield doc.Paragraph(IDLE)
+    record = trace.record
+    for note in record.notes:
+        yield doc.Paragraph(note, "note:")
+    yield doc.Paragraph(f"sources: {', '.join(record.sources)}{_overhead(record)}; {_lost(trace)}")
 
 
-def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
+def _stack(stack: TracedStack, trace: Trace) -> Iterator[doc.Block]:
     title = (
         stack.top.full_title,
         layout_words(stack.top.layout),
         duration(round(trace.seconds, 1)),
     )
-    yield Headline(title)
+    yield doc.Headline(title)
     groups = [
-        Rows(rows, TITLES[direction], direction)
+        doc.Rows(rows, TITLES[direction], direction)
         for direction in (READ, WRITE, BOTH)
         if (rows := tuple(row for layer in stack.layers for row in _rows(layer, direction)))
     ]
     if not groups:
-        yield Paragraph(IDLE)
+        yield doc.Paragraph(IDLE)
         return
-    yield Table(
+    yield doc.Table(
         f"trace-{stack.top.name}",
         COLUMNS,
         tuple(groups),
@@ -95,51 +84,51 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
     )
     sentences = [*_slow(stack), *_row_sentences(stack), *_withheld(stack)]
     if sentences:
-        yield Listing(tuple(sentences))
+        yield doc.Listing(tuple(sentences))
     for direction in (READ, WRITE, BOTH):
         yield from latency_histogram(stack, direction, TITLES[direction].capitalize())
     yield from latency_over_time(stack, trace.seconds)
 
 
-def _rows(layer: TracedLayer, direction: str) -> Iterator[Row]:
+def _rows(layer: TracedLayer, direction: str) -> Iterator[doc.Row]:
     """Yield the row of a layer, and one per device if its devices differ."""
     if direction not in layer.requests:
         return
     named = counted(len(layer.layer.devices), layer.layer.word)
     whole = layer.requests[direction]
     role = layer.layer.role
-    yield (Label(named, (role, "", "")), *_cells(whole))
+    yield (doc.Label(named, (role, "", "")), *_cells(whole))
     for words, part in ((QUEUED, whole.queued), (SERVED, whole.served)):
         if part.count:
-            label = Label(words, (role, words.strip(), ""))
-            yield (label, Value(part.count, divided(1, 0)), *_times(part), *NO_SIZES)
+            label = doc.Label(words, (role, words.strip(), ""))
+            yield (label, doc.Value(part.count, divided(1, 0)), *_times(part), *NO_SIZES)
     if len(layer.devices) > 1:
         for name, requests in layer.devices.items():
             if direction in requests:
                 yield (
-                    Label(f" {layer.titles[name]}", (role, "", name)),
+                    doc.Label(f" {layer.titles[name]}", (role, "", name)),
                     *_cells(requests[direction]),
                 )
 
 
-def _cells(requests: Requests) -> Row:
+def _cells(requests: Requests) -> doc.Row:
     sizes = requests.size
     return (
-        Value(requests.arrived, divided(1, 0)),
+        doc.Value(requests.arrived, divided(1, 0)),
         *_times(requests.latency),
-        *(Value(size and size.low, kib) for size in (sizes.percentile(0.5), sizes.max)),
-        Value(requests.sequential, divided(0.01, 0)),
+        *(doc.Value(size and size.low, kib) for size in (sizes.percentile(0.5), sizes.max)),
+        doc.Value(requests.sequential, divided(0.01, 0)),
     )
 
 
-def _times(distribution: Distribution) -> Iterator[Cell]:
+def _times(distribution: Distribution) -> Iterator[doc.Cell]:
     """Yield the cells of the percentiles and the maximum."""
     for share in PERCENTILES.values():
         yield _ms(distribution.percentile(share))
     yield _ms(distribution.max)
 
 
-def _ms(place: Range | None) -> Cell:
+def _ms(place: Range | None) -> doc.Cell:
     """
     Return a time with three digits, as a range if its bucket is wide.
 
@@ -147,11 +136,11 @@ def _ms(place: Range | None) -> Cell:
     ('20.2', '1.00-4.00', '-')
     """
     if place is None:
-        return Value(None, number)
+        return doc.Value(None, number)
     middle, low, high = (time / MILLION for time in (place.middle, place.low, place.high))
     if place.exact:
-        return Value(middle, _three_digits)
-    return Value(middle, lambda _: f"{_three_digits(low)}-{_three_digits(high)}", low, high)
+        return doc.Value(middle, _three_digits)
+    return doc.Value(middle, lambda _: f"{_three_digits(low)}-{_three_digits(high)}", low, high)
 
 
 def _three_digits(value: float | None) -> str:
@@ -216,14 +205,6 @@ def _range(stack: TracedStack) -> str:
     )
 
 
-def _limits(trace: Trace) -> Iterator[Block]:
-    """Yield the missing figures, the cost of the trace, and the lost hits."""
-    record = trace.record
-    for note in record.notes:
-        yield Paragraph(note, "note:")
-    yield Paragraph(f"sources: {', '.join(record.sources)}{_overhead(record)}; {_lost(trace)}")
-
-
 def _overhead(record: TraceRecord) -> str:
     """Return the share of all CPU time that a trace took, and its time per request; "" if unknown."""
     if record.overhead is None:
@@ -252,7 +233,7 @@ SHADES = " .:-=+*#%@"  # by the share of the most requests in a cell
 TIME_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 1000), ("ns", 1))
 
 
-def latency_histogram(stack: TracedStack, direction: str, title: str) -> Iterator[Block]:
+def latency_histogram(stack: TracedStack, direction: str, title: str) -> Iterator[doc.Block]:
     """Yield the latency of each layer in powers of two, drawn."""
     shown = [
         (layer.layer.word, layer.requests[direction].latency)
@@ -260,8 +241,8 @@ def latency_histogram(stack: TracedStack, direction: str, title: str) -> Iterato
         if direction in layer.requests and layer.requests[direction].latency.count
     ]
     if shown:
-        yield Paragraph(f"{title} by latency:")
-        yield Code("\n".join(drawn(shown)))
+        yield doc.Paragraph(f"{title} by latency:")
+        yield doc.Code("\n".join(drawn(shown)))
 
 
 def drawn(columns: list[tuple[str, Distribution]]) -> Iterator[str]:
@@ -290,14 +271,14 @@ def drawn(columns: list[tuple[str, Distribution]]) -> Iterator[str]:
         yield f"  {_span(power):18}{''.join(cells)}".rstrip()
 
 
-def latency_over_time(stack: TracedStack, seconds: float) -> Iterator[Block]:
+def latency_over_time(stack: TracedStack, seconds: float) -> Iterator[doc.Block]:
     """Yield the top's latency over time: a column per slice, darker for more requests."""
     for direction, parts in stack.over_time.items():
-        yield Paragraph(
+        yield doc.Paragraph(
             f"{direction.capitalize()}s of {stack.top.title} by latency over time, "
             f"{duration(round(seconds / len(parts), 1))} per column:"
         )
-        yield Code("\n".join(heat_map(parts)))
+        yield doc.Code("\n".join(heat_map(parts)))
 
 
 def heat_map(parts: list[Distribution]) -> Iterator[str]:

@@ -15,17 +15,7 @@ from operator import add
 from threading import Event, Lock, Thread
 from typing import NamedTuple, Self
 
-from stackmap.document.blocks import (
-    Block,
-    Column,
-    Headline,
-    Label,
-    Paragraph,
-    Row,
-    Rows,
-    Table,
-    Value,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.wording import divided, kib, percent, plural
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.features.trace import cost, probes, tracefs
@@ -216,13 +206,13 @@ def _counted_at(topology: Topology, device: Device) -> list[str]:
 
 
 COLUMNS = (
-    Column("OWNER", "owner", is_text=True),
-    Column("DEVICE", "device", ("device_label",), is_text=True),
-    Column("", "direction", is_text=True),
-    Column("requests", "requests"),
-    Column("KiB", "bytes"),
-    Column("KiB per\nrequest", "mean_bytes"),
-    Column("ms", "mean_ms"),
+    doc.Column("OWNER", "owner", is_text=True),
+    doc.Column("DEVICE", "device", ("device_label",), is_text=True),
+    doc.Column("", "direction", is_text=True),
+    doc.Column("requests", "requests"),
+    doc.Column("KiB", "bytes"),
+    doc.Column("KiB per\nrequest", "mean_bytes"),
+    doc.Column("ms", "mean_ms"),
 )
 ROOT = "no control group: kernel threads"
 GONE = "a control group that is gone"
@@ -233,17 +223,17 @@ LEGEND = (
 )
 
 
-def _rows(topology: Topology, owner: Owner) -> list[Row]:
+def _rows(topology: Topology, owner: Owner) -> list[doc.Row]:
     title = topology[owner.device].title
     return [
         (
             owner.title,
-            Label(title, (owner.device, title)),
+            doc.Label(title, (owner.device, title)),
             direction,
-            Value(part.requests, str),
-            Value(part.bytes, kib),
-            Value(part.size, kib),
-            Value(part.milliseconds, divided(1, 2)),
+            doc.Value(part.requests, str),
+            doc.Value(part.bytes, kib),
+            doc.Value(part.size, kib),
+            doc.Value(part.milliseconds, divided(1, 2)),
         )
         for direction, part in sorted(owner.parts.items())
     ]
@@ -313,25 +303,25 @@ class OwnerSample(NamedTuple):
             "stopped": self.stopped or None,
         }
 
-    def blocks(self, topology: Topology, chosen: Iterable[str]) -> list[Block]:
+    def blocks(self, topology: Topology, chosen: Iterable[str]) -> list[doc.Block]:
         """Return the tables that a trace adds to ``blame``."""
         listed = self.owners(topology, chosen)
-        blocks: list[Block] = []
+        blocks: list[doc.Block] = []
         for key, heading, is_group in (
             ("groups", "control groups and services, traced", True),
             ("processes", "processes, traced", False),
         ):
             owners = [owner for owner in listed if owner.is_group is is_group]
             if rows := tuple(row for owner in owners for row in _rows(topology, owner)):
-                table = Table(f"traced-{key}", COLUMNS, (Rows(rows),), legend=LEGEND)
-                blocks += [Headline((heading,)), table]
+                table = doc.Table(f"traced-{key}", COLUMNS, (doc.Rows(rows),), legend=LEGEND)
+                blocks += [doc.Headline((heading,)), table]
         if not blocks:
-            blocks.append(Paragraph("No request was traced on these devices."))
+            blocks.append(doc.Paragraph("No request was traced on these devices."))
         share = percent(self.overhead, 2)
-        blocks.append(Paragraph(f"overhead of the trace about {share} of all CPU time"))
+        blocks.append(doc.Paragraph(f"overhead of the trace about {share} of all CPU time"))
         if self.dropped:
             lost = plural(self.dropped, "request")
-            blocks.append(Paragraph(f"{lost} could not be counted: too many owners.", "But:"))
+            blocks.append(doc.Paragraph(f"{lost} could not be counted: too many owners.", "But:"))
         return blocks
 
 
