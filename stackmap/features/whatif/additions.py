@@ -83,9 +83,9 @@ def _row(topology: Topology, top: str, series: dict[str, list[Load]]) -> tuple[A
     knees = []
     for name in carriers(topology, top):
         if not topology.below(name) and (knee := knee_rate(series.get(name, ()))) is not None:
-            rate = _mean(load.total.ios for load in series[name])
-            if rate:
-                knees.append((knee / rate, name, rate, knee))
+            rates = [load.total.ios for load in series[name] if load.total.ios]
+            rate = sum(rates) / len(rates)
+            knees.append((knee / rate, name, rate, knee))
     title = topology[top].title
     if not knees:
         return (Label(title, (title,)), *_values(None), UNKNOWN, *_values(None, None))
@@ -116,8 +116,3 @@ def knee_rate(loads: Iterable[Load]) -> float | None:
     deepest, rate, busiest = points[-1]
     saturated = min(busy, busiest) >= BUSY and rate >= FLAT * highest
     return highest if saturated and deepest >= DEEPER * queue else None
-
-
-def _mean(rates: Iterable[float | None]) -> float:
-    known = [rate for rate in rates if rate]
-    return sum(known) / len(known) if known else 0.0

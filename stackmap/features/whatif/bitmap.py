@@ -11,9 +11,8 @@ on the gaps between writes (``superblock_writes``), which no counter shows.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from math import exp, inf, log, sqrt
+from collections.abc import Iterator
+from math import exp, inf, sqrt
 from typing import NamedTuple
 
 from stackmap.features.whatif.measured import Measured
@@ -29,7 +28,7 @@ DEVIATIONS = 2.0
 OFFSET = 3 / 8  # of Anscombe's transform
 PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keeps
 CLEAN_AFTER = 2  # runs without a write until a region is clean
-MARKED = (CLEAN_AFTER + 0.5) * PERIOD  # seconds after a write
+
 # The daemon runs when md's thread wakes up. On parity levels every write wakes it; on copies none does
 # (raid10.c, raid10_unplug), and after other work it sleeps the whole period again: in one of two lab runs.
 LATE_PERIOD = 1.25 * PERIOD
@@ -85,22 +84,6 @@ def regions_of(offset: int, size: int, covers: float) -> range:
 def page_of(region: int) -> int:
     """Return the page of the bitmap that has the bit of *region*."""
     return (HEAD * 8 + region) // (PAGE * 8)
-
-
-def marked_before(
-    visits: Iterable[range], share: float, random: Callable[[], float]
-) -> Iterator[tuple[int, float]]:
-    """
-    Yield the regions that are marked before the first of *visits*, and the seconds since they were written.
-
-    As many went on before; each of these is *share* per second. How often a region is written shows in the other
-    visits to it: one that is visited once may be new.
-    """
-    for region, count in Counter(region for visit in visits for region in visit).items():
-        own = (count - 1) * share
-        drawn = random()
-        if drawn > exp(-own * MARKED):
-            yield region, -log(drawn) / own
 
 
 def daemon_period(layout: Layout | None) -> float:
@@ -282,11 +265,6 @@ class BitmapModel(NamedTuple):
     hypotheses: tuple[Hypothesis, ...]
     burst_rate: float
 
-    @property
-    def default(self) -> Bitmap | None:
-        """The bitmap with the present region size, or the manager's default."""
-        return default_bitmap(self.layout, self.context)
-
     def added(self, bitmap: Bitmap | None, load: Measured) -> AtMembersAndDisks:
         """
         Return the writes that *bitmap* adds to *load*, the load of one interval.
@@ -327,7 +305,7 @@ class BitmapModel(NamedTuple):
         First the default one, then the smallest region that adds less than ``MIN_SHARE``, then no bitmap
         where the manager allows that. Nothing if the default adds less already.
         """
-        first = bitmap = self.default
+        first = bitmap = default_bitmap(self.layout, self.context)
         while bitmap is not None and bitmap.region <= MAX_REGION:
             _, disks = self.added(bitmap, self.whole)
             added = disks.requests.likely if disks else 0.0

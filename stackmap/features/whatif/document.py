@@ -139,12 +139,9 @@ def _load(projection: Projection) -> str:
         return f"{_stream(projection.total, 'requests')}{moved}"
     parts = [_stream(projection.read, "reads"), _stream(projection.write, "writes")]
     if projection.flushes is None or round(projection.flushes, 2):
-        parts.append(_flushes(projection.flushes))
+        known = projection.flushes is not None
+        parts.append(f"{rate(projection.flushes)} flushes/s" if known else "flushes unknown")
     return ", ".join(parts)
-
-
-def _flushes(flushes: float | None) -> str:
-    return "flushes unknown" if flushes is None else f"{rate(flushes)} flushes/s"
 
 
 def _stream(stream: Stream, name: str) -> str:
@@ -231,18 +228,16 @@ def percentile_table(projection: Projection, key: str) -> Table:
 
 def _caveats(projection: Projection) -> Iterator[str]:
     """Yield the evidence for the pattern of writes, and what limits the figures."""
-    if projection.replayed is not None:
-        yield replayed_sentence(projection.replayed)
-    if projection.write.requests and projection.total is None and not _is_replayed(projection):
+    replayed = projection.replayed
+    if replayed is not None:
+        yield replayed_sentence(replayed)
+    by_counters = projection.total is None and (replayed is None or replayed.reason)
+    if projection.write.requests and by_counters:
         yield _sequential(projection)
     yield from _bitmap(projection)
     yield from (f"Not modelled: {reason}." for reason in projection.unmodelled)
     yield from (f"Corrected: {correction}." for correction in projection.corrections)
     yield from (f"Event: {event}." for event in projection.events)
-
-
-def _is_replayed(projection: Projection) -> bool:
-    return projection.replayed is not None and not projection.replayed.reason
 
 
 def _sequential(projection: Projection) -> str:

@@ -95,7 +95,10 @@ class Fitting:
         self.requests = traced if is_representative(traced, window.parts) else ()
         self._pace = pace_of(traced, self.present.copies)
         self.measured = self._measurement()
-        self.rate = self._requests_per_second()
+        # Requests per second while there is load.
+        self.rate = self._seconds_and_rate()[1]
+        if len(self.requests) > 1:
+            self.rate = len(self.requests) / max(1e-6, self._traced_seconds)
         self.reason = ""
         self.fits: list[Fit] = []
         self._nearest: Fit | None = None
@@ -272,12 +275,6 @@ class Fitting:
         if len(self.requests) < 2 or not seconds or self._traced_seconds > COVERED * seconds:
             return 1.0
         return rate / self.rate
-
-    def _requests_per_second(self) -> float:
-        """Return the rate while there is load."""
-        if len(self.requests) > 1:
-            return len(self.requests) / max(1e-6, self._traced_seconds)
-        return self._seconds_and_rate()[1]
 
     @property
     def _traced_seconds(self) -> float:

@@ -175,12 +175,6 @@ class ParityRows:
         self._pending.remove(pending)
         self._wake(pending.asleep)
 
-    def _release(self, stripes: int) -> None:
-        self._active -= stripes
-        if self._waiting and self._active < FREE * self._most:
-            woken, self._waiting = self._waiting, []
-            self._wake(woken)
-
     def _wake(self, asleep: Sequence[Then]) -> None:
         for wake in asleep:
             self._run.at(self._run.now, wake)
@@ -259,7 +253,10 @@ class ParityRows:
         def written() -> None:
             self._run.md.jobs.extend(map(Job, self._locked.pop(rows)))
             if rows not in self._rows:
-                self._release(rows.length // PAGE)
+                self._active -= rows.length // PAGE
+                if self._waiting and self._active < FREE * self._most:
+                    woken, self._waiting = self._waiting, []
+                    self._wake(woken)
             for end in update.ends:
                 end()
 

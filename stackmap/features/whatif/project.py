@@ -13,7 +13,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from stackmap.discover.find import find_all
-from stackmap.features.whatif.bitmap import BitmapLoad, BitmapModel, present_metadata
+from stackmap.errors import LayoutError
+from stackmap.features.whatif.bitmap import (
+    BitmapLoad,
+    BitmapModel,
+    default_bitmap,
+    present_metadata,
+)
 from stackmap.features.whatif.geometry import Cost
 from stackmap.features.whatif.measured import Measured, Window, window_of
 from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
@@ -32,9 +38,9 @@ from stackmap.features.whatif.requests import (
     MemberRequests,
     Merging,
     RangeEnd,
+    may_split,
     member_requests,
     parity_costs,
-    split_ends,
 )
 from stackmap.features.whatif.sentences import unmodelled
 from stackmap.features.whatif.volume_context import (
@@ -42,7 +48,6 @@ from stackmap.features.whatif.volume_context import (
     VolumeContext,
     members_needed,
     pvs_of,
-    require_supported,
     require_whole_volume,
     space_beside,
     usable_bytes,
@@ -50,14 +55,13 @@ from stackmap.features.whatif.volume_context import (
 )
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.interval import Interval
-from stackmap.model.layout_request import LayoutRequest, parse
+from stackmap.model.layout_request import LayoutRequest, parse, unsupported_by_lvm
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.sampling.snapshots import with_first_topology
 
 if TYPE_CHECKING:
     from stackmap.features.trace.record import Trace
-    from stackmap.features.whatif.cache import Cache, Hits
     from stackmap.features.whatif.fitting import Fitting
     from stackmap.features.whatif.replay import Replay, Replays
     from stackmap.features.whatif.timing import Scenario, TimeProjection
@@ -113,13 +117,18 @@ class Projector:
         """
         context, window = self.context, self._window
         layout = request.resolve(context.present, lvm=context.lvm)
-        require_supported(context, layout)
+        # If the manager is not known, md may make it.
+        if context.manager == "lvm" and (missing := unsupported_by_lvm(layout)):
+            raise LayoutError(missing)
         total, loads = None, [window.whole] if window.whole else []
         if not loads:
             total, loads = possible_loads(window.ledger, context, layout.chunk)
         growth = scenario.growth if scenario else 1.0
         if scenario and scenario.cache:
-            scenario = scenario._replace(hits=self._hits(scenario.cache))
+            from stackmap.features.whatif.cache import hits_of
+
+            requests = self._trace.requests(context.device.number) if self._trace else ()
+            scenario = scenario._replace(hits=hits_of(requests, scenario.cache))
         reads = scenario.reads_below if scenario else exact(1.0)
         models = [LayoutModel.of(load, context, layout) for load in loads]
         model, likely, counters = models[0], loads[0], window.ledger.load(context.device.name)
@@ -166,12 +175,6 @@ class Projector:
             replayed=None if replays is None else replays.checked,
         )
 
-    def _hits(self, cache: Cache) -> Hits | None:
-        from stackmap.features.whatif.cache import hits_of
-
-        requests = self._trace.requests(self.context.device.number) if self._trace else ()
-        return hits_of(requests, cache)
-
     def _time(self, layout: Layout, scenario: Scenario) -> TimeProjection:
         # Only who asks for time pays for the simulator.
         from stackmap.features.whatif.timing import MIXED, TimeProjection, project_time
@@ -214,10 +217,11 @@ class LayoutModel:
         """Return the model of *layout* for the load *whole*, the average of all intervals."""
         pattern = pattern_of(whole, context)
         costs = parity_costs(pattern, context, layout) if layout.parity else [None]
-        merging = {  # requests start at the same places on both layouts
-            end: Merging.of(layout, context, whole, pattern, end)
-            for end in split_ends(layout, context)
-        }
+        ends: tuple[RangeEnd, ...] = ("likely", "low", "high")
+        if not may_split(layout.chunk, context.split_size):
+            ends = ("likely",)
+        # Requests start at the same places on both layouts.
+        merging = {end: Merging.of(layout, context, whole, pattern, end) for end in ends}
         bitmap = BitmapModel(layout, context, whole, pattern.hypotheses, pattern.burst_rate)
         return cls(context, layout, pattern, costs, merging, bitmap)
 
@@ -236,7 +240,7 @@ class LayoutModel:
             (case.read.bytes + case.write.bytes for case in (*sent, *self._full_stripes(load))),
             sum(moved),
         )
-        members, disks = self.bitmap.added(self.bitmap.default, load)
+        members, disks = self.bitmap.added(default_bitmap(self.layout, self.context), load)
         members_read = spanning([case.read.requests for case in sent], likely.read.requests)
         members_written = spanning([case.written for case in sent], likely.written)
         read = spanned([merging.read(requests) for merging, requests in cases])

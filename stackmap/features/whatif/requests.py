@@ -99,11 +99,6 @@ def may_split(chunk: int | None, split_size: int | None) -> bool:
     return chunk is not None and (split_size is None or split_size > chunk)
 
 
-def split_ends(layout: Layout, context: VolumeContext) -> tuple[RangeEnd, ...]:
-    """Return the ends of ``pieces`` that differ for *layout*, the likely one first."""
-    return ("likely", "low", "high") if may_split(layout.chunk, context.split_size) else ("likely",)
-
-
 def member_requests(
     layout: Layout,
     measured: Measured,
@@ -156,7 +151,9 @@ def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> li
     stream = sequential(layout.data, layout.parity, run)
     costs = []
     for hypothesis in pattern.hypotheses:
-        cached = _stays_cached(hypothesis.sequential, chunk)
+        # Whether a row is still in the stripe cache when a stream returns to it, a chunk later.
+        pages = chunk / PAGE
+        cached = pages <= max(ROWS, CHUNKS_IN_CACHE * pages) * hypothesis.sequential
         shares = hypothesis.sequential, pattern.requests_in_sequence(hypothesis)
         costs.append(Costs(*(random.mixed(stream, share if cached else 0.0) for share in shares)))
     return list(dict.fromkeys(costs))
@@ -168,12 +165,6 @@ def _converted(rows: Cost, present: Layout, layout: Layout) -> Cost:
     before = cold_reads(present.data, present.parity, pages)
     reads = rows.reads * cold_reads(layout.data, layout.parity, pages) / before if before else 0.0
     return Cost(reads, 1 + layout.parity * rows.updates, rows.updates)
-
-
-def _stays_cached(share: float, chunk: float) -> bool:
-    """Whether a row is still in the stripe cache when a stream returns to it, a chunk later."""
-    pages = chunk / PAGE
-    return pages <= max(ROWS, CHUNKS_IN_CACHE * pages) * share
 
 
 class Merging(NamedTuple):
@@ -229,17 +220,13 @@ class Merging(NamedTuple):
             band = self._parity_to_parity(now, sent.pages)
         else:
             band = self._to_parity(now, sent.pages)
-        return band.scaled(whole).widened(self._skew)
+        # Layers are read one after another, so one request may be missing.
+        count = self.whole.write.requests * (self.whole.seconds or 0.0)
+        return band.scaled(whole).widened(SKEW + (1 / count if count else 0.0))
 
     @property
     def _parity(self) -> int:
         return 0 if self.context.present is None else self.context.present.parity
-
-    @property
-    def _skew(self) -> float:
-        """The share by which writes may be miscounted: layers are read one after another, so one may be missing."""
-        count = self.whole.write.requests * (self.whole.seconds or 0.0)
-        return SKEW + (1 / count if count else 0.0)
 
     def _parity_to_parity(self, now: float, pages: float) -> Band:
         """

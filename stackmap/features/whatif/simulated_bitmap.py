@@ -7,13 +7,14 @@ daemon after the last (md-bitmap.c: startwrite, daemon_work, unplug).
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from math import ceil
+from itertools import chain
+from math import ceil, exp, log
 from typing import TYPE_CHECKING
 
-from stackmap.features.whatif.bitmap import CLEAN_AFTER, PERIOD, marked_before, page_of, regions_of
+from stackmap.features.whatif.bitmap import CLEAN_AFTER, PERIOD, page_of, regions_of
 from stackmap.features.whatif.outcome import MARK, SUPERBLOCK
 from stackmap.features.whatif.threads import nothing
 from stackmap.features.whatif.throttling import Then
@@ -21,6 +22,7 @@ from stackmap.features.whatif.throttling import Then
 if TYPE_CHECKING:
     from stackmap.features.whatif.simulation import Arrival, Simulation
 
+MARKED = (CLEAN_AFTER + 0.5) * PERIOD  # seconds after a write
 SAFE_MODE = 0.2  # seconds, safe_mode_delay: the timer ends 0.2 … 0.4 s after the last write
 STREAMS = 16  # of the last writes, one may go on with another
 NEVER = -CLEAN_AFTER - 1  # the daemon's run before which a region was written that is clean
@@ -53,8 +55,13 @@ class SimulatedBitmap:
             if write.offset not in ends:
                 visits.append(regions_of(write.offset, write.size, self.covers))
             ends.append(write.offset + write.size)
-        before = marked_before(visits, rate / max(1, len(writes)), self._run.random)
-        self._written.update((region, -int(age / PERIOD)) for region, age in before)
+        # As many went on before. How often a region is written shows in the other visits to it: one that is visited
+        # once may be new.
+        for region, count in Counter(chain.from_iterable(visits)).items():
+            own = (count - 1) * rate / max(1, len(writes))
+            drawn = self._run.random()
+            if drawn > exp(-own * MARKED):
+                self._written[region] = int(log(drawn) / own / PERIOD)
         self._run.at(PERIOD, self._clear)
 
     def _clear(self) -> None:

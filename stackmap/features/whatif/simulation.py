@@ -194,12 +194,6 @@ class Simulation:
         operation = READ if self.random() * (reads + writes) < reads else WRITE
         disk.submit(operation, partial(self._crowd, disk))
 
-    def _follow(self, thread: int) -> None:
-        """Send the requests of *thread* that waited for its last end."""
-        following = self._following.get(thread)
-        while following and following[0].after <= self._ended[thread]:
-            self.at(self.now + following[0].delay, self._arrive, following.popleft())
-
     def _arrive(self, request: Arrival) -> None:
         if not self._managed:
             self._begin(request, self.now)
@@ -237,7 +231,9 @@ class Simulation:
             self._ended[request.thread] += 1
             if self._ended[request.thread] == self._loops.get(request.thread):
                 self._open = 0
-            self._follow(request.thread)
+            following = self._following.get(request.thread)
+            while following and following[0].after <= self._ended[request.thread]:
+                self.at(self.now + following[0].delay, self._arrive, following.popleft())
 
         if self._cache and operation != FLUSH:
             self._in_front(*self._cache, request, end, thread)
@@ -396,7 +392,8 @@ class Simulation:
 
     def go_on(self, thread: Thread) -> None:
         """Do the jobs of *thread* until a disk has no room, or the bitmap is written."""
-        while thread.jobs and not (thread.is_blocked or (thread is self.md and self._is_marking)):
+        marking = self.marking if thread is self.md else None
+        while thread.jobs and not (thread.is_blocked or (marking and marking.is_busy)):
             begins = thread.began + thread.jobs[0].gap
             if begins > self.now + SAME:
                 if not thread.is_late:
@@ -409,10 +406,6 @@ class Simulation:
     def _begin_late(self, thread: Thread) -> None:
         thread.is_late = False
         self.go_on(thread)
-
-    @property
-    def _is_marking(self) -> bool:
-        return self.marking is not None and self.marking.is_busy
 
     def room(self, parts: tuple[Part, ...], hold: Hold) -> float:
         """Return the pages of each of *parts* that md may write in turn until a disk has no room."""

@@ -102,6 +102,11 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
     error = _error(fitting, 0)
     busy = [max(outcome.busy) for _, outcome in runs]
     iops = [outcome.settled * fitting.rate / fit.outcome.settled for fit, outcome in runs]
+    overload = Reason(
+        "overload",
+        f"{layout.level} serves at most {most * rate:.3g} of these {rate * scenario.growth:.3g} requests/s: "
+        "they would wait without end",
+    )
     return TimeProjection(
         fitting.self_check(),
         fitting.latencies(),
@@ -113,7 +118,7 @@ def project_time(fitting: Fitting, layout: Layout, scenario: Scenario) -> TimePr
         rate,
         _widened_band(iops, error),
         arrivals,
-        _overload(layout, most * rate, rate * scenario.growth) if over else "",
+        overload if over else "",
         _submission_waits(likely.outcome, runs[0][1]),
         any(service.crowd for service in likely.services) and not scenario.disks,
     )
@@ -219,13 +224,6 @@ def _possible_growth(load: Load, stack: Stack, rate: float, limit: float | None)
         slowest = max(figures_of(times)["p95"] for times in outcome.latencies.values() if times)
         low, high = (low, middle) if slowest > limit else (middle, high)
     return Growth(most, low)
-
-
-def _overload(layout: Layout, most: float, rate: float) -> str:
-    return Reason(
-        "overload",
-        f"{layout.level} serves at most {most:.3g} of these {rate:.3g} requests/s: they would wait without end",
-    )
 
 
 def _widened_band(values: Sequence[float], error: float, *, traced: bool = False) -> Band:

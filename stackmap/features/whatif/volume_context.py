@@ -10,7 +10,6 @@ from stackmap.errors import LayoutError
 from stackmap.ledger.layers import carriers, spreads
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.dm_targets import target_of
-from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import PAGE, RAID_LEVELS, Layout
 from stackmap.model.topology import Topology
 
@@ -198,13 +197,6 @@ def require_whole_volume(topology: Topology, context: VolumeContext) -> None:
             raise LayoutError(
                 f"{device.title} is a {part} of {above.title}, which has the layout: name {above.title}"
             )
-
-
-def require_supported(context: VolumeContext, layout: Layout) -> None:
-    """Refuse a layout that LVM cannot make; if the manager is not known, md may make it."""
-    missing = unsupported_by_lvm(layout) if context.manager == "lvm" else ""
-    if missing:
-        raise LayoutError(missing)
 
 
 class MembersNeeded(NamedTuple):
