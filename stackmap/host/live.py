@@ -75,8 +75,12 @@ class LiveHost:
         except OSError as error:
             raise refusal(path, error) from error
         try:
+            # A sysfs attribute, at most a page, takes one read.
             attribute = path.startswith("/sys/") and not path.startswith(TRACEFS)
-            return decoded(_all_of(descriptor, at_once=attribute))
+            parts = [os.read(descriptor, BLOCK)]
+            while parts[-1] and not attribute:
+                parts.append(os.read(descriptor, BLOCK))
+            return decoded(b"".join(parts))
         except OSError as error:
             raise refusal(path, error) from error
         finally:
@@ -238,14 +242,6 @@ def _started(command: tuple[str, ...]) -> Command:
 def _now() -> float:
     """Return seconds since boot, time in suspend included."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def _all_of(descriptor: int, *, at_once: bool) -> bytes:
-    """Return the content of an open file; a sysfs attribute, at most a page, takes one read."""
-    parts = [os.read(descriptor, BLOCK)]
-    while parts[-1] and not at_once:
-        parts.append(os.read(descriptor, BLOCK))
-    return b"".join(parts)
 
 
 def refusal(what: str, error: OSError) -> SourceError:

@@ -33,7 +33,7 @@ from contextlib import suppress
 from enum import Enum, auto
 from itertools import compress
 from operator import ne
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import CaptureError
 from stackmap.host.capture_format import Refusal, decoded, encoded, is_instant, recorded_text
@@ -188,13 +188,20 @@ def split_entries(entries: bytes) -> Iterator[tuple[str, str, bytes | Refusal]]:
     start = 0
     while start < len(entries):
         end = entries.index(b"\n", start)
-        kind, question, *more = _heading_of(entries[start:end])
+        line = entries[start:end]
+        words = json.loads(line) if len(line) <= MAX_ENTRY_HEADING else None
+        if not isinstance(words, list) or words[:1] not in KINDS or not isinstance(words[1], str):
+            raise ValueError(f"no heading of an entry: {masked_bytes(line)[:60]!r}")
+        kind, question, *more = words
         start = end + 1
         if kind == "!":
             yield kind, question, Refusal(*map(str, more))
             continue
         (length,) = more
-        end = start + _length(length, len(entries) - start)
+        room = len(entries) - start
+        if not isinstance(length, int) or not 0 <= length < room:
+            raise ValueError(f"an entry of {length!r} bytes where {room} are left")
+        end = start + length
         yield kind, question, entries[start:end]
         start = end + 1
 
@@ -227,21 +234,6 @@ def _places(numbers: str) -> list[int]:
     if places and min(places) < 0:
         raise IndexError(f"line {min(places)}")
     return places
-
-
-def _heading_of(line: bytes) -> list[Any]:
-    """Return the words of an entry's heading: its kind, the question, its bytes or the refusal."""
-    words = json.loads(line) if len(line) <= MAX_ENTRY_HEADING else None
-    if not isinstance(words, list) or words[:1] not in KINDS or not isinstance(words[1], str):
-        raise ValueError(f"no heading of an entry: {masked_bytes(line)[:60]!r}")
-    return words
-
-
-def _length(length: object, room: int) -> int:
-    """Return *length*, the bytes of an entry's body; ``ValueError`` if it does not fit in *room* with a line end."""
-    if not isinstance(length, int) or not 0 <= length < room:
-        raise ValueError(f"an entry of {length!r} bytes where {room} are left")
-    return length
 
 
 def _frame_at(rest: bytearray, start: int) -> tuple[float, bytes, int] | None:

@@ -235,7 +235,11 @@ class RecordingHost(InterceptingHost):
             )
         try:
             if directory.status(MANIFEST) is not None:
-                self._continue(directory)
+                # What happened since its last frame is unknown.
+                self._earlier = self._marks = complete_last_segment(directory)
+                self._is_first_written = self._first.is_closed = True
+                self.mark()
+                self._entries.append(log.encode_transient("uevents", SKIPPED))
             elif append and not {UNFINISHED.lstrip("/"), FIRST_ANSWERS.lstrip("/")}.issuperset(
                 directory.names(".")
             ):
@@ -249,13 +253,6 @@ class RecordingHost(InterceptingHost):
                 directory.discard()
             raise CaptureError(f"{self._path}: {error.strerror}") from error
         return directory
-
-    def _continue(self, directory: Directory) -> None:
-        """Continue the log: what happened since its last frame is unknown."""
-        self._earlier = self._marks = complete_last_segment(directory)
-        self._is_first_written = self._first.is_closed = True
-        self.mark()
-        self._entries.append(log.encode_transient("uevents", SKIPPED))
 
     def _finish_first(self) -> None:
         """Write the manifest; from here on this is a capture."""

@@ -58,7 +58,7 @@ def layers(topology: Topology, top: str) -> list[Layer]:
     depth = _depths(topology, stack, data)
     last = max(depth[name] for name in data)
     for name in stack:
-        if not _has_below(topology, name, data):
+        if not any(edge.below in data or name not in data for edge in topology.below(name)):
             depth[name] = last
     names = sorted(stack, key=natural_key)
     levels = [
@@ -145,10 +145,6 @@ def _depths(topology: Topology, stack: list[str], data: frozenset[str]) -> dict[
             if edge.below not in data or (name in data and edge.role not in ASIDE):
                 depth[edge.below] = max(depth[edge.below], depth[name] + 1)
     return depth
-
-
-def _has_below(topology: Topology, name: str, data: frozenset[str]) -> bool:
-    return any(edge.below in data or name not in data for edge in topology.below(name))
 
 
 def _role(topology: Topology, names: list[str]) -> str:

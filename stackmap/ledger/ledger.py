@@ -113,33 +113,23 @@ def diagnosis(
     and above it: those may be counted above and not yet below, or the reverse.
     *flushes*: whether the devices count empty flushes.
     """
-    why = _why(account, direction, in_flight, seconds, flushes=flushes)
-    return why.format(requests=REQUESTS[direction])
-
-
-def _why(
-    account: Account,
-    direction: str,
-    in_flight: float | None,
-    seconds: float | None,
-    *,
-    flushes: bool,
-) -> str:
     arrived, sent = account.arrived.arrivals, account.sent.arrivals
     if arrived is None or sent is None:
         return ""
     # One more: the counters of all devices are not read at one instant.
     skew = (in_flight + 1) / seconds if in_flight is not None and seconds else 0.0
     if abs(arrived - sent) <= skew:
-        return IN_FLIGHT
-    if arrived < sent:
+        why = IN_FLIGHT
+    elif arrived < sent:
         whole = _no_more_bytes(account.sent, account.arrived, skew)
-        return FLUSHES if whole and direction != "read" and not flushes else LESS
-    if _no_more_bytes(account.arrived, account.sent, skew):
-        if not account.copies.arrivals:
-            return SPLIT
-        return COPIES if account.copies.bounds[0].arrivals else COPIES_OR_SPLIT
-    return SCANS if direction == "read" and _is_scan(account) else OTHERS
+        why = FLUSHES if whole and direction != "read" and not flushes else LESS
+    elif not _no_more_bytes(account.arrived, account.sent, skew):
+        why = SCANS if direction == "read" and _is_scan(account) else OTHERS
+    elif account.copies.arrivals:
+        why = COPIES if account.copies.bounds[0].arrivals else COPIES_OR_SPLIT
+    else:
+        why = SPLIT
+    return why.format(requests=REQUESTS[direction])
 
 
 def _is_scan(account: Account) -> bool:

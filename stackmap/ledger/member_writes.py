@@ -182,17 +182,13 @@ def flushes_sent(
     if volume.ios is None or not members or len(sent) < len(members):
         return 0.0
     if layout.parity:
-        flushes = _without_page(sent, members)
+        # The writes without a page, at the member with the fewest.
+        pairs = zip(sent, members, strict=True)
+        flushes = min(requests - (member.bytes or 0.0) / PAGE for requests, member in pairs)
     else:
         more = times * len(members) - (layout.copies if counted else 0)
         flushes = (times * sum(sent) - layout.copies * volume.ios) / more if more else 0.0
     return min(volume.ios if counted else flushes, max(0.0, flushes))
-
-
-def _without_page(sent: list[float], members: list[Flow]) -> float:
-    """Return how many of the writes *sent* to each member carried no page, at the member with the fewest."""
-    pairs = zip(sent, members, strict=True)
-    return min(requests - (member.bytes or 0.0) / PAGE for requests, member in pairs)
 
 
 def doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool | None:

@@ -196,20 +196,16 @@ def shares(sent: Sent, top: str) -> Mapping[str, Share]:
 def of_top(sent: Sent, device: Device, share: Share) -> Share:
     """Return the *share* of a top; its writes are a range where the kernel may have counted others than were sent."""
     if device.kind is Kind.BCACHE and device.name in sent.loads:
-        return _with_bypassed(sent, device, share)
+        # No counter tells what bypassed its cache from what was written back.
+        back = bcache.most_written_back(sent.topology, device, sent.loads)
+        more = NOTHING._replace(low=Amount(0.0, 0.0), high=Amount(0.0, back))
+        return share._replace(
+            parts={
+                d: part + more if back and d in ("write", "total") else part
+                for d, part in share.parts.items()
+            }
+        )
     return _with_pieces(device, share)
-
-
-def _with_bypassed(sent: Sent, device: Device, share: Share) -> Share:
-    """Return the *share* of a bcache device: no counter tells what bypassed its cache from what was written back."""
-    back = bcache.most_written_back(sent.topology, device, sent.loads)
-    more = NOTHING._replace(low=Amount(0.0, 0.0), high=Amount(0.0, back))
-    return share._replace(
-        parts={
-            d: part + more if back and d in ("write", "total") else part
-            for d, part in share.parts.items()
-        }
-    )
 
 
 def _with_pieces(device: Device, share: Share) -> Share:

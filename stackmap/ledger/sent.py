@@ -75,7 +75,17 @@ class Fan(NamedTuple):
 def fan_of(topology: Topology, above: str, role: Role) -> Fan:
     """Return the devices that *above* maps onto in this role."""
     # Kept with the topology: a volume may have thousands of segments.
-    return _fan([edge for edge in topology.below(above) if edge.role is role])
+    edges = [edge for edge in topology.below(above) if edge.role is role]
+    known = all(edge.length is not None for edge in edges)
+    lengths = dict.fromkeys((edge.below for edge in edges), 0.0)
+    segments = dict.fromkeys(lengths, (0, 0))
+    for edge in edges:
+        lengths[edge.below] += (edge.length or 0) if known else 1.0
+        count, size = segments[edge.below]
+        segments[edge.below] = count + 1, size + (edge.length or 0)
+    total = sum(lengths.values())
+    shares = {n: length / total if total else 1 / len(lengths) for n, length in lengths.items()}
+    return Fan(frozenset(lengths), shares, segments)
 
 
 def targets_of(topology: Topology, edge: Edge) -> frozenset[str]:
@@ -117,19 +127,6 @@ def _bounds(total: float, everywhere: float, high: float) -> tuple[float, float]
 def _slack(value: float, left: float, least: float, most: float) -> float:
     """Return how far *value* may move in the direction of what is *left*."""
     return most - value if left > 0 else value - least
-
-
-def _fan(edges: list[Edge]) -> Fan:
-    known = all(edge.length is not None for edge in edges)
-    lengths = dict.fromkeys((edge.below for edge in edges), 0.0)
-    segments = dict.fromkeys(lengths, (0, 0))
-    for edge in edges:
-        lengths[edge.below] += (edge.length or 0) if known else 1.0
-        count, size = segments[edge.below]
-        segments[edge.below] = count + 1, size + (edge.length or 0)
-    total = sum(lengths.values())
-    shares = {n: length / total if total else 1 / len(lengths) for n, length in lengths.items()}
-    return Fan(frozenset(lengths), shares, segments)
 
 
 def segment_share(fan: Fan, edge: Edge) -> float:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from stackmap.ledger.amounts import Traffic
+from stackmap.ledger.amounts import NOTHING, Traffic
 from stackmap.ledger.causes import Cause
 from stackmap.ledger.ledger import Ledger
 from stackmap.model.device import Role
@@ -123,7 +123,7 @@ def wear(ledger: Ledger, top: str) -> list[DiskWear]:
     for disk, paths in written.items():
         parts = [(cause, part) for _, causes in paths for cause, part in causes.items()]
         rest = life_of(ledger.topology, ledger.lives, disk)
-        traffic = _sum(part for _, part in parts)
+        traffic = sum((part for _, part in parts), start=NOTHING)
         if rest is None or not traffic.bytes:
             continue
         low, high = (bound.bytes or traffic.bytes for bound in traffic.bounds)
@@ -147,14 +147,3 @@ def wear(ledger: Ledger, top: str) -> list[DiskWear]:
 def shortest(disks: Iterable[DiskWear]) -> DiskWear | None:
     """Return the disk that lasts the shortest."""
     return min(disks, key=lambda disk: disk.years.low, default=None)
-
-
-def _sum(parts: Iterable[Traffic]) -> Traffic:
-    """Return the bytes of *parts* with their bounds; unknown where one of them is."""
-    whole = [*parts]
-    if total_of(part.bytes for part in whole) is None:
-        return Traffic()
-    total = whole[0]
-    for part in whole[1:]:
-        total = total + part
-    return total

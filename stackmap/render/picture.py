@@ -227,11 +227,7 @@ def _settled(
             # The sort is stable: ties keep the order of the tree.
             layer.sort(key=target.__getitem__)
             _spread(layer, across, target, wide)
-    return _without_gaps(across, wide)
-
-
-def _without_gaps(across: Mapping[str, float], wide: Mapping[str, float]) -> dict[str, float]:
-    """Return the positions without strips that are empty in every layer."""
+    # Without strips that are empty in every layer.
     closed: dict[str, float] = {}
     end = moved = 0.0
     for key in sorted(across, key=lambda key: across[key] - wide[key] / 2):

@@ -166,7 +166,15 @@ def _table(block: doc.Table, style: Style) -> list[str]:
         rows += [[safe(group.title)]] if group.title else []
         rows += [[_cell(cell, style) for cell in row] for row in group.rows]
     if style.widths is not None and rows and len(rows[0]) > 1:
-        rows[0] = _as_wide_as_before(rows, block, style.widths)
+        # Each cell is as wide as its column was in any earlier table.
+        cells = [[row[n] for row in rows if 1 < len(row) > n] for n in range(len(block.columns))]
+        before = style.widths.get(block.headings, [0] * len(cells))
+        now = [max(widest(column), least) for column, least in zip(cells, before, strict=True)]
+        style.widths[block.headings] = now
+        rows[0] = [
+            padded_to(space, text, right=place >= block.words)
+            for place, (space, text) in enumerate(zip(now, rows[0], strict=True))
+        ]
     caption = _wrapped(block.caption, style) if block.caption else []
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
     text = aligned(
@@ -177,20 +185,6 @@ def _table(block: doc.Table, style: Style) -> list[str]:
         whole=style.whole_rows,
     )
     return [*caption, *text, *legend]
-
-
-def _as_wide_as_before(
-    rows: Sequence[Sequence[str]], table: doc.Table, widths: dict[tuple[str, ...], list[int]]
-) -> list[str]:
-    """Return the first row, each cell as wide as its column was in any earlier table; note the widths."""
-    cells = [[row[n] for row in rows if 1 < len(row) > n] for n in range(len(table.columns))]
-    before = widths.get(table.headings, [0] * len(cells))
-    now = [max(widest(column), least) for column, least in zip(cells, before, strict=True)]
-    widths[table.headings] = now
-    return [
-        padded_to(space, text, right=place >= table.words)
-        for place, (space, text) in enumerate(zip(now, rows[0], strict=True))
-    ]
 
 
 def _without_empty(table: doc.Table) -> doc.Table:

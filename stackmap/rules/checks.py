@@ -198,15 +198,10 @@ def crypt_sector(context: Context, _: Limits) -> Observations:
     """Yield encrypted devices, good if their sectors are no smaller than the disk's physical ones."""
     for device in context.topology:
         logical = device.queue.logical_block_size
-        physical = _largest_physical_sector(context.topology, device.name)
+        disks = map(context.topology.__getitem__, context.topology.disks_of(device.name))
+        physical = max((disk.queue.physical_block_size or 0 for disk in disks), default=0)
         if device.kind is Kind.CRYPT and logical and physical:
             yield _compare(device.name, logical >= physical, logical=logical, physical=physical)
-
-
-def _largest_physical_sector(topology: Topology, name: str) -> int:
-    """Return the largest physical sector of the disks below *name*; 0 if none is known."""
-    disks = map(topology.__getitem__, topology.disks_of(name))
-    return max((disk.queue.physical_block_size or 0 for disk in disks), default=0)
 
 
 @check(

@@ -189,19 +189,10 @@ def _reported(
         if (part is None or finding.device in part)
         and not any((rule, finding.device) in reported for rule in finding.rule.superseded_by)
     ]
-    # Sorting is stable: of one rank, the order of RULES stays.
-    return sorted(_joined(context, kept), key=rank)
-
-
-def _joined(context: Context, several: Iterable[Finding]) -> list[Finding]:
-    """
-    Return *several* findings with one per rule for peers that have the same cause: the heaviest.
-
-    Without a topology, one remark is for all disks.
-    """
+    # One finding per rule for peers that have the same cause: the heaviest. Without a topology, one remark is for all disks.
     joined: dict[object, Finding] = {}
     unknown = NO_TOPOLOGY in context.topology.unknown
-    for finding in several:
+    for finding in kept:
         device, rule = finding.device, finding.rule
         names = context.peers_of(device) if rule.joins_peers else (device,)
         if unknown and rule.joins_peers and not finding.is_grave:
@@ -210,7 +201,8 @@ def _joined(context: Context, several: Iterable[Finding]) -> list[Finding]:
         first = joined.setdefault(key, finding)
         if first is not finding:
             joined[key] = first.joined_by(finding, context.topology[device].title)
-    return list(joined.values())
+    # Sorting is stable: of one rank, the order of RULES stays.
+    return sorted(joined.values(), key=rank)
 
 
 def downgrade_if_light(rule: Rule, context: Context, observed: Observation) -> Observation:

@@ -278,7 +278,10 @@ def md_bound(context: Context, limits: Limits) -> Observations:
         queue = context.load(raid.name).aqu
         if not threads or queue is None:
             continue
-        disk_queue = _longest_queue(context, raid)
+        topology = context.topology
+        disks = (name for name in topology.disks_of(raid.name) if name != raid.name)
+        queues = (context.load(name).aqu for name in disks)
+        disk_queue = max((queue for queue in queues if queue is not None), default=None)
         busiest = max(threads, key=lambda thread: threads[thread])
         if (
             threads[busiest] >= limits["cpu"]
@@ -300,14 +303,6 @@ def _threads(raid: Device, usage: Mapping[RaidThread, float]) -> dict[RaidThread
         return {}
     array = raid.name if raid.kind is Kind.ARRAY else DM_RAID
     return {t: cpu for t, cpu in usage.items() if t.name == f"{array}_{raid.layout.level}"}
-
-
-def _longest_queue(context: Context, raid: Device) -> float | None:
-    """Return the longest queue of the disks below *raid* that the kernel counts; None if none is."""
-    topology = context.topology
-    disks = (name for name in topology.disks_of(raid.name) if name != raid.name)
-    queues = (context.load(name).aqu for name in disks)
-    return max((queue for queue in queues if queue is not None), default=None)
 
 
 def _name(busiest: RaidThread, number: int) -> str:

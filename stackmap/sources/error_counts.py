@@ -42,7 +42,11 @@ def files(host: Host, devices: Iterable[Device], edges: Iterable[Edge]) -> Itera
         if device.kind is Kind.DISK and device.name.startswith("sd"):
             for name, key in (("ioerr_cnt", "command_errors"), ("iotmo_cnt", "timeouts")):
                 yield ErrorFile(device.name, f"{path}/device/{name}", partial(_hexadecimal, key))
-            yield from _sata_link(host, device.name, path)
+            port = _ATA_PORT.search(link(host, path))
+            if port is not None:
+                place = f"/sys/class/ata_link/link{port[1]}"
+                most = attribute(host, f"{place}/hw_sata_spd_limit")
+                yield ErrorFile(device.name, f"{place}/sata_spd_limit", partial(_lowered, most))
         elif device.kind is Kind.ARRAY:
             arrays.add(device.name)
             count = partial(_decimal, "mismatched_sectors")
@@ -71,15 +75,6 @@ def parse(wanted: Iterable[ErrorFile], texts: Mapping[str, str | None]) -> Mappi
 
 def _entry(name: str) -> str:
     return name.replace("/", "!")
-
-
-def _sata_link(host: Host, name: str, path: str) -> Iterator[ErrorFile]:
-    """Yield the file with the speed to which the kernel limits the link of a SATA disk."""
-    port = _ATA_PORT.search(link(host, path))
-    if port is not None:
-        place = f"/sys/class/ata_link/link{port[1]}"
-        most = attribute(host, f"{place}/hw_sata_spd_limit")
-        yield ErrorFile(name, f"{place}/sata_spd_limit", partial(_lowered, most))
 
 
 def _btrfs(host: Host) -> Iterator[ErrorFile]:

@@ -140,7 +140,13 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
     for tool in tools:
         try:
             if tool not in missing:
-                return _believed(parse(host.run(*_question(tool, device))), device)
+                health = parse(host.run(*_question(tool, device)))
+                # A SAS disk that does not save its counters loses them without power, and others start again after
+                # an update: so few bytes cannot have used so much of the disk's life.
+                used, written, size = health.used or 0.0, health.written, device.size
+                if written is None or size is None or written >= used * LEAST_LIFE * size:
+                    return health
+                return health._replace(written=None)
         except SourceMissing as error:  # the next tool may be installed
             missing[tool] = str(error)
         except CaptureError as error:  # an answer that takes too much memory
@@ -156,18 +162,6 @@ def _ask(host: Host, device: Device, missing: dict[str, str]) -> Health:
     return Health(
         unknown=refused or next(missing[tool] for tool in tools if QUESTIONS[tool][0] != LIBRARY)
     )
-
-
-def _believed(health: Health, device: Device) -> Health:
-    """
-    Return *health* without the bytes written, if they cannot have used so much of the life of *device*.
-
-    A SAS disk that does not save its counters loses them without power, and others start again after an update.
-    """
-    used, written, size = health.used or 0.0, health.written, device.size
-    if written is None or size is None or written >= used * LEAST_LIFE * size:
-        return health
-    return health._replace(written=None)
 
 
 @lru_cache(maxsize=256)  # a recording has one answer for many samples

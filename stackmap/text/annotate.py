@@ -150,7 +150,10 @@ class Annotator:
         prefixes, length = self._prefixes, self._length
         for line in lines:
             if self.host and may_name_host(line) and self._hosts.take(clean(line)):
-                self._take_host()
+                host = self._hosts.own(self._hosts.name)
+                self._is_of_another = bool(host) and not same_host(host, self.host)
+                if self._is_of_another:
+                    self._heading, self._length = None, -1
             if self._is_of_another:
                 if any(title in line for title in TITLES) and heading(line.split()):
                     self.other_hosts[self._hosts.name] = None
@@ -164,12 +167,6 @@ class Annotator:
                 length = self._length
         out.append("")
         return "\n".join(out)
-
-    def _take_host(self) -> None:
-        host = self._hosts.own(self._hosts.name)
-        self._is_of_another = bool(host) and not same_host(host, self.host)
-        if self._is_of_another:
-            self._heading, self._length = None, -1
 
     def _line(self, line: str) -> list[str]:
         if numbered := NUMBERED.match(line):

@@ -88,7 +88,10 @@ def read_xml(lines: Lines) -> Iterator[Interval]:
                 host = unescape(piece["host"])
             elif piece["timestamp"]:
                 yield from gathering.end()
-                yield from gathering.begin(*_xml_time(piece["timestamp"]), host)
+                said = dict(ATTRIBUTE.findall(piece["timestamp"]))
+                zone = "UTC" if said.get("utc") == "1" else said.get("tz", "")
+                stamp = f"{said.get('date', '')} {said.get('time', '')} {zone}"
+                yield from gathering.begin(stamp.strip(), said.get("interval", ""), host)
             elif piece["device"]:
                 attributes = dict(ATTRIBUTE.findall(piece["device"]))
                 name = unescape(attributes.pop("dev", ""))
@@ -101,14 +104,6 @@ def read_xml(lines: Lines) -> Iterator[Interval]:
         held = text[start:] + " " if start > text.rfind(">") else ""
         held = held if len(held) < LONGEST_TAG else ""
     yield from gathering.end()
-
-
-def _xml_time(attributes: str) -> tuple[str, str]:
-    """Return the time and the seconds in a timestamp's attributes."""
-    said = dict(ATTRIBUTE.findall(attributes))
-    zone = "UTC" if said.get("utc") == "1" else said.get("tz", "")
-    stamp = f"{said.get('date', '')} {said.get('time', '')} {zone}"
-    return stamp.strip(), said.get("interval", "")
 
 
 def _groups(words: list[str], columns: tuple[str, ...]) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ column of the last heading; prose, prompts and other tables are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import PrintedLoads
@@ -88,7 +88,10 @@ class TableReader:
         self.at_table = False
         words = line.split()
         if not words:
-            self._blank()
+            self._may_read_table = True
+            self._pending.give_up(self.heading)
+            self._after_row = self._after_heading  # OSWatcher prints a blank line below the heading
+            self._after_heading = False
             return True
         if self._folded.take(without_quotes(words)):
             return True
@@ -170,12 +173,6 @@ class TableReader:
         self._cut = True
         return row._replace(values=[*row.values[:-1], None])
 
-    def _blank(self) -> None:
-        self._may_read_table = True
-        self._pending.give_up(self.heading)
-        self._after_row = self._after_heading  # OSWatcher prints a blank line below the heading
-        self._after_heading = False
-
     def _take_non_row(self, line: str, words: list[str]) -> bool:
         """Take a line that is not a row by itself."""
         if self._below_rows and self._folded.begin(words, self.reports.current):
@@ -217,7 +214,15 @@ class TableReader:
         ordinary = head.named and not (head.name_last or head.rest)
         self.at_table, self._may_read_table = ordinary and self._may_read_table, False
         if head.rest:
-            self._take_flattened(head.rest, head)
+            # Where a copy lost the line ends, rows follow their heading.
+            start, width = 0, head.layout.width
+            for index in range(len(head.rest) - width):
+                if index < start or is_number(head.rest[index]):
+                    continue
+                row = head.row(head.rest[max(start, index - MAX_PREFIX_WORDS) : index + width + 1])
+                if row is not None and row.name == head.rest[index]:
+                    self._row(row, head)
+                    start = index + width + 1
         return True
 
     def _heading_in(self, line: str, words: list[str]) -> Heading | None:
@@ -232,18 +237,6 @@ class TableReader:
                 self._headings.clear()
             self._headings[line] = head
         return head
-
-    def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
-        """Take rows after their heading on one line, where a copy lost the line ends."""
-        start = 0
-        width = heading.layout.width
-        for index in range(len(words) - width):
-            if index < start or is_number(words[index]):
-                continue
-            row = heading.row(words[max(start, index - MAX_PREFIX_WORDS) : index + width + 1])
-            if row is not None and row.name == words[index]:
-                self._row(row, heading)
-                start = index + width + 1
 
     # All else
 
@@ -271,13 +264,10 @@ class TableReader:
             elif text_lines.FENCE in line and self.heading and not self.heading.sar:
                 self.heading = None
             else:
-                self._take_perhaps_time(words)
+                # A time and words of any language, where the line after iostat's first was one.
+                few = sum(map(is_number, words)) <= MOST_OF_TIME
+                may_be = self._prints_times is not False and few and has_time(" ".join(words))
+                self._perhaps_time = " ".join(words) if may_be else ""
+                self._prints_times = self._prints_times or (None if may_be else False)
             return False
         return True
-
-    def _take_perhaps_time(self, words: list[str]) -> None:
-        """Keep a line with a time and words of any language, where the line after iostat's first was one."""
-        few = sum(map(is_number, words)) <= MOST_OF_TIME
-        may_be = self._prints_times is not False and few and has_time(" ".join(words))
-        self._perhaps_time = " ".join(words) if may_be else ""
-        self._prints_times = self._prints_times or (None if may_be else False)

@@ -232,7 +232,11 @@ def _text(raw: bytes) -> str:
     if "> " in text:
         text = _CHAT.sub("", text)
     if _HAS_NUMBERS.search(text) or NUMBERED.match(text):
-        text = _without_numbers(text)
+        # Where each line has a number, a figure may follow it.
+        numbers = [int(number) for number in _NUMBER.findall(text)]
+        counted = len(numbers) > MIN_NUMBERED and all(a < b for a, b in pairwise(numbers))
+        every = counted and len(numbers) == len(text.rstrip("\n").split("\n"))
+        text = (_NUMBER if every else NUMBERED).sub("", text)
     if text.startswith("|") or "\n|" in text:
         text = _MARKDOWN_ROW.sub(lambda row: row[0].replace("|", " "), text)
     if "│" in text or "┃" in text:
@@ -243,14 +247,6 @@ def _text(raw: bytes) -> str:
         text = TAGS.sub("", text)
     text = with_results(unfolded(text))
     return ESCAPES.sub("", text) if "\x1b" in text else text
-
-
-def _without_numbers(text: str) -> str:
-    """Return *text* without the numbers of its lines; where each line has one, a figure may follow it."""
-    numbers = [int(number) for number in _NUMBER.findall(text)]
-    counted = len(numbers) > MIN_NUMBERED and all(a < b for a, b in pairwise(numbers))
-    every = counted and len(numbers) == len(text.rstrip("\n").split("\n"))
-    return (_NUMBER if every else NUMBERED).sub("", text)
 
 
 def _line(raw: bytes) -> str:

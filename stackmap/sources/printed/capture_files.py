@@ -89,7 +89,10 @@ class CaptureFiles:
         }
         disks = {self._disk_of(name) for name in known} - known - {""}
         refuse_many(len(known) + len(disks))
-        self._parents(disks)
+        for disk in disks:  # known by the names of their partitions only
+            place = self._place(disk)
+            self._files[f"{place}/dev"] = device_lists.number_of(disk)
+            self._files[f"{place}/{PRINTED}"] = ""
         mounts: dict[str, None] = {}
         swaps: dict[str, None] = {}
         for device in there:
@@ -127,17 +130,10 @@ class CaptureFiles:
             for device, facts in self._told.items()
             if is_kernel_name(self._names[device])
             or self._below[device]
-            or _is_listed(facts)
+            or {"listed", "size", "dm/uuid", "lv of"} & facts.keys()
             or ("mapper" in self._kinds_of(device) and _is_used(facts))
         }
         return {device for device in listed | used if not NUMBER.fullmatch(self._names[device])}
-
-    def _parents(self, disks: set[str]) -> None:
-        """Write the *disks*, which are known by the names of their partitions only."""
-        for disk in disks:
-            place = self._place(disk)
-            self._files[f"{place}/dev"] = device_lists.number_of(disk)
-            self._files[f"{place}/{PRINTED}"] = ""
 
     def _device(self, device: str) -> None:
         name, told = self._names[device], self._told[device]
@@ -286,11 +282,6 @@ def read_origins(host: Host) -> dict[str, str]:
     known = parse_json(attribute(host, ORIGINS) or "{}", ORIGINS)
     pairs = known.items() if isinstance(known, dict) else ()
     return {edge: source for edge, source in pairs if isinstance(source, str)}
-
-
-def _is_listed(facts: Mapping[str, object]) -> bool:
-    """Whether a text lists the device itself, not only a name of it."""
-    return bool({"listed", "size", "dm/uuid", "lv of"} & facts.keys())
 
 
 def _is_used(facts: Mapping[str, object]) -> bool:

@@ -259,7 +259,10 @@ def assembled(superblocks: Mapping[str, Mapping[str, str]]) -> Iterator[Assemble
         in_order = sorted(blocks, key=lambda member: _events(blocks[member]))
         newest = blocks[in_order[-1]]
         in_slots = {blocks[member].get("Device Role", ""): member for member in in_order}
-        ref = _array_ref(newest)
+        # It is md5 by "Preferred Minor : 5" and by "Name : host:5", else named as in /dev/md.
+        name = newest.get("Name", "").partition(" ")[0].rpartition(":")[2]
+        number = newest.get("Preferred Minor", name)
+        ref = f"md{number}" if number.isdecimal() else f"{ALIAS}{name or newest['UUID']}"
         facts = [*_fields(ref, _as_detail(newest))]
         for member, fields in blocks.items():
             replaced = in_slots[fields.get("Device Role", "")] != member
@@ -271,13 +274,6 @@ def assembled(superblocks: Mapping[str, Mapping[str, str]]) -> Iterator[Assemble
                 Fact(ref, f"{place}/slot", slot),
             ]
         yield Assembled(ref, uuid, tuple(blocks), (Fact(ref, "listed", "md"), *facts))
-
-
-def _array_ref(fields: Mapping[str, str]) -> str:
-    """Return the name that an array gets: md5 by "Preferred Minor : 5" and by "Name : host:5", else that in /dev/md."""
-    name = fields.get("Name", "").partition(" ")[0].rpartition(":")[2]
-    number = fields.get("Preferred Minor", name)
-    return f"md{number}" if number.isdecimal() else f"{ALIAS}{name or fields['UUID']}"
 
 
 def _events(fields: Mapping[str, str]) -> tuple[int, ...]:
