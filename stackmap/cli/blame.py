@@ -9,18 +9,7 @@ from typing import Protocol
 
 import click
 
-from stackmap.cli.options import (
-    MeasuringOptions,
-    columns_option,
-    csv_option,
-    json_option,
-    legend_option,
-    measuring,
-    no_heading_option,
-    sort_option,
-    why_option,
-    with_additions,
-)
+from stackmap.cli import options as opt
 from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.session import Session
 from stackmap.discover.find import find_existing
@@ -59,24 +48,24 @@ class Counting(Protocol):
         """Return the counts since the previous call."""
 
 
-Addition = Callable[["Session", "MeasuringOptions"], AbstractContextManager[Counting]]
+Addition = Callable[["Session", "opt.MeasuringOptions"], AbstractContextManager[Counting]]
 
 
 @click.command()
-@measuring
-@json_option
-@csv_option
-@no_heading_option
-@columns_option
-@sort_option
-@legend_option(lambda: {"Columns": MEANINGS})
-@why_option
-@with_additions("blame")
+@opt.measuring
+@opt.json_option
+@opt.csv_option
+@opt.no_heading_option
+@opt.columns_option
+@opt.sort_option
+@opt.legend_option(lambda: {"Columns": MEANINGS})
+@opt.why_option
+@opt.with_additions("blame")
 @click.pass_obj
 def command(
     session: Session,
     /,
-    options: MeasuringOptions,
+    options: opt.MeasuringOptions,
     as_json: bool,
     no_heading: bool,
     columns: tuple[str, ...],

@@ -12,13 +12,7 @@ from typing import BinaryIO
 
 import click
 
-from stackmap.cli.options import (
-    exit_code_option,
-    json_option,
-    markdown_option,
-    status_of,
-    text_option,
-)
+from stackmap.cli import options as opt
 from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.session import Session, tell_unknown
 from stackmap.discover import discover
@@ -45,13 +39,13 @@ NO_HEALTH: Mapping[str, Health] = MappingProxyType({})
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@markdown_option
-@json_option
-@text_option
+@opt.markdown_option
+@opt.json_option
+@opt.text_option
 @click.option("-a", "--all", "everything", is_flag=True, help="Also show each passed check.")
 @click.option("-p", "--problems", is_flag=True, help="Show problems only; the default.")
 @click.option("--no-health", is_flag=True, help="Do not open disks to read their health.")
-@exit_code_option
+@opt.exit_code_option
 @click.pass_obj
 def command(
     session: Session,
@@ -109,7 +103,7 @@ def command(
     if exit_code:
         judged = bool(findings) and not topology.unknown
         severities = (finding.severity for finding in findings)
-        session.status = status_of(severities, judged=judged) or session.status
+        session.status = opt.status_of(severities, judged=judged) or session.status
 
 
 def _tell_unknown_health(topology: Topology, known: Mapping[str, Health]) -> None:

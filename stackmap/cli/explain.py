@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.cli import options as opt
 from stackmap.cli.check import setup_problems
-from stackmap.cli.options import (
-    MeasuringOptions,
-    exit_code_option,
-    json_option,
-    markdown_option,
-    measuring,
-    status_of,
-)
 from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks, tell
 from stackmap.cli.progress import waiting
 from stackmap.cli.session import Session
@@ -44,7 +37,7 @@ RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 de
 
 
 @click.command()
-@measuring
+@opt.measuring
 @click.option(
     "--baseline",
     metavar="CAPTURE|FILE",
@@ -54,15 +47,15 @@ RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 de
 @click.option("--moment", metavar="TIME", help="Judge only the time around TIME.")
 @click.option("--rules", is_flag=True, help="List the rules with thresholds and sources.")
 @click.option("--why", is_flag=True, help="Show why something could not be judged.")
-@markdown_option
-@json_option
-@exit_code_option
+@opt.markdown_option
+@opt.json_option
+@opt.exit_code_option
 @click.option("--with-check", is_flag=True, help="Count findings of the setup in --exit-code.")
 @click.pass_obj
 def command(
     session: Session,
     /,
-    options: MeasuringOptions,
+    options: opt.MeasuringOptions,
     baseline: str | None,
     moment: str | None,
     rules: bool,
@@ -130,7 +123,7 @@ def command(
         severities += [finding.severity for finding in (*examined.findings, *examined.in_episodes)]
         judged = judged and not examined.open_questions
     if exit_code:
-        session.status = status_of(severities, judged=judged) or session.status
+        session.status = opt.status_of(severities, judged=judged) or session.status
 
 
 def _time(moment: str, series: IntervalSeries) -> float:
@@ -144,7 +137,7 @@ def _time(moment: str, series: IntervalSeries) -> float:
 
 def _batches(
     measured: Measurement,
-    options: MeasuringOptions,
+    options: opt.MeasuringOptions,
     caps: limits.CapMeter | None,
     *,
     states: bool,
@@ -166,12 +159,12 @@ def _batches(
         yield IntervalSeries()
 
 
-def _together(options: MeasuringOptions) -> bool:
+def _together(options: opt.MeasuringOptions) -> bool:
     """Whether all intervals are judged together, not each for itself."""
     return options.selection.which in (None, "average")
 
 
-def _which(interval: Interval, options: MeasuringOptions, number: int) -> str:
+def _which(interval: Interval, options: opt.MeasuringOptions, number: int) -> str:
     """Return the end of *interval*; without a time its number; "" if its stamp tells."""
     if interval.stamp:
         return ""

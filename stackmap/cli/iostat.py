@@ -11,19 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.options import (
-    Legend,
-    MeasuringOptions,
-    columns_option,
-    csv_option,
-    json_option,
-    legend_option,
-    measuring,
-    no_heading_option,
-    sort_option,
-    why_option,
-    with_additions,
-)
+from stackmap.cli import options as opt
 from stackmap.cli.output import one_form, print_blocks
 from stackmap.cli.wear import DiskLives, Endurance, wear_options
 from stackmap.discover.find import DEV, NAME_PATTERN, find_existing
@@ -45,7 +33,7 @@ Show = Callable[["Interval"], None]
 Addition = Callable[["Session", "Measurement"], AbstractContextManager[None]]
 
 
-def _meanings() -> Legend:
+def _meanings() -> opt.Legend:
     from stackmap.document import iostat, layers
 
     return {"Columns per device": iostat.MEANINGS, "Columns per layer (-l)": layers.MEANINGS}
@@ -60,20 +48,20 @@ def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | 
 
 
 @click.command()
-@measuring
+@opt.measuring
 @click.option("-l", "--per-layer", is_flag=True, help="Show one row per layer and its ratios.")
 @click.option("-x", "--extended", is_flag=True, help="Add merges, discards, flushes and busy%.")
 @click.option("-z", "--skip-idle", is_flag=True, help="Skip idle devices and stacks.")
 @click.option("-t", "--time", is_flag=True, help="Print the time of each report, ISO 8601.")
-@json_option
-@csv_option
-@no_heading_option
+@opt.json_option
+@opt.csv_option
+@opt.no_heading_option
 @click.option("--totals", is_flag=True, help="Add totals at the tops and at the disks.")
-@columns_option
-@sort_option
-@legend_option(_meanings)
-@why_option
-@with_additions("iostat")
+@opt.columns_option
+@opt.sort_option
+@opt.legend_option(_meanings)
+@opt.why_option
+@opt.with_additions("iostat")
 @wear_options
 @click.option(
     "-o",
@@ -101,7 +89,7 @@ def _as_json(ctx: click.Context, _: click.Parameter, form: str | None) -> str | 
 def command(
     session: Session,
     /,
-    options: MeasuringOptions,
+    options: opt.MeasuringOptions,
     columns: tuple[str, ...],
     sort: str,
     form: str | None,
@@ -148,7 +136,7 @@ def command(
 
 def _show(
     measured: Measurement,
-    options: MeasuringOptions,
+    options: opt.MeasuringOptions,
     looks: Looks,
     table: Arrangement,
     disks: tuple[str, ...],

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, OutputRefused, ParseError, SourceError
-from stackmap.host import Answer, Host, log
+from stackmap.host import Answer, Host, log, segments
 from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_files import FORMAT, UNFINISHED
@@ -31,15 +31,6 @@ from stackmap.host.intercepting import (
     as_json,
 )
 from stackmap.host.log import Lines
-from stackmap.host.segments import (
-    INTERRUPTS,
-    NO_LIMITS,
-    Limits,
-    RecentFiles,
-    Retention,
-    SegmentWriter,
-    complete_last_segment,
-)
 from stackmap.host.signals import delayed
 from stackmap.host.timeline import SKIPPED
 
@@ -61,8 +52,8 @@ class RecordingHost(InterceptingHost):
     def __init__(
         self,
         host: Host,
-        directory: str | RecentFiles,
-        limits: Limits = NO_LIMITS,
+        directory: str | segments.RecentFiles,
+        limits: segments.Limits = segments.NO_LIMITS,
         *,
         append: bool = False,
     ) -> None:
@@ -71,7 +62,7 @@ class RecordingHost(InterceptingHost):
         self._first = FirstAnswers()
         self._later: dict[str, Lines | Refusal] = {}
         self._entries: list[bytes] = []
-        self._segment: SegmentWriter | None = None
+        self._segment: segments.SegmentWriter | None = None
         self._time: float | None = None
         self._background: set[RecordedBackgroundAnswer[Any]] = set()
         self._beside: dict[str, tuple[Answer[object], list[RecordedAnswer]]] = {}
@@ -85,10 +76,10 @@ class RecordingHost(InterceptingHost):
         self._is_outdated = False
         self.frames = 0
         self._earlier: int | None = None  # frames of a recording that is continued
-        self._directory: Directory | RecentFiles = (
+        self._directory: Directory | segments.RecentFiles = (
             self._begin(append=append) if isinstance(directory, str) else directory
         )
-        self._retention = Retention(self._directory, limits)
+        self._retention = segments.Retention(self._directory, limits)
 
     def __enter__(self) -> Self:
         return self
@@ -236,7 +227,7 @@ class RecordingHost(InterceptingHost):
         try:
             if directory.status(MANIFEST) is not None:
                 # What happened since its last frame is unknown.
-                self._earlier = self._marks = complete_last_segment(directory)
+                self._earlier = self._marks = segments.complete_last_segment(directory)
                 self._is_first_written = self._first.is_closed = True
                 self.mark()
                 self._entries.append(log.encode_transient("uevents", SKIPPED))
@@ -293,7 +284,7 @@ class RecordingHost(InterceptingHost):
             count = log.encode_transient(log.FRAME_COUNT, f"{before} {self._marks}")
             self._entries = [*mark, *passing, *answers, count]
         try:
-            with delayed(INTERRUPTS):  # a frame that is written is counted
+            with delayed(segments.INTERRUPTS):  # a frame that is written is counted
                 self._segment.append(log.encode_frame(time, self._entries))
                 self._entries = []
                 self.frames += 1
@@ -305,10 +296,10 @@ class RecordingHost(InterceptingHost):
         with self._errors(log.FOLDER):
             self._retention.trim(self._segment, time)
 
-    def _new_segment(self, path: str, start: float) -> SegmentWriter:
+    def _new_segment(self, path: str, start: float) -> segments.SegmentWriter:
         with self._errors(path):
             file = self._directory.create(path)
-        return SegmentWriter(file, self._path + path, start)
+        return segments.SegmentWriter(file, self._path + path, start)
 
     def _require_directory(self) -> None:
         """End the recording if others removed, moved or replaced its directory."""

@@ -15,19 +15,10 @@ from collections import deque
 from typing import NamedTuple
 
 from stackmap.errors import CaptureError
+from stackmap.host import log
 from stackmap.host.capture_files import FORMAT, UNFINISHED, read_manifest
 from stackmap.host.directory import Directory, make_directory
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST, DirectoryTree
-from stackmap.host.log import (
-    FOLDER,
-    GZIP,
-    SEGMENT_SECONDS,
-    Ending,
-    Frames,
-    encode_frame,
-    frame_count,
-    segment_start,
-)
 from stackmap.host.signals import delayed
 
 # Nearly the compression of level 6 on counters, in a fifth of its time.
@@ -50,7 +41,7 @@ class SegmentWriter:
         self.name = path.rpartition("/")[2]
         self._file = file
         self._path = path
-        self._packing = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
+        self._packing = zlib.compressobj(LEVEL, zlib.DEFLATED, log.GZIP)
         self.size = 0
 
     def append(self, frame: bytes) -> None:
@@ -88,20 +79,20 @@ def complete_last_segment(directory: Directory) -> int:
         raise CaptureError(
             f"{directory.path}: not a recording of this version; give a new directory"
         )
-    names = [name for name in directory.names(FOLDER) if segment_start(name) is not None]
-    for name in sorted(names, key=lambda name: segment_start(name) or 0.0, reverse=True):
-        path = f"{FOLDER}/{name}"
+    names = [name for name in directory.names(log.FOLDER) if log.segment_start(name) is not None]
+    for name in sorted(names, key=lambda name: log.segment_start(name) or 0.0, reverse=True):
+        path = f"{log.FOLDER}/{name}"
         content = tree.read(path)
-        frames = Frames(content)
+        frames = log.Frames(content)
         first = next(iter(frames), None)
         if first is None:
-            if frames.ending is not Ending.DAMAGED:
+            if frames.ending is not log.Ending.DAMAGED:
                 directory.remove(path)
             continue
-        earlier = frame_count(first[1], path)
-        frames = Frames(content)
+        earlier = log.frame_count(first[1], path)
+        frames = log.Frames(content)
         count = sum(1 for _ in frames)
-        if frames.ending is Ending.CUT:  # of a damaged one, readers tell what is left out
+        if frames.ending is log.Ending.CUT:  # of a damaged one, readers tell what is left out
             directory.write(f"{path}.new", _ended(content))
             directory.rename(f"{path}.new", path)
         return count + (earlier.before if earlier else 0)
@@ -110,8 +101,8 @@ def complete_last_segment(directory: Directory) -> int:
 
 def _ended(content: bytes) -> bytes:
     """Return the complete frames of a segment as one that ends."""
-    packing = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
-    frames = (encode_frame(time, [entries]) for time, entries in Frames(content))
+    packing = zlib.compressobj(LEVEL, zlib.DEFLATED, log.GZIP)
+    frames = (log.encode_frame(time, [entries]) for time, entries in log.Frames(content))
     return b"".join([*map(packing.compress, frames), packing.flush()])
 
 
@@ -120,7 +111,7 @@ class Limits(NamedTuple):
 
     size: int | None = None
     age: float | None = None
-    segment: float = SEGMENT_SECONDS
+    segment: float = log.SEGMENT_SECONDS
 
 
 NO_LIMITS = Limits()
@@ -138,7 +129,7 @@ class Retention:
     def __init__(self, directory: Directory | RecentFiles, limits: Limits) -> None:
         self._directory = directory
         self._limits = limits
-        starts = [(segment_start(name), name) for name in directory.names(FOLDER)]
+        starts = [(log.segment_start(name), name) for name in directory.names(log.FOLDER)]
         segments = sorted((start, name) for start, name in starts if start is not None)
         self._ended = deque(self._measured(name, start) for start, name in segments)
 
@@ -161,7 +152,7 @@ class Retention:
         """Remove what is beyond the limits at *time*, but not *segment*, which is being written."""
         while self._ended and self._is_beyond(segment, time):
             with contextlib.suppress(FileNotFoundError):
-                self._directory.remove(f"{FOLDER}/{self._ended[0].name}")
+                self._directory.remove(f"{log.FOLDER}/{self._ended[0].name}")
             self._ended.popleft()
 
     def _is_beyond(self, segment: SegmentWriter, time: float) -> bool:
@@ -174,7 +165,7 @@ class Retention:
         return age is not None and end < time - age
 
     def _measured(self, name: str, start: float) -> _Ended:
-        return _Ended(name, start, self._size(f"{FOLDER}/{name}"))
+        return _Ended(name, start, self._size(f"{log.FOLDER}/{name}"))
 
     def _size(self, name: str) -> int:
         status = self._directory.status(name)

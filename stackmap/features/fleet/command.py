@@ -13,15 +13,7 @@ from functools import partial
 
 import click
 
-from stackmap.cli.options import (
-    DAY,
-    FiniteRange,
-    csv_option,
-    force_option,
-    json_option,
-    markdown_option,
-    no_heading_option,
-)
+from stackmap.cli import options as opt
 from stackmap.cli.output import MARKDOWN, chosen_form, print_blocks, tell
 from stackmap.cli.progress import waiting
 from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
@@ -160,7 +152,7 @@ def _check_matches(
     help="Label that separates equal names of hosts.",
 )
 @click.option("--report", "page", metavar="FILE", help="Write a page, FILE.html or FILE.md.")
-@force_option
+@opt.force_option
 @click.option(
     "--http-config",
     "http_config",
@@ -175,16 +167,16 @@ def _check_matches(
 )
 @click.option(
     "--timeout",
-    type=FiniteRange(min=1, max=DAY),
+    type=opt.FiniteRange(min=1, max=opt.DAY),
     default=30,
     show_default=True,
     metavar="SECONDS",
     help="Seconds per query.",
 )
-@json_option
-@csv_option
-@markdown_option
-@no_heading_option
+@opt.json_option
+@opt.csv_option
+@opt.markdown_option
+@opt.no_heading_option
 @click.pass_obj
 def command(
     session: Session,

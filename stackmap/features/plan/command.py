@@ -7,13 +7,7 @@ from typing import BinaryIO
 
 import click
 
-from stackmap.cli.options import (
-    MeasuringOptions,
-    json_option,
-    layout_option,
-    onto_option,
-    text_option,
-)
+from stackmap.cli import options as opt
 from stackmap.cli.output import print_blocks
 from stackmap.cli.session import Session
 from stackmap.discover import discover
@@ -50,13 +44,13 @@ def _judged(measured: Measurement, *, recorded: bool) -> Judged | None:
 
 @click.command(options_metavar="--to LAYOUT [OPTIONS]")
 @click.argument("name")
-@layout_option
-@onto_option
+@opt.layout_option
+@opt.onto_option
 @click.option(
     "--way", type=click.Choice(list(STRATEGIES)), help="Use this method [default: the safest]."
 )
-@text_option
-@json_option
+@opt.text_option
+@opt.json_option
 @click.pass_obj
 def command(
     session: Session,
@@ -79,7 +73,7 @@ def command(
         raise PlanRefused(OF_TEXT)
     request = parse(layout)
     find_one_name(discover(session.host), name)  # a wrong name needs no ten seconds
-    measuring = MeasuringOptions((), IntervalSelection(), None)
+    measuring = opt.MeasuringOptions((), IntervalSelection(), None)
     measured = session.measure(measuring, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
     topology = measured.topology
     context = plan_context(

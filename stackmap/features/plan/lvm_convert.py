@@ -16,23 +16,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from stackmap.errors import PlanRefused
-from stackmap.features.plan.lvm_steps import (
-    detach_layers,
-    metadata_extents,
-    place,
-    require_room,
-    waiting,
-)
-from stackmap.features.plan.plan import (
-    AFTER_SYNC,
-    GEOMETRY,
-    REQUESTED,
-    SYNC_LOAD,
-    Plan,
-    PlanContext,
-    Step,
-    unprotected,
-)
+from stackmap.features.plan import lvm_steps as lvm
+from stackmap.features.plan import plan
 from stackmap.model.command_line import Command, words
 from stackmap.model.device import Role
 from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
@@ -88,7 +73,7 @@ class Conversion:
 Path = tuple[Conversion, ...]
 
 
-def convert(context: PlanContext) -> Plan:
+def convert(context: plan.PlanContext) -> plan.Plan:
     """Return the plan; refused if lvconvert has no path, or an obstacle is on it."""
     now, goal = canonical(_segtype(context)), _goal(context)
     require_synced(context)
@@ -103,12 +88,12 @@ def convert(context: PlanContext) -> Plan:
     if result is None:
         raise PlanRefused(f"{last} is not a supported layout")
     _require_request(context, result, data)
-    layers = detach_layers(context)
+    layers = lvm.detach_layers(context)
     if layers.hidden or layers.after:
         _require_takeovers(conversions)
     name = LvPath(f"{context.group.name}/{layers.name}")
     converting, paths = _steps(context, name, conversions, data)
-    require_room(context, _extra_room(context, conversions), "a reshape or a new bitmap")
+    lvm.require_room(context, _extra_room(context, conversions), "a reshape or a new bitmap")
     after = context.mark_unprotected(layers.after, result)
     checked = [f"{context.target.label} is in sync and complete"]
     if paths:
@@ -116,10 +101,10 @@ def convert(context: PlanContext) -> Plan:
             f"room for a member on each of {', '.join(paths)}, on disks without a member"
         )
     steps = (*layers.before, *converting, *after)
-    return Plan(steps, result, tuple(checked), (*layers.unchecked, GEOMETRY))
+    return plan.Plan(steps, result, tuple(checked), (*layers.unchecked, plan.GEOMETRY))
 
 
-def _require_request(context: PlanContext, result: Layout, data: int) -> None:
+def _require_request(context: plan.PlanContext, result: Layout, data: int) -> None:
     """Refuse a number of members or a chunk that an in-place conversion does not give."""
     request = context.request
     if request.members not in (None, result.members):
@@ -162,7 +147,7 @@ def _require_takeovers(conversions: Path) -> None:
     )
 
 
-def require_synced(context: PlanContext) -> None:
+def require_synced(context: plan.PlanContext) -> None:
     """Refuse an LV created with --nosync: LVM never adds members to it."""
     if context.volume.attributes.startswith(UNSYNCED):
         raise PlanRefused(
@@ -171,7 +156,7 @@ def require_synced(context: PlanContext) -> None:
         )
 
 
-def _segtype(context: PlanContext) -> str:
+def _segtype(context: plan.PlanContext) -> str:
     volume, present = context.volume, context.target.layout
     if not volume.segtype:
         raise PlanRefused(f"{context.target.label} has segments of several types")
@@ -182,7 +167,7 @@ def _segtype(context: PlanContext) -> str:
     return volume.segtype
 
 
-def _goal(context: PlanContext) -> str:
+def _goal(context: plan.PlanContext) -> str:
     """Return the segment type that is requested."""
     request = context.request
     if request.level != "raid10":
@@ -196,7 +181,7 @@ def _goal(context: PlanContext) -> str:
 class _Members:
     """The PVs of each member while conversions add and drop members; ``freed``: extents by PV."""
 
-    context: PlanContext
+    context: plan.PlanContext
     data: int
     held: list[frozenset[str]]
     freed: dict[str, int] = field(default_factory=dict)
@@ -205,14 +190,14 @@ class _Members:
         """Return the PVs of the members that *conversion* adds."""
         group, volume = self.context.group, self.context.volume
         image = -(-volume.extents // self.data)
-        metadata = metadata_extents(group, image, volume.region)
+        metadata = lvm.metadata_extents(group, image, volume.region)
         per_member = image + metadata + _reshape_extents(self.context)
         before = conversion.before
         more = members(conversion.after, self.data) - members(before, self.data)
         if more > 0:
             devices = {pv.path: pv.device for pv in group.pvs}
             present = [devices[path] for image in self.held for path in image if path in devices]
-            chosen = place(self.context, more, per_member, avoiding=present, freed=self.freed)
+            chosen = lvm.place(self.context, more, per_member, avoiding=present, freed=self.freed)
             self.held += [frozenset({pv.path}) for pv in chosen]
             return tuple(PvPath(pv.path) for pv in chosen)
         # Which member of a raid4 has its parity is not known here. Every second one of a raid10 is redundant.
@@ -223,7 +208,7 @@ class _Members:
         return ()
 
 
-def _held(context: PlanContext) -> list[frozenset[str]]:
+def _held(context: plan.PlanContext) -> list[frozenset[str]]:
     """Return the PVs of each member, in the kernel's order; of a striped LV, each of its PVs."""
     below = context.topology.below(context.target.name)
     labels = [context.topology[e.below].label for e in below if e.role is Role.DATA]
@@ -233,13 +218,13 @@ def _held(context: PlanContext) -> list[frozenset[str]]:
     return images or [frozenset({path}) for path in context.volume.on]
 
 
-def _reshape_extents(context: PlanContext) -> int:
+def _reshape_extents(context: plan.PlanContext) -> int:
     """Return the extents per member that a reshape needs for out-of-place writes (raid_manip.c)."""
     chunk = context.target.layout.chunk if context.target.layout else 0
     return max(max(MIB, chunk or 0) // context.group.extent, 1)
 
 
-def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
+def _extra_room(context: plan.PlanContext, conversions: Path) -> dict[str, int]:
     """Return the extents that conversions allocate on the present members' PVs."""
     extents = sum(c.before in NO_METADATA and c.after == "raid0_meta" for c in conversions)
     if any(conversion.reshape for conversion in conversions):
@@ -249,10 +234,10 @@ def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
 
 
 def _steps(
-    context: PlanContext, name: LvPath, conversions: Path, data: int
-) -> tuple[list[Step], list[PvPath]]:
+    context: plan.PlanContext, name: LvPath, conversions: Path, data: int
+) -> tuple[list[plan.Step], list[PvPath]]:
     """Return the lvconvert of each conversion, followed by the wait for its sync, and the PVs they add."""
-    steps: list[Step] = []
+    steps: list[plan.Step] = []
     added: list[PvPath] = []
     images = _Members(context, data, _held(context))
     for conversion in conversions:
@@ -261,17 +246,17 @@ def _steps(
             path(conversion.after, conversion.before) or ()
         )  # a striped type needs raid0_meta in between
         pair = [
-            Step(
+            plan.Step(
                 (*_converting(conversion.after, name), *paths),
                 f"converts it to {conversion.after} with {members(conversion.after, data)} members",
                 _risks(conversion, conversions, adds=bool(paths)),
                 tuple(_converting(step_back.after, name) for step_back in back),
-                AFTER_SYNC,
+                plan.AFTER_SYNC,
             )
         ]
         if conversion.after not in STRIPED:
-            pair.append(waiting(name, *names(conversion.after)))
-        steps += unprotected(pair) if _lacks_redundancy(conversion, conversions) else pair
+            pair.append(lvm.waiting(name, *names(conversion.after)))
+        steps += plan.unprotected(pair) if _lacks_redundancy(conversion, conversions) else pair
         added += paths
     return steps, added
 
@@ -288,10 +273,10 @@ def _converting(segtype: str, name: LvPath) -> Command:
 
 def _risks(conversion: Conversion, conversions: Path, *, adds: bool) -> str:
     if _lacks_redundancy(conversion, conversions):
-        return REQUESTED if conversions[-1].after in STRIPED else UNPROTECTED
+        return plan.REQUESTED if conversions[-1].after in STRIPED else UNPROTECTED
     if conversion.reshape:
         return RESHAPE
-    return SYNC_LOAD if adds else "none beyond the redundancy that it drops"
+    return plan.SYNC_LOAD if adds else "none beyond the redundancy that it drops"
 
 
 def canonical(segtype: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stackmap.errors import PlanRefused
+from stackmap.features.plan import plan
 from stackmap.features.plan.md_new_array import (
     PARITY_LAST,
     RESERVED,
@@ -22,19 +23,6 @@ from stackmap.features.plan.md_new_array import (
     show_config,
     unknown_contents,
     waiting,
-)
-from stackmap.features.plan.plan import (
-    AFTER_SYNC,
-    FEWER_FAILURES,
-    GEOMETRY,
-    REQUESTED,
-    SYNC_LOAD,
-    Plan,
-    PlanContext,
-    Step,
-    disks,
-    path_of,
-    unprotected,
 )
 from stackmap.features.plan.users import enlarged
 from stackmap.model.command_line import Command, words
@@ -82,18 +70,18 @@ WITH_DISKS = "this also removes the disks that the step before added"
 RESTRIPED = frozenset({"raid0", "raid4", "raid5", "raid6"})
 
 
-def grow(context: PlanContext) -> Plan:
+def grow(context: plan.PlanContext) -> plan.Plan:
     """Return the plan; refused if mdadm cannot do it, or not with these disks."""
     present = _present_layout(context)
     made = list(_changes_with_disks(context, present))
     if not made:
         raise PlanRefused("nothing would change")
-    path = path_of(context.target)
+    path = plan.path_of(context.target)
     result = made[-1].after
     steps = [step for change in made for step in _steps(path, change, present, result)]
     if result.level != "raid0" and any(change.before.level == "raid0" for change in made):
         steps.append(
-            Step(
+            plan.Step(
                 words("mdadm --grow", path, *words("--bitmap=internal")),
                 "adds a write-intent bitmap, so that a crash does not cause a full sync",
                 undo=(words("mdadm --grow", path, *words("--bitmap=none")),),
@@ -104,11 +92,11 @@ def grow(context: PlanContext) -> Plan:
     checked += [f"nothing uses {names}; they are large enough and share no disk"] if names else []
     steps += context.mark_unprotected([show_config(path)], result)
     larger = enlarged(context) if result.data > present.data else ()
-    unchecked = (*unknown_contents(context), *larger, GEOMETRY)
-    return Plan(tuple(steps), result, tuple(checked), unchecked)
+    unchecked = (*unknown_contents(context), *larger, plan.GEOMETRY)
+    return plan.Plan(tuple(steps), result, tuple(checked), unchecked)
 
 
-def _present_layout(context: PlanContext) -> Layout:
+def _present_layout(context: plan.PlanContext) -> Layout:
     """Return the present layout; refused if --grow was not tested with the array's features."""
     device, topology = context.target, context.topology
     if device.kind is not Kind.ARRAY or device.layout is None:
@@ -135,7 +123,7 @@ def _present_layout(context: PlanContext) -> Layout:
     return device.layout
 
 
-def _changes_with_disks(context: PlanContext, present: Layout) -> Iterator[Change]:
+def _changes_with_disks(context: plan.PlanContext, present: Layout) -> Iterator[Change]:
     """Yield each change, with the disks it adds to the array."""
     fresh, now = list(_new_disks(context)), present
     target = context.target.name
@@ -147,15 +135,15 @@ def _changes_with_disks(context: PlanContext, present: Layout) -> Iterator[Chang
                 f"needs {count} more disks and has {len(fresh)}: name unused ones with --onto"
             )
         taken, fresh = fresh[:count], fresh[count:]
-        yield Change(now, after, tuple(path_of(d) for d in taken if d.name not in members))
+        yield Change(now, after, tuple(plan.path_of(d) for d in taken if d.name not in members))
         now = after
 
 
-def _new_disks(context: PlanContext) -> Iterator[Device]:
+def _new_disks(context: plan.PlanContext) -> Iterator[Device]:
     """Yield the disks that may be added: the array's spares, then those of --onto."""
     topology, target = context.topology, context.target
     data = [e.below for e in topology.below(target.name) if e.role is Role.DATA]
-    taken = {disk for name in data for disk in disks(topology, name)}
+    taken = {disk for name in data for disk in plan.disks(topology, name)}
     present = target.layout.level if target.layout else ""
     # A raid10 that becomes a raid0 uses all of each disk (raid0.c, create_strip_zones).
     whole = present == "raid10" != context.request.level
@@ -169,19 +157,21 @@ def _new_disks(context: PlanContext) -> Iterator[Device]:
         if name not in spares:
             require_unused(context, device)
         is_large_enough = bool(enough) and (device.size or 0) >= min(enough)
-        if not is_large_enough or disks(topology, name) & taken:
+        if not is_large_enough or plan.disks(topology, name) & taken:
             raise PlanRefused(f"{device.title} is too small, or on the same disk as a member")
-        taken |= disks(topology, name)
+        taken |= plan.disks(topology, name)
         yield device
 
 
-def _steps(path: BlockDevicePath, change: Change, present: Layout, result: Layout) -> list[Step]:
+def _steps(
+    path: BlockDevicePath, change: Change, present: Layout, result: Layout
+) -> list[plan.Step]:
     """
     Return the --grow, before it the step that adds spares, and after it the wait.
 
     *present* and *result*: the first and the last layout of the plan.
     """
-    grow = Step(
+    grow = plan.Step(
         grow_command(path, change),
         f"{change.does}, in the background",
         risks(change, passing="raid0" not in (present.level, result.level)),
@@ -192,14 +182,18 @@ def _steps(path: BlockDevicePath, change: Change, present: Layout, result: Layou
         change.added and change.before.level != "raid0"
     ):  # a raid0 takes its new disks with the --grow
         names = ", ".join(change.added)
-        spares = Step(
+        spares = plan.Step(
             words("mdadm", path, *words("--add", *change.added)),
             f"adds {names} as spares",
             f"erases {names}",
             (words("mdadm", path, *words("--remove", *change.added)),),
         )
         steps.insert(0, spares)
-    return unprotected(steps) if present.survivable_failures and change.lacks_redundancy else steps
+    return (
+        plan.unprotected(steps)
+        if present.survivable_failures and change.lacks_redundancy
+        else steps
+    )
 
 
 def changes(now: Layout, request: LayoutRequest, component: int | None) -> Iterator[Layout]:
@@ -340,11 +334,11 @@ def risks(change: Change, *, passing: bool) -> str:
     if passing and change.lacks_redundancy:
         return UNPROTECTED
     if not change.restripes:
-        return REQUESTED if change.after.level == "raid0" else SYNC_LOAD
+        return plan.REQUESTED if change.after.level == "raid0" else plan.SYNC_LOAD
     if change.after.level == "raid0":
-        return f"{RESTRIPE}; {REQUESTED}"
+        return f"{RESTRIPE}; {plan.REQUESTED}"
     fewer = change.after.parity < change.before.parity
-    return f"{RESTRIPE}; {FEWER_FAILURES}" if fewer else RESTRIPE
+    return f"{RESTRIPE}; {plan.FEWER_FAILURES}" if fewer else RESTRIPE
 
 
 def undo(path: BlockDevicePath, change: Change) -> tuple[tuple[Command, ...], str]:
@@ -361,4 +355,4 @@ def undo(path: BlockDevicePath, change: Change) -> tuple[tuple[Command, ...], st
         return (off, back), WITH_DISKS
     if before.level == after.level and added:
         return (), NOT_IN_PLACE
-    return (back,), AFTER_SYNC
+    return (back,), plan.AFTER_SYNC

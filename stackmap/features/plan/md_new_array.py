@@ -11,17 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused
+from stackmap.features.plan import plan
 from stackmap.features.plan.guard import new_array_uuid
-from stackmap.features.plan.plan import (
-    GEOMETRY,
-    NO_WAY_BACK,
-    Plan,
-    PlanContext,
-    Step,
-    copy_and_compare,
-    disks,
-    path_of,
-)
 from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
 from stackmap.model.command_line import Command, script, words
 from stackmap.model.device import UNUSED, Device, Kind
@@ -73,7 +64,7 @@ WAIT_FREE = Script(_REMOVE_LIMIT + _BUSY + _FREE_LOOP + _PROOF)
 _RAID10_LAYOUTS = {"near": "n", "far": "f", "offset": "o"}
 
 
-def copy(context: PlanContext) -> Plan:
+def copy(context: plan.PlanContext) -> plan.Plan:
     """Return the plan; refused if the new array is too small, or a user cannot be stopped."""
     if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("the target is not an md array")
@@ -84,7 +75,7 @@ def copy(context: PlanContext) -> Plan:
         raise PlanRefused(
             f"{context.target.title} has {size} bytes; {layout} on these disks holds {room}"
         )
-    old, new = path_of(context.target), new_name(context).path
+    old, new = plan.path_of(context.target), new_name(context).path
     begin = create(context, new, layout, chosen)
     if moving := moving_btrfs(context, old, new):
         offline = []
@@ -93,10 +84,10 @@ def copy(context: PlanContext) -> Plan:
         stop, start = stop_users(context, new)
         offline = [
             *stop,
-            Step(words("mdadm --readonly", old), "protects the old array; fails if it is being written to",
+            plan.Step(words("mdadm --readonly", old), "protects the old array; fails if it is being written to",
                  undo=(words("mdadm --readwrite", old),), online=False),
-            *copy_and_compare(old, new, size, room),
-            Step(words("mdadm --stop", old), "stops the old array to avoid duplicate file-system UUIDs",
+            *plan.copy_and_compare(old, new, size, room),
+            plan.Step(words("mdadm --stop", old), "stops the old array to avoid duplicate file-system UUIDs",
                  "a reboot may assemble it again; until its superblocks are erased, mount by path, not by UUID",
                  undo=(words("mdadm --assemble --readonly", old, *member_paths(context)),), online=False),
         ]  # fmt: skip
@@ -107,11 +98,11 @@ def copy(context: PlanContext) -> Plan:
         f"configuration that names {old} by path (fstab, crypttab, a VM) must name {new} instead"
     )
     untested = () if moving else untested_users(context)
-    other = (*untested, by_path, *enlarged(context), GEOMETRY)
-    return Plan(steps, layout, checked, (*unknown_contents(context), *other))
+    other = (*untested, by_path, *enlarged(context), plan.GEOMETRY)
+    return plan.Plan(steps, layout, checked, (*unknown_contents(context), *other))
 
 
-def move(context: PlanContext) -> Plan:
+def move(context: plan.PlanContext) -> plan.Plan:
     """Return the plan; refused if the array is not a PV, or the new one is too small."""
     if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("the target is not an md array with a PV")
@@ -135,12 +126,12 @@ def move(context: PlanContext) -> Plan:
     )
     checked = (
         f"{used} extents in use on {old.path}, room for at least {room} on the new array",
-        f"nothing uses {', '.join(path_of(device) for device in chosen)}; they share no disk",
+        f"nothing uses {', '.join(plan.path_of(device) for device in chosen)}; they share no disk",
     )
-    return Plan(steps, layout, checked, (*unknown_contents(context), GEOMETRY))
+    return plan.Plan(steps, layout, checked, (*unknown_contents(context), plan.GEOMETRY))
 
 
-def _requested(context: PlanContext) -> Layout:
+def _requested(context: plan.PlanContext) -> Layout:
     """Return the layout of the new array; refused unless it is a RAID level."""
     layout = context.request.resolve(context.target.layout, lvm=False)
     if not layout.level.startswith("raid"):
@@ -148,7 +139,7 @@ def _requested(context: PlanContext) -> Layout:
     return layout
 
 
-def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
+def _pv(context: plan.PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
     """Return the VG and the PV of the target."""
     if context.groups is None:
         raise PlanRefused(f"whether it is a PV is not known: {context.reason}")
@@ -164,26 +155,26 @@ def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
     raise PlanRefused(f"{context.target.title} is not a PV")
 
 
-def _move(group: LvmName, old: PvPath, path: BlockDevicePath) -> list[Step]:
+def _move(group: LvmName, old: PvPath, path: BlockDevicePath) -> list[plan.Step]:
     new = PvPath(path)
     return [
-        Step(words("pvcreate --yes --", new), "makes the new array a PV",
+        plan.Step(words("pvcreate --yes --", new), "makes the new array a PV",
              undo=(words("pvremove --", new),), fills=(path, 0)),
-        Step(words("vgextend --", group, new), f"adds it to {group}",
+        plan.Step(words("vgextend --", group, new), f"adds it to {group}",
              undo=(words("vgreduce --", group, new),)),
-        Step(words("pvmove --interval 10 --", old, new),
+        plan.Step(words("pvmove --interval 10 --", old, new),
              "moves all LVs online; each is mirrored until its copy is complete",
              "competes for I/O; after a crash, pvmove without arguments continues",
              (words("pvmove --", new, old),), "while it runs, stop it with pvmove --abort instead"),
-        Step(words("vgreduce --", group, old), "removes the old array from the VG",
+        plan.Step(words("vgreduce --", group, old), "removes the old array from the VG",
              undo=(words("vgextend --", group, old),)),
-        Step(words("pvremove --", old), "removes the PV label from the old array",
+        plan.Step(words("pvremove --", old), "removes the PV label from the old array",
              undo=(words("pvcreate --", old),),
              later=True),
     ]  # fmt: skip
 
 
-def chosen_members(context: PlanContext, layout: Layout) -> tuple[Device, ...]:
+def chosen_members(context: plan.PlanContext, layout: Layout) -> tuple[Device, ...]:
     """Return the disks of ``onto``; refused unless a new array of *layout* can use them."""
     if not context.onto:
         raise PlanRefused(f"a new array needs {layout.members} unused disks: name them with --onto")
@@ -193,14 +184,14 @@ def chosen_members(context: PlanContext, layout: Layout) -> tuple[Device, ...]:
     taken: set[str] = set()
     for device in chosen:
         require_unused(context, device)
-        below = disks(context.topology, device.name)
+        below = plan.disks(context.topology, device.name)
         if below & taken:
             raise PlanRefused(f"{device.title} shares a disk with another device of --onto")
         taken |= below
     return chosen
 
 
-def require_unused(context: PlanContext, device: Device) -> None:
+def require_unused(context: plan.PlanContext, device: Device) -> None:
     """Refuse a device that is in use, unhealthy, or not empty."""
     if device.kind not in SUITABLE:
         raise PlanRefused(f"{device.title} is a {device.kind}, which cannot be a member")
@@ -218,10 +209,10 @@ def require_unused(context: PlanContext, device: Device) -> None:
         )
 
 
-def unknown_contents(context: PlanContext) -> tuple[str, ...]:
+def unknown_contents(context: plan.PlanContext) -> tuple[str, ...]:
     """Return a sentence on the disks whose contents udev does not report; () if none."""
     topology = context.topology
-    names = [path_of(topology[n]) for n in context.onto if context.contents.get(n) is None]
+    names = [plan.path_of(topology[n]) for n in context.onto if context.contents.get(n) is None]
     return (f"contents of {', '.join(names)}: udev does not report them",) if names else ()
 
 
@@ -246,8 +237,8 @@ def _layout_option(layout: Layout) -> Command:
 
 
 def create(
-    context: PlanContext, path: BlockDevicePath, layout: Layout, chosen: tuple[Device, ...]
-) -> list[Step]:
+    context: plan.PlanContext, path: BlockDevicePath, layout: Layout, chosen: tuple[Device, ...]
+) -> list[plan.Step]:
     """Return the steps that create an array at *path*, wait for its first sync, empty it, and print its configuration."""
     shape = words(
         "--run",
@@ -258,15 +249,15 @@ def create(
     if RAID_LEVELS[layout.level].stripes:
         shape = (*shape, assigned("--chunk=", Number((layout.chunk or 0) // 1024)))
     bitmap = words("--bitmap=internal") if layout.survivable_failures else ()
-    names = tuple(path_of(device) for device in chosen)
-    create = Step(
+    names = tuple(plan.path_of(device) for device in chosen)
+    create = plan.Step(
         (*words("mdadm --create", path), *shape, *_layout_option(layout), *bitmap, *names),
         f"creates {path}: {layout}",
         f"erases {', '.join(names)}; the first sync competes for I/O on these disks",
         (words("mdadm --stop", path), words("mdadm --zero-superblock", *names)),
     )
     # Contents of an earlier array on these disks may reappear, and LVM activates what it finds.
-    empty = Step(
+    empty = plan.Step(
         words("wipefs --all --", path),
         "removes signatures of earlier contents; if it fails, they are in use: stop here",
         f"earlier contents of {path} can no longer be found",
@@ -276,7 +267,7 @@ def create(
     return [create, *synced, empty, show_config(path)]
 
 
-def waiting(path: BlockDevicePath, after: Layout, *, reshaped: bool = False) -> Step:
+def waiting(path: BlockDevicePath, after: Layout, *, reshaped: bool = False) -> plan.Step:
     """
     Return the step that waits for a sync; it fails unless the array is healthy and laid out as *after*.
 
@@ -289,40 +280,40 @@ def waiting(path: BlockDevicePath, after: Layout, *, reshaped: bool = False) -> 
         lines.append(f"Layout : {ROTATIONS[PARITY_LAST]}")
     lines += [f"Chunk Size : {after.chunk // 1024}K"] if after.chunk else []
     text = WAIT_FREE if reshaped else WAIT
-    return Step(
+    return plan.Step(
         script(text, path, Pattern("|".join(lines)), Number(len(lines))),
         f"waits for the sync, then checks that it is a healthy {after.level}; stop here if it fails",
     )
 
 
-def new_name(context: PlanContext) -> MdName:
+def new_name(context: plan.PlanContext) -> MdName:
     """Return an unused name for the new array."""
-    name = f"{path_of(context.target).rpartition('/')[2]}-new"
+    name = f"{plan.path_of(context.target).rpartition('/')[2]}-new"
     if any(device.facts.get("alias") == name for device in context.topology):
         raise PlanRefused(f"the new array needs the name {name}, which is in use")
     return MdName(name)
 
 
-def show_config(path: BlockDevicePath) -> Step:
+def show_config(path: BlockDevicePath) -> plan.Step:
     """Return the step that prints the line of mdadm.conf for an array."""
-    return Step(
+    return plan.Step(
         words("mdadm --detail --brief", path),
         "prints the line for mdadm.conf; replace the old array's line with it and rebuild the "
         "initramfs (update-initramfs -u, dracut -f), or the array is missing after a reboot",
     )
 
 
-def member_paths(context: PlanContext) -> tuple[BlockDevicePath, ...]:
+def member_paths(context: plan.PlanContext) -> tuple[BlockDevicePath, ...]:
     """Return the paths of the target's members, its spares last."""
     edges = sorted(context.topology.below(context.target.name), key=lambda e: e.role in UNUSED)
-    return tuple(path_of(context.topology[edge.below]) for edge in edges)
+    return tuple(plan.path_of(context.topology[edge.below]) for edge in edges)
 
 
-def remove(context: PlanContext) -> list[Step]:
+def remove(context: plan.PlanContext) -> list[plan.Step]:
     """Return the last steps, days later: stop the old array and erase its superblocks."""
-    path, names = path_of(context.target), member_paths(context)
+    path, names = plan.path_of(context.target), member_paths(context)
     return [
-        Step(words("mdadm --stop", path), "stops the old array, days later",
+        plan.Step(words("mdadm --stop", path), "stops the old array, days later",
              undo=(words("mdadm --assemble", path, *names),), later=True),
-        Step(words("mdadm --zero-superblock", *names), "frees its disks", NO_WAY_BACK, later=True, final=True),
+        plan.Step(words("mdadm --zero-superblock", *names), "frees its disks", plan.NO_WAY_BACK, later=True, final=True),
     ]  # fmt: skip

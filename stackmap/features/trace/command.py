@@ -12,13 +12,7 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
-from stackmap.cli.options import (
-    csv_option,
-    json_option,
-    legend_option,
-    no_heading_option,
-    split_words,
-)
+from stackmap.cli import options as opt
 from stackmap.cli.output import print_blocks, tell
 from stackmap.cli.session import Session, tell_unknown
 from stackmap.discover import discover
@@ -82,10 +76,10 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> float
 @click.option(
     "--operation", type=click.Choice(OPERATIONS), help="Print only requests of this kind."
 )
-@json_option
-@csv_option
-@no_heading_option
-@legend_option(lambda: {"Columns": MEANINGS})
+@opt.json_option
+@opt.csv_option
+@opt.no_heading_option
+@opt.legend_option(lambda: {"Columns": MEANINGS})
 @click.pass_obj
 def command(
     session: Session,
@@ -107,7 +101,7 @@ def command(
     Probes run for SECONDS (default 10) and are removed at the end. RAID4/5/6 volumes
     get the exact number of full-stripe, reconstruct and read-modify-write rows.
     """
-    names, seconds, count = split_words(words)
+    names, seconds, count = opt.split_words(words)
     if count is not None:
         raise click.UsageError("trace measures once: give SECONDS, no COUNT")
     if seconds is not None and seconds > LONGEST:
@@ -151,7 +145,6 @@ def command(
 
 
 def _refuse_limits(seconds: float | None) -> None:
-    """Raise ``UsageError`` for options of a new trace."""
     if seconds is not None:
         raise click.UsageError("the trace in a capture has its own length: leave out SECONDS")
     for name in ("max_overhead", "heatmap"):

@@ -7,14 +7,7 @@ import re
 
 import click
 
-from stackmap.cli.options import (
-    MeasuringOptions,
-    csv_option,
-    json_option,
-    legend_option,
-    measuring_one,
-    no_heading_option,
-)
+from stackmap.cli import options as opt
 from stackmap.cli.output import print_blocks
 from stackmap.cli.session import Session
 from stackmap.cli.wear import DiskLives, Endurance, wear_options
@@ -94,7 +87,7 @@ def _cache(context: click.Context, option: click.Parameter, value: str | None) -
 
 
 @click.command(options_metavar="[--to LAYOUT]... [OPTIONS]")
-@measuring_one
+@opt.measuring_one
 @click.option(
     "--to",
     "layouts",
@@ -129,15 +122,15 @@ def _cache(context: click.Context, option: click.Parameter, value: str | None) -
     help="Headroom until p95 exceeds TIME: 20ms.",
 )
 @wear_options
-@json_option
-@csv_option
-@no_heading_option
-@legend_option(lambda: {"Columns and rows": MEANINGS})
+@opt.json_option
+@opt.csv_option
+@opt.no_heading_option
+@opt.legend_option(lambda: {"Columns and rows": MEANINGS})
 @click.pass_obj
 def command(
     session: Session,
     /,
-    options: MeasuringOptions,
+    options: opt.MeasuringOptions,
     layouts: tuple[str, ...],
     growth: float,
     disks: Service | None,
