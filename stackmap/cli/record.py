@@ -41,9 +41,8 @@ from stackmap.sources import cgroup, diskstats, ebs, health, limits
 EVERY = 600.0  # seconds after which awake disks are asked for their health again
 LIMITS_EVERY = 60.0  # and those of Amazon for the time over their limits
 LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
-FIRST_WAIT = (
-    0.5  # seconds, at most a quarter of an interval, that LVM and md get after the first sample
-)
+# Seconds, at most a quarter of an interval, that LVM and md get after the first sample.
+FIRST_WAIT = 0.5
 UNREAD = "devices changed shortly before the end; their new state is not recorded"
 
 

@@ -168,8 +168,6 @@ def _change(episode: Episode) -> str:
 
 
 def _most(pairs: Mapping[str, Pair]) -> tuple[str, Pair]:
-    """Return the direction that changed most."""
-
     def change(direction: str) -> tuple[float, float]:
         ratio = pairs[direction].ratio
         return max(ratio, 1 / ratio) if ratio else 0.0, pairs[direction].during or 0.0

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 BACKGROUND, PENDING, OUTDATED = "aside", "waited for", "outdated"
-ANSWERED_IN_BACKGROUND = (
-    "answered"  # ACTION of an event: an answer arrived that this replay does not wait for
-)
+# ACTION of an event: an answer arrived that this replay does not wait for.
+ANSWERED_IN_BACKGROUND = "answered"
 
 T = TypeVar("T")
 

@@ -185,7 +185,6 @@ def _require(gi: Any, generation: str) -> bool:
 
 
 def _call(question: Any, *arguments: object) -> Any:
-    """Call libblockdev and translate its errors."""
     from gi.repository import GLib
 
     try:

@@ -187,7 +187,6 @@ def _no_name(path: str) -> SourceMissing:
 
 
 def _refusal(path: str, error: OSError) -> SourceError:
-    """Return the *error* of the system at *path* as that of a capture."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError, IsADirectoryError)):
         return SourceMissing(f"{path}: not in this capture")
     return SourceDenied(f"{error.filename or path}: {error.strerror}")

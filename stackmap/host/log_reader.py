@@ -311,7 +311,6 @@ class Answers:
         self._known, self._waiting, self._charged = {}, {}, {}
 
     def _charge(self, question: str, size: int) -> None:
-        """Set the charge of the answer to *question* to *size* bytes."""
         size += ENTRY_BYTES + 2 * len(question)
         self._budget.charge(size - self._charged.get(question, 0))
         self._charged[question] = size

@@ -347,7 +347,6 @@ def _whole(reports: Sequence[_Sums]) -> Sequence[_Sums]:
 
 
 def _less(end: _Sums, neighbour: _Sums) -> bool:
-    """Whether *end* has both fewer requests and fewer bytes than its *neighbour*."""
     fewer = (end.requests or 0.0) < (neighbour.requests or 0.0)
     return fewer and (end.bytes or 0.0) < (neighbour.bytes or 0.0)
 

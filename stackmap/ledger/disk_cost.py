@@ -125,7 +125,6 @@ def _bounds(at_disks: Bounds, by_cause: ByCause) -> Bounds:
 
 
 def _disks(ledger: Ledger, top: str) -> list[str]:
-    """Return the disks on the data path."""
     topology, data = ledger.topology, carriers(ledger.topology, top)
     stack = topology.with_all_below(top)  # in this order, as sums depend on it
     return [name for name in stack if name in data and not topology.below(name)]

@@ -138,7 +138,6 @@ def bitmap_write_size(topology: Topology, array: Device) -> int:
 
 
 def _written(topology: Topology, loads: Mapping[str, Load], array: Device) -> list[Flow]:
-    """Return the writes of each data member."""
     members = topology.used_by(array.name, Role.DATA)
     return [loads.get(name, UNKNOWN_LOAD).write for name in members]
 

@@ -113,7 +113,6 @@ class StackRows:
                 self._arrived[name, direction] = self._completed(name, direction, rows)
 
     def _to_device(self, name: str, direction: str) -> Iterator[Row]:
-        """Yield the rows of one device in one direction."""
         share = self._shares[name]
         if name == self._top:
             edge = Edge("", name, Role.DATA)
@@ -268,7 +267,6 @@ class StackRows:
         return beyond if (beyond.bytes or 0.0) > TOLERANCE * (own.bytes or 0.0) else ZERO
 
     def _below(self, name: str, direction: str) -> Traffic:
-        """Return all traffic at the data devices below *name*."""
         below = (self._shares[device].part(direction) for device in self._data_below(name))
         return sum(below, start=NOTHING)
 

@@ -211,7 +211,6 @@ def columns_of(loads: Sequence[Load]) -> Iterator[tuple[str, tuple[Column, ...]]
 
 
 def _columns(flows: Sequence[Flow]) -> tuple[Column, ...]:
-    """Return the requests, bytes and waits of *flows*."""
     return (
         [flow.ios for flow in flows],
         [flow.bytes for flow in flows],
@@ -391,7 +390,6 @@ class IntervalSeries:
         return whole or [*map(self._interval, wanted[:: len(wanted) // most + 1])]
 
     def _interval(self, place: int) -> Interval:
-        """Return one interval, from the columns."""
         loads = {
             name: load
             for name, columns in self.devices.items()

@@ -95,7 +95,6 @@ def picture(
 
 
 def _loaded(arrows: Mapping[Arrow, list[Edge]], load: PicturedLoad) -> Iterator[Arrow]:
-    """Yield *arrows* with the load of their edges."""
     loads = {arrow: load.between(edges) for arrow, edges in arrows.items()}
     most = max((loaded.bytes or 0.0 for loaded in loads.values()), default=0.0)
     for arrow, loaded in loads.items():

@@ -12,9 +12,8 @@ ELLIPSIS = "…"
 _KERNEL_NAME = r" \([^ ()]+\)$"
 _COUNTED = r"\d+ [a-z]"
 _CODE = "`([^`]+)`"
-_NARROW = (
-    "[ -\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]*"  # letters, dashes, arrows, lines of a tree
-)
+# Letters, dashes, arrows, lines of a tree.
+_NARROW = "[ -\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]*"
 WIDTH = 80  # columns, unless a terminal has another width
 RESET = "\x1b[0m"
 BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
@@ -196,7 +195,6 @@ def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
 
 
 def _coloured(lines: list[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return *lines*, one per row, with the colours of the cells."""
     return [
         _row_coloured(line, row) if any(isinstance(cell, Coloured) for cell in row) else line
         for line, row in zip(lines, rows, strict=True)

@@ -110,7 +110,6 @@ def fitted(
 
 
 def _cells(column: Column, drawn: Sequence[Row], look: Look, *, exact: bool) -> list[str]:
-    """Return the cells of *column* for the rows *drawn*."""
     is_tree = column.name == TREE
     if is_tree:
         texts = [title(row) for row in drawn]

@@ -211,7 +211,6 @@ def request_limit(context: Context, limits: Limits) -> Observations:
 
 
 def _users(context: Context, raid: Device) -> Iterator[Device]:
-    """Yield *raid* and the devices above it."""
     waiting, seen = [raid.name], {raid.name}
     while waiting:
         name = waiting.pop()

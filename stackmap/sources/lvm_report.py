@@ -116,7 +116,6 @@ def _volume(
 
 
 def _extents_by_pv(rows: list[Row]) -> defaultdict[str, dict[str, int]]:
-    """Return the extents of each LV on each PV."""
     extents: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
         if name := _without_brackets(row["lv_name"]):

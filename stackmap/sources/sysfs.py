@@ -90,7 +90,6 @@ def read(
 
 
 def _few(devices: Listing) -> Listing:
-    """Return *devices*; ``InputError`` if they are more than ``MAX_DEVICES``."""
     if len(devices) > MAX_DEVICES:
         raise InputError(f"{ROOT}: more than {MAX_DEVICES} devices")
     return devices

@@ -203,7 +203,6 @@ class Annotator:
     # Rows
 
     def _name_index(self, words: list[str]) -> int | None:
-        """Return the index of the device name, None if this is no row."""
         above = self._heading
         row = None if above is None else above.row(words)
         if row is not None and above is not None:

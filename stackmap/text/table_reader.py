@@ -174,7 +174,6 @@ class TableReader:
         return row._replace(values=[*row.values[:-1], None])
 
     def _take_non_row(self, line: str, words: list[str]) -> bool:
-        """Take a line that is not a row by itself."""
         if self._below_rows and self._folded.begin(words, self.reports.current):
             self._pending.give_up(self.heading)
             return True
@@ -226,7 +225,6 @@ class TableReader:
         return True
 
     def _heading_in(self, line: str, words: list[str]) -> Heading | None:
-        """Return the heading that *line* is, None if it is none."""
         known = self._headings.get(line)
         if known is not None:
             return known

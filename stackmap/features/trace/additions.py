@@ -56,7 +56,6 @@ def iostat_prove(command: Function) -> Function:
 
 
 def _with(arguments: dict[str, Any], addition: object, *, wanted: bool) -> dict[str, Any]:
-    """Return *arguments*, with *addition* if it is *wanted*."""
     if not wanted:
         return arguments
     return {**arguments, "additions": (*arguments.get("additions", ()), addition)}

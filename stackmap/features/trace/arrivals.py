@@ -159,7 +159,6 @@ def requests_of(text: str) -> Mapping[str, tuple[TracedRequest, ...]]:
 
 
 def _lines(text: str) -> Iterator[list[str]]:
-    """Yield the words of each line."""
     for line in text.splitlines():
         words = line.split(" ")
         whole = len(words) == FIELDS or words[FIELDS:] == [BACKGROUND]

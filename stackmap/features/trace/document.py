@@ -122,7 +122,6 @@ def _cells(requests: Requests) -> doc.Row:
 
 
 def _times(distribution: Distribution) -> Iterator[doc.Cell]:
-    """Yield the cells of the percentiles and the maximum."""
     for share in PERCENTILES.values():
         yield _ms(distribution.percentile(share))
     yield _ms(distribution.max)

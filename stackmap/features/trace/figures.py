@@ -100,9 +100,8 @@ class Distribution:
 
 
 LOST = 1e-3  # of the requests, or of the bytes written: a trace that lacks more has lost some
-FAR = (
-    0.05  # of the bytes written: rows that lack more do not represent the load, whatever the reason
-)
+# Of the bytes written: rows that lack more do not represent the load, whatever the reason.
+FAR = 0.05
 # Why there are no rows, and why these cannot be checked. The state of an array is the code of its own reason.
 NOT_TRACED = Reason("not-traced", "the row updates were not traced")
 JOURNAL = Reason("journal", "it has a journal, which decides when rows are written")

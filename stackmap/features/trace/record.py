@@ -111,7 +111,6 @@ class TraceRecord:
         return record
 
     def _require_types(self) -> None:
-        """Raise ``ValueError`` for a value that no trace has."""
         whole = (self.cpus, self.hits, self.missed, self.dm_major)
         texts = (*self.texts.items(), *self.dm_stats.items(), self.slices, self.sources, self.notes)
         known = (share for share in (self.cost, self.peak, self.switching) if share is not None)

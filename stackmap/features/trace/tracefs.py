@@ -200,7 +200,6 @@ def _remove_triggers(host: LiveTracingHost) -> list[str]:
 
 
 def _triggers(host: LiveTracingHost) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each trigger in the instance."""
     for group in TRIGGERED:
         try:
             events = host.names_in(f"{EVENTS}/{group}")

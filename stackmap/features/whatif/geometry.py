@@ -96,7 +96,6 @@ class Geometry:
         yield from map(self._alive, self._pieces(offset, size))
 
     def _alive(self, piece: tuple[int, int, int]) -> tuple[Part, ...]:
-        """Return the copies of *piece* on members that have not failed."""
         return tuple(part for part in self._copies(*piece) if part.member not in self._missing)
 
     def _pieces(self, offset: int, size: int) -> Iterator[tuple[int, int, int]]:
@@ -109,7 +108,6 @@ class Geometry:
             offset += length
 
     def _copies(self, chunk: int, start: int, length: int) -> tuple[Part, ...]:
-        """Return the places of the copies of a piece."""
         layout, size = self.layout, self._chunk
         n, copies = layout.members, layout.copies
         if layout.parity:

@@ -47,7 +47,6 @@ def whatif_json(projections: Sequence[Projection]) -> Json:
 
 
 def _projected(projection: Projection) -> Json:
-    """Return the keys of one layout."""
     return {
         "check": projection.is_check,
         "projected": _layout_load(projection.projected, projected=True),

@@ -221,7 +221,6 @@ class ParityRows:
             self._run.at(self._run.now + HANDLING, self._do, self._read_delayed)
 
     def _read_delayed(self) -> None:
-        """Read for all rows that wait."""
         if self._reading:
             return
         waiting, self._delayed = self._delayed, []

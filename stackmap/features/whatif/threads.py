@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.throttling import Then
 
 MUCH = 0.1  # of the requests: a loop that decides
-AT_ONCE = (
-    1e-3  # seconds: a thread that sends two requests within these waited for nothing in between
-)
+# Seconds: a thread that sends two requests within these waited for nothing in between.
+AT_ONCE = 1e-3
 
 
 class Job(NamedTuple):

@@ -138,7 +138,6 @@ def _submission_waits(now: Outcome, projected: Outcome) -> tuple[float, float] |
 
 
 def _mean(times: Mapping[str, Sequence[float]]) -> float:
-    """Return the mean of all *times* in milliseconds."""
     every = [time for of_operation in times.values() for time in of_operation]
     return sum(every) / max(1, len(every)) * MILLI
 

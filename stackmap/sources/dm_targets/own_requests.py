@@ -123,7 +123,6 @@ def mirror_status(status: Segment) -> DmStatus:
 
 
 def _word_after(words: tuple[str, ...], key: str) -> str | None:
-    """Return the word after *key*, None without *key*."""
     return words[words.index(key) + 1] if key in words else None
 
 

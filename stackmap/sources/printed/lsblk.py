@@ -287,7 +287,6 @@ def _wrapped(heading: list[PlacedWord], line: str, rest: str, begin: int) -> Lin
 
 
 def _row(heading: list[PlacedWord], line: str, begin: int) -> Line | None:
-    """Return the row in a line, None if it is none."""
     indent = begin if line[:begin].strip() else min(begin, len(line) - len(line.lstrip()))
     drawn = re.match(TREE, line[indent:])
     width = drawn.end() if drawn else 0
@@ -332,7 +331,6 @@ def _is_disk(row: Mapping[str, str]) -> bool:
 
 
 def _ref(row: Mapping[str, str]) -> str:
-    """Return the best name of the device of a row."""
     if kernel := row.get("KNAME", ""):
         return of_path(kernel)
     name = row.get("NAME", "") or row.get("PATH", "")

@@ -21,9 +21,8 @@ from stackmap.model.topology import Topology
 from stackmap.sources.trace_text import BlockEvent, Step
 
 FLUSH_SEQUENCE = "FF"  # of the disk's own flush requests; the bios that asked for them are followed
-PATIENCE = (
-    1.0  # seconds after its completion until a request is shown although some below is not done
-)
+# Seconds after its completion until a request is shown although some below is not done.
+PATIENCE = 1.0
 MAX_WAITING = 50_000  # requests kept; with lost events, completions never come
 MAX_LINKS = 10_000
 
