@@ -37,6 +37,7 @@ _COST = re.compile(
 )
 _DEPTH = re.compile(r"^(\S+) .*\bdepth=([0-9]{1,9})\b", re.MULTILINE)
 MICRO = 1e-6
+LOOK = 10.0  # seconds between two looks for new answers of disks, which record asks each minute or less often
 
 Page = Exceeded | Health
 
@@ -116,10 +117,14 @@ class _DiskTimes:
         self._last: Mapping[str, Page] = {}
         self._first: dict[str, tuple[float, Page]] = {}
         self._answered = 0.0
+        self._looked = -LOOK
         self.count(0.0)
 
     def count(self, seconds: float) -> None:
-        """Read again, after *seconds* of the measurement."""
+        """Read again, after *seconds* of the measurement, if there may be new answers."""
+        if seconds - self._looked < LOOK:
+            return
+        self._looked = seconds
         if (pages := self._read()) != self._last:
             self._last, self._answered = pages, seconds
             for name, page in pages.items():
