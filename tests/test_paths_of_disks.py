@@ -144,3 +144,14 @@ class Switching(Machine):
 def test_a_path_that_changes_is_an_event():
     events = [event for each in intervals(Switching(), 40) for event in each.events]
     assert "nvme0c1n1: was active, now inaccessible" in events
+
+
+def test_a_path_that_is_lost_for_two_seconds_is_seen():
+    """The kernel counts no failures of NVMe's paths."""
+    host = Losing(lost=5)
+    host.steps[7] = lambda m: m.show("live")
+    events = [event for each in intervals(host, 12) for event in each.events]
+    assert [e for e in events if e.startswith("nvme0c1n1")] == [
+        "nvme0c1n1: was active, now connecting",
+        "nvme0c1n1: was connecting, now active",
+    ]

@@ -145,7 +145,7 @@ class Watch:
         """Start a survey, or the questions that run a command, if due; one at a time."""
         if self._pending is not None:
             self._later_changes += changes
-        elif changes or self._changes or self._settling or self._md_state_changed():
+        elif changes or self._changes or self._settling or self._state_changed():
             self._changes += changes
             if last or time - self._asked_at >= COALESCED:
                 self._asked_at = time
@@ -282,8 +282,8 @@ class Watch:
         """Whether a tool did not answer in time for *topology*, and may do so now."""
         return not self._replayed and any(NO_ANSWER in reason for reason in topology.unknown)
 
-    def _md_state_changed(self) -> bool:
-        return not self._is_steady and self._current.to_poll.md_state_changed(
+    def _state_changed(self) -> bool:
+        return not self._is_steady and self._current.to_poll.state_changed(
             self._host, self._current.polled
         )
 

@@ -33,6 +33,7 @@ from stackmap.sources.sysfs import NVME_PATH, ROOT, attribute, attributes, outpu
 SYNC_ACTION, DEGRADED, ARRAY_STATE = "sync_action", "degraded", "array_state"  # attributes of md
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
 RAID_HEALTH, RAID_ACTION = 2, 4
+MOST_PATH_FILES = 128  # that are read for each sample: some 2 ms
 POLLED_TARGETS = frozenset(target.name for target in DM_TARGETS.values() if target.polled)
 
 
@@ -86,9 +87,14 @@ class PolledDevices:
         statuses = output(host, *STATUS) if self.by_dm_name else ""
         return Polled(statuses, attributes(host, self._files))
 
-    def md_state_changed(self, host: Host, polled: Polled) -> bool:
-        """Whether the sync action, the number of missing members or the loss of data of an md array is another than *polled*."""
-        now = attributes(host, self._md_files)
+    def state_changed(self, host: Host, polled: Polled) -> bool:
+        """
+        Whether an md array or a path of NVMe has another state than *polled*.
+
+        Of md: the sync action, the number of missing members or the loss of data. Very many paths are not read here.
+        """
+        paths = self._path_files if len(self._path_files) <= MOST_PATH_FILES else ()
+        now = attributes(host, (*self._md_files, *paths))
         return any(_lasting(text) != _lasting(polled.texts[path]) for path, text in now.items())
 
     def volume_state(self, polled: Polled) -> tuple[str | None, ...]:
