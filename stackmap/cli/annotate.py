@@ -55,7 +55,11 @@ def command(
     changed. Devices such as dev253-89 of sar are found by their number. Where the first 4 MiB have the output of lsblk, mdstat
     or LVM, the names are those in it; a pipe uses the output that came before the report.
     """
-    _take_topology(session, text)
+    # Commands in a short file tell of its machine; a pipe is not read ahead.
+    status = os.fstat(text.fileno())
+    if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_LEARNT:
+        session.take(text)
+        os.lseek(text.fileno(), 0, os.SEEK_SET)
     annotation = Annotation(session.host, only, append=append, aligned=not no_align, tree=tree)
     annotation.tells = session.tells
     stream = StreamTopology(text.name, session.note)
@@ -131,11 +135,3 @@ class Annotation:
             style,
             topology.machine.host if self.tells else "",
         )
-
-
-def _take_topology(session: Session, text: BinaryIO) -> None:
-    """Take the machine that commands in *text* tell of, if it is a short file; a pipe is not read ahead."""
-    status = os.fstat(text.fileno())
-    if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_LEARNT:
-        session.take(text)
-        os.lseek(text.fileno(), 0, os.SEEK_SET)

@@ -55,7 +55,10 @@ class Progress:
                 except StopIteration:
                     return
                 finally:
-                    self._hide(lock)
+                    with lock:
+                        if self._shown:
+                            click.echo(CLEAR, err=True, nl=False)
+                        self._waiting = self._shown = False
                 yield item
         finally:
             ended.set()
@@ -69,12 +72,6 @@ class Progress:
                 if self._waiting and spent >= PATIENCE:
                     click.echo(f"{CLEAR}{self._line(spent)}", err=True, nl=False)
                     self._shown = True
-
-    def _hide(self, lock: AbstractContextManager[object]) -> None:
-        with lock:
-            if self._shown:
-                click.echo(CLEAR, err=True, nl=False)
-            self._waiting = self._shown = False
 
     def _line(self, spent: float) -> str:
         """Return "measuring: 3 of 10 s", or "reading host1.tar: 3 s"."""

@@ -88,7 +88,9 @@ def may_infer(topology: Topology) -> bool:
 def inferred(topology: Topology, intervals: Sequence[Interval]) -> Topology:
     """Return *topology*, made of names, with the stacks that its *intervals* prove; itself if they prove none."""
     series = {name: one for name in topology.devices if (one := _series(name, intervals))}
-    uppers = sorted((name for name in series if _is_upper(topology, name)), key=natural_key)
+    # What lies on other devices, which its name does not tell.
+    uppers = [name for name in series if topology[name].kind in UPPER and not topology.below(name)]
+    uppers.sort(key=natural_key)
     bases = [name for name in series if topology[name].kind in BASE and not topology.above(name)]
     search = Search(series)
     alone, groups = _explained(topology, uppers, bases, series, search)
@@ -125,11 +127,6 @@ def _sentence(edges: Iterable[Edge], shapes: Mapping[str, Explanation]) -> str:
         f"{INFERRED}: {'; '.join(said[:MAX_SAID])}{more}. Devices of equal figures are in the order of their "
         f"numbers. {ASK_FOR_IT} settles it"
     )
-
-
-def _is_upper(topology: Topology, name: str) -> bool:
-    """Whether *name* lies on other devices, which its name does not tell."""
-    return topology[name].kind in UPPER and not topology.below(name)
 
 
 def _kind(topology: Topology, name: str) -> Kind:

@@ -21,7 +21,6 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from fcntl import ioctl
-from functools import partial
 from typing import Any
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
@@ -111,11 +110,6 @@ def arrays(names: Iterable[str]) -> list[Json]:
         except SourceError as error:  # it may have been stopped: the others answer
             records.append({"device": path, "refused": str(error)})
     return records
-
-
-def disk_question(function: str, path: str) -> LibraryQuestion:
-    """Ask a function of ``DISK_FUNCTIONS`` about the disk at *path*."""
-    return LibraryQuestion(function, partial(disk_health, function, path))
 
 
 def disk_health(function: str, path: str) -> dict[str, Json]:

@@ -231,9 +231,9 @@ class _StoppedError(Exception):
 
 def _started(command: tuple[str, ...]) -> Command:
     if command[0] == LIBRARY:
-        from stackmap.host.blockdev import disk_question
+        from stackmap.host.blockdev import LibraryQuestion, disk_health
 
-        return disk_question(*command[1:])
+        return LibraryQuestion(command[1], partial(disk_health, *command[1:]))
     from stackmap.host.command import Command  # 2 ms, not needed without root or dm
 
     return Command(command)

@@ -11,7 +11,6 @@ came from elsewhere: a direct reader, udev's probing, the kernel.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.member_writes import has_bitmap, share_with_bitmap
 from stackmap.ledger.sent import divides, is_idle
 from stackmap.model.load import Flow, ratio, total_of
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import Edge
 
 SEPARATE = ("read", "write", "discard")
 TOGETHER = ("total",)  # where the source has only the sum
@@ -184,16 +183,13 @@ def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
         between = (edge, *topology.above(edge.above))
         told_apart = all(map(ledger.sent.passes_on, between))
         owners = {_owner(ledger, link.above) for link in between}
-        if not told_apart or divides(topology, edge) or _is_one_volume(owners):
+        # Data of one volume, or metadata of one.
+        is_one = len(owners) == 1 and all(len(owner.tops) == 1 for owner in owners)
+        if not told_apart or divides(topology, edge) or is_one:
             yield edge
         elif edge.above not in replaced:
             replaced.add(edge.above)
             yield from _senders(ledger, edge.above, idle=idle)
-
-
-def _is_one_volume(owners: AbstractSet[Owner]) -> bool:
-    """Whether *owners* are one: data of one volume, or metadata of one."""
-    return len(owners) == 1 and all(len(owner.tops) == 1 for owner in owners)
 
 
 def _owner(ledger: Ledger, name: str) -> Owner:
@@ -206,14 +202,8 @@ def _owner(ledger: Ledger, name: str) -> Owner:
     metadata = all(name not in carriers(topology, top) for top in active)
     if len(active) == 1:
         return Owner((active[0],), "", metadata)
-    return Owner(tuple(active), _highest_shared(topology, name, set(active)), metadata)
-
-
-def _highest_shared(topology: Topology, name: str, tops: set[str]) -> str:
-    """Return the highest device at or above *name* that all of *tops* share."""
-    return [device for device in topology.with_all_above(name) if tops <= topology.tops_of(device)][
-        -1
-    ]
+    shared = [at for at in topology.with_all_above(name) if topology.tops_of(at) >= {*active}]
+    return Owner(tuple(active), shared[-1], metadata)
 
 
 def _sent(ledger: Ledger, edge: Edge, direction: str) -> Traffic:

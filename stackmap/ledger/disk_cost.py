@@ -97,7 +97,9 @@ def _by_cause(by_cause: ByCause, moved: float | None) -> dict[Cause, float | Non
     for (cause, direction), traffic in by_cause.items():
         seen = traffic.bytes != 0 or traffic.is_range or (cause is Cause.FLUSH and traffic.arrivals)
         if moved and seen:
-            part = None if _untold(direction, traffic) else ratio(traffic.bytes, moved)
+            # One sum of reads and writes, or a range from 0, does not tell this cause from others.
+            untold = direction == "total" or (traffic.bytes == 0 and traffic.is_range)
+            part = None if untold else ratio(traffic.bytes, moved)
             causes[cause] = plus(causes.get(cause, 0.0), part)
     return {cause: causes[cause] for cause in Cause if cause in causes}
 
@@ -133,11 +135,6 @@ def _disks(ledger: Ledger, top: str) -> list[str]:
 def _reads_for_missing(device: Device) -> bool:
     """Whether parity reads of *device* also replace a missing member, so that their split is an estimate."""
     return device.layout is not None and device.layout.parity > 0 and is_degraded(device)
-
-
-def _untold(direction: str, traffic: Traffic) -> bool:
-    """Whether the counters do not tell this cause from others: one sum of reads and writes, or a range from 0."""
-    return direction == "total" or (traffic.bytes == 0 and traffic.is_range)
 
 
 def _requests(by_cause: ByCause, written: float | None) -> dict[Cause, float | None]:

@@ -163,7 +163,8 @@ def parity(
         full_stripe_low=low,
         full_stripe_high=high,
         one_page_by_writes=_one_page(below_written / written, layout),
-        one_page_by_reads=extra / written / _reads_of_one_page(layout),
+        # With a cold cache, by the cheaper method.
+        one_page_by_reads=extra / written / max(1, min(1 + layout.parity, layout.data - 1)),
         write_amplification=below_written / written,
         extra_read_bytes_per_byte=extra / written,
         cost_bytes_per_byte=(below_written + extra) / written,
@@ -257,11 +258,6 @@ def _contradiction(layout: Layout, updated: float) -> str:
 def _one_page(amplification: float, layout: Layout) -> float:
     ideal = layout.ideal_write
     return (amplification - ideal) / (1 + layout.parity - ideal) if layout.data > 1 else 0.0
-
-
-def _reads_of_one_page(layout: Layout) -> int:
-    """Return the pages a one-page write reads with a cold cache, by the cheaper method."""
-    return max(1, min(1 + layout.parity, layout.data - 1))
 
 
 def _cache_hit(layout: Layout, cold: float, surplus: float, written: float) -> float | None:

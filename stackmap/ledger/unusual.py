@@ -106,7 +106,8 @@ def unusual(figures: Figures, clock: Clock) -> list[Run]:
         candidates += [
             _run(figures, awaits, usual, span)
             for span in find_spans(queues, longer, QUEUE_FACTOR, clock)
-            if not overlaps(span, spans) and _rise(queues, span, longer) >= QUEUE
+            if not overlaps(span, spans)
+            and exp(middle_of(queues, *span)) - exp(longer.middle) >= QUEUE
         ]
     least = WAITING * _waited_usually(figures, awaits, usual, clock)
     candidates = [run for run in candidates if _matters(run)]
@@ -181,10 +182,6 @@ def known_awaits(figures: Figures, pace: float) -> list[float | None]:
         else (queue or 0.0) / rate * 1000 or None
         for ms, rate, queue in zip(figures.awaits, figures.rates, figures.queues, strict=True)
     ]
-
-
-def _rise(logs: Logs, span: Span, level: Level) -> float:
-    return exp(middle_of(logs, *span)) - exp(level.middle)
 
 
 def _run(figures: Figures, awaits: Logs, usual: float | None, span: Span) -> Run:

@@ -32,17 +32,12 @@ class StreamTopology:
         self.rest = b""
         self._room = MAX_LEARNT
 
-    @property
-    def learning(self) -> bool:
-        """Whether more of the stream is read for its topology."""
-        return self._room > 0 and self._machines < MAX_MACHINES
-
     def divide(self, chunk: bytes) -> Iterator[tuple[CapturedHost | None, bytes]]:
         """Yield the parts of *chunk*, each with the machine that is known from there on, None: the same as before."""
         data, self.rest = self.rest + chunk, b""
         host: CapturedHost | None = None
         begin = end = 0
-        if self.learning:
+        if self._room > 0 and self._machines < MAX_MACHINES:  # more is read for its topology
             self._room -= len(chunk)
             self.rest = data[data.rfind(b"\n") + 1 :]
             data = data[: len(data) - len(self.rest)]

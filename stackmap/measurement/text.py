@@ -217,7 +217,7 @@ class TextSource(Source):
 
     def _of_one_host(self) -> Iterator[Interval]:
         """Yield the intervals without those of a second host, whose devices may have the same names."""
-        host = self._own_host() or self._first_host
+        host = (self.topology().machine.host if self._is_own else "") or self._first_host
         told = ""
         copies = Copies(self._note)
         for interval in statistics.intervals(self._chunks(), self.name, self._note):
@@ -245,10 +245,6 @@ class TextSource(Source):
 
     def _note_hosts(self, ours: str, theirs: str) -> None:
         self._note(f"{self.name}: {only_one_host(short_host(ours), short_host(theirs))}")
-
-    def _own_host(self) -> str:
-        """Return the host of the devices in the text, "" if that is unknown or they are not used."""
-        return self.topology().machine.host if self._is_own else ""
 
     @property
     def _is_own(self) -> bool:

@@ -56,7 +56,3 @@ class VolumeGroup:
     shared: bool
     pvs: tuple[PhysicalVolume, ...]
     volumes: Mapping[str, LogicalVolume]
-
-    def pv_of(self, device: str) -> PhysicalVolume | None:
-        """Return the PV on a device, by kernel name; None if there is none."""
-        return next((pv for pv in self.pvs if pv.device == device), None)

@@ -40,10 +40,6 @@ class Boundaries(NamedTuple):
         """Return how many bytes *position* is past a boundary."""
         return (position - self.offset) % self.size
 
-    def shifted(self, start: int) -> Boundaries:
-        """Return these boundaries as positions on a device that starts at *start*."""
-        return self._replace(offset=(self.offset - start) % self.size)
-
 
 def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Boundaries | None:
     """
@@ -63,7 +59,7 @@ def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Bound
     if len(edges) != 1 or edges[0].start is None or not is_passthrough(device):
         return None
     below = boundaries(topology, edges[0].below, stripes=stripes)
-    return None if below is None else below.shifted(edges[0].start)
+    return below and below._replace(offset=(below.offset - edges[0].start) % below.size)
 
 
 def _sectors(disk: Device) -> Boundaries:

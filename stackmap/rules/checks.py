@@ -24,7 +24,7 @@ from stackmap.rules import (
     reserved,
     state,
 )
-from stackmap.rules.alignment import Boundaries, boundaries
+from stackmap.rules.alignment import boundaries
 from stackmap.rules.context import Context
 from stackmap.rules.rule import (
     Finding,
@@ -220,17 +220,12 @@ def thin_chunk(context: Context, _: Limits) -> Observations:
         chunk, data = pool.fact_number("block"), context.below(pool.name, Role.DATA)
         if pool.target != "thin-pool" or chunk is None or not data:
             continue
-        below = _stripe_or_chunk(context.topology, data[0])
-        if below is not None:
+        topology, name = context.topology, data[0]
+        below = boundaries(topology, name, stripes=True) or boundaries(topology, name)
+        if below is not None and not below.sectors:
             words = {"what": below.unit, "owner": context.topology[below.device].title}
             good = chunk % below.size == 0
             yield _compare(pool.name, good, words, chunk=chunk, unit=below.size)
-
-
-def _stripe_or_chunk(topology: Topology, name: str) -> Boundaries | None:
-    """Return the stripes below *name*, or the chunks if there are no stripes; None on a plain disk."""
-    below = boundaries(topology, name, stripes=True) or boundaries(topology, name)
-    return None if below is None or below.sectors else below
 
 
 @check(

@@ -256,9 +256,6 @@ class Watch:
                 if changes or self._received_any:
                     return changes
         # Some containers receive no events, so the count is compared as well.
-        return self._changes_by_count()
-
-    def _changes_by_count(self) -> UeventDelta:
         if self._is_steady:
             return NO_CHANGES
         now, before = uevent.count(self._host), self._event_count

@@ -169,21 +169,18 @@ class UnusedLines:
         if self.in_a_row > MAX_UNUSED_LINES:
             raise InputError(f"refused: {MAX_UNUSED_LINES} lines in a row are no device statistics")
         if not self.found_rates:
-            self._look_at(line)
+            if len(self.rows) < repairs.ROWS and repairs.is_row(line):
+                self.rows.append(line)
+            if not self._stranger:
+                begin = line[:LOOKED_AT]
+                for pattern, meaning in OTHER_FORMATS.items():
+                    if pattern.search(begin):
+                        self._stranger = f"line {self._lines.number}: {meaning}"
         if DEVICE_ROW.match(line):
             self._unused_count += 1
             if len(self._unused) < MAX_NAMED_LINES:
                 self._unused.append(self._lines.number)
         return any(begins(line) for begins, _ in FORMATS)
-
-    def _look_at(self, line: str) -> None:
-        if len(self.rows) < repairs.ROWS and repairs.is_row(line):
-            self.rows.append(line)
-        if not self._stranger:
-            begin = line[:LOOKED_AT]
-            for pattern, meaning in OTHER_FORMATS.items():
-                if pattern.search(begin):
-                    self._stranger = f"line {self._lines.number}: {meaning}"
 
     def unused(self) -> str:
         """Return how many lines look like rows of devices and were not used, "" without one."""

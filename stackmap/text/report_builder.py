@@ -294,22 +294,19 @@ class ReportBuilder:
         stamp = " ".join(word for word in before if word not in QUOTE_MARKS)
         if stamp and not any(c.isdigit() for c in stamp):
             self.close()
-            return self._summary(stamp, name, heading)
+            report = self._summaries.get(stamp)
+            if report is not None and report.has(name):
+                self.end()
+                report = None
+            if report is None:
+                report = TextReport(stamp, summary=True, machine=self._machine)
+                report.note(heading.layout.notes)
+                self._summaries[stamp] = report
+            return report
         if self._summaries:
             self.end()
         self._before = before
         return self._begin(heading, stamp)
-
-    def _summary(self, stamp: str, name: str, heading: Heading) -> TextReport:
-        report = self._summaries.get(stamp)
-        if report is not None and report.has(name):
-            self.end()
-            report = None
-        if report is None:
-            report = TextReport(stamp, summary=True, machine=self._machine)
-            report.note(heading.layout.notes)
-            self._summaries[stamp] = report
-        return report
 
 
 def _merge(first: Load, second: Load) -> Load:

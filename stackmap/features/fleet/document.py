@@ -126,7 +126,8 @@ def _needed(fleet: Fleet, columns: Sequence[str]) -> Sequence[str]:
     """Return *columns* with the cluster where hosts are of several, and the default ones with wear where it is known."""
     wear = columns in (DEFAULT, PAGE_COLUMNS) and any(volume.wear for volume in fleet.volumes)
     columns = (*columns, "wear") if wear else columns
-    return ("cluster", *columns) if fleet.in_clusters and "cluster" not in columns else columns
+    clusters = {volume.key.cluster for volume in fleet.volumes}
+    return ("cluster", *columns) if len(clusters) > 1 and "cluster" not in columns else columns
 
 
 def fleet_page(fleet: Fleet) -> doc.Page:

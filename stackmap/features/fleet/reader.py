@@ -108,7 +108,11 @@ class FleetReader:
         per_host = [sample for sample in per_host if self._is_first(sample.labels)]
         hosts = [sample.labels.get("instance", "") for sample in per_host]
         volumes = () if asked.by else self._worst_volumes(hosts, levels)
-        self._tell_missing()
+        # What is missing or doubtful is partial; what is only to know is a note.
+        doubts = health.doubts(self._all)
+        for said, is_missing in self._together(lambda doubt: self._doubt(*doubt), doubts):
+            if said:
+                (self._partial if is_missing else self._notes).append(said)
         self._partial += filter(None, (health.doubtful(troubles),))
         self._partial += [f"the server warns: {warning}" for warning in self._server.warnings]
         return Fleet(
@@ -383,13 +387,6 @@ class FleetReader:
         now = [sample for sample in now if self._is_first(sample.labels)]
         self._server.budget.charge(TROUBLE_BYTES * len(now))
         yield from health.troubles(now, since, self._all.cluster)
-
-    def _tell_missing(self) -> None:
-        """Add what is missing or doubtful to ``partial``; what is only to know is a note."""
-        doubts = health.doubts(self._all)
-        for said, is_missing in self._together(lambda doubt: self._doubt(*doubt), doubts):
-            if said:
-                (self._partial if is_missing else self._notes).append(said)
 
     def _doubt(self, expression: str, what: str) -> tuple[str, bool]:
         """Return the sentence on the hosts in an answer, "" without any, and whether something is missing."""

@@ -272,11 +272,6 @@ class Fleet(NamedTuple):
         """How many of them are shared."""
         return round(sum(level.shared for level in self.levels))
 
-    @property
-    def in_clusters(self) -> bool:
-        """Whether its hosts are in several clusters."""
-        return len({volume.key.cluster for volume in self.volumes}) > 1
-
     def sum_of(self, field: str) -> float | None:
         """Return the sum of a field over the levels where it is known; None if no level has it."""
         return _sum_of_known(getattr(level, field) for level in self.levels)

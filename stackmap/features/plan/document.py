@@ -46,7 +46,12 @@ def blocks(
     if first := before_converting(context.topology, context.decision):
         yield Paragraph(first, FIRST)
     yield from (Paragraph(suspect, "SUSPECT DISK:") for suspect in _suspects(plan, context))
-    yield Paragraph(_headline(plan, context))
+    risky = [number for number, step in enumerate(plan.steps, 1) if step.risks != NOTHING]
+    final = [number for number, step in enumerate(plan.steps, 1) if step.final]
+    count = plural(len(plan.steps), "step")
+    risks = f" Risks: {_steps(risky)}" if risky else " No step has a known risk"
+    undo = f"; {_steps(final)} cannot be undone" if final else ""
+    yield Paragraph(f"{count}. {safety(plan, context)}{risks}{undo}.")
     yield Paragraph(f"{chosen.strategy.summary}.", f"Method {chosen.strategy.name}:")
     yield Listing(
         (
@@ -108,16 +113,6 @@ def _title(context: PlanContext) -> str:
 
 def _layout(layout: Layout | None) -> str:
     return described(layout) if layout else "linear"
-
-
-def _headline(plan: Plan, context: PlanContext) -> str:
-    """Return the number of steps, those that are offline, and those that have a risk or cannot be undone."""
-    risky = [number for number, step in enumerate(plan.steps, 1) if step.risks != NOTHING]
-    final = [number for number, step in enumerate(plan.steps, 1) if step.final]
-    count = plural(len(plan.steps), "step")
-    risks = f" Risks: {_steps(risky)}" if risky else " No step has a known risk"
-    undo = f"; {_steps(final)} cannot be undone" if final else ""
-    return f"{count}. {safety(plan, context)}{risks}{undo}."
 
 
 def _steps(places: Sequence[int]) -> str:
@@ -198,7 +193,13 @@ def plan_json(
         "now": layout_json(context.target.layout),
         "wanted": asdict(context.request),
         "nothing_to_do": same,
-        "for": _origin_json(context.origin),
+        "for": {
+            "host": context.origin.host or None,
+            "machine_id": context.origin.machine_id or None,
+            "time": context.origin.time,
+            "source": context.origin.source or None,
+            "old": context.origin.is_old,
+        },
         "samples": context.judged is not None,
         "decision": decision_json(context.topology, context.decision),
         "ways": [_way_json(outcome) for outcome in outcomes],
@@ -219,16 +220,6 @@ def _way_json(outcome: Outcome) -> dict[str, object]:
         "unchecked": list(plan.unchecked) if plan else [],
         "suspects": [{"step": n, "disk": disk} for n, disk in plan.suspects] if plan else [],
         "steps": [_step_json(step) for step in plan.steps] if plan else [],
-    }
-
-
-def _origin_json(origin: Origin) -> dict[str, object]:
-    return {
-        "host": origin.host or None,
-        "machine_id": origin.machine_id or None,
-        "time": origin.time,
-        "source": origin.source or None,
-        "old": origin.is_old,
     }
 
 

@@ -22,7 +22,7 @@ from stackmap.model.command_line import Command, words
 from stackmap.model.device import Role
 from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
 from stackmap.model.operand import Keyword, LvPath, PvPath
-from stackmap.model.raid import Layout, layout
+from stackmap.model.raid import layout
 
 UNSYNCED = "R"  # lv_attr's first letter: created with --nosync and never synced
 MIB = 1024**2
@@ -87,7 +87,14 @@ def convert(context: plan.PlanContext) -> plan.Plan:
     result = layout(level, members(last, data), chunk, variant=variant)
     if result is None:
         raise PlanRefused(f"{last} is not a supported layout")
-    _require_request(context, result, data)
+    request = context.request
+    if request.members not in (None, result.members):
+        raise PlanRefused(
+            f"lvconvert keeps the {data} data stripes, which gives {result.members} members, not "
+            f"{request.members}"
+        )
+    if request.chunk not in (None, result.chunk):
+        raise PlanRefused("an in-place conversion keeps the chunk size")
     layers = lvm.detach_layers(context)
     if layers.hidden or layers.after:
         _require_takeovers(conversions)
@@ -102,18 +109,6 @@ def convert(context: plan.PlanContext) -> plan.Plan:
         )
     steps = (*layers.before, *converting, *after)
     return plan.Plan(steps, result, tuple(checked), (*layers.unchecked, plan.GEOMETRY))
-
-
-def _require_request(context: plan.PlanContext, result: Layout, data: int) -> None:
-    """Refuse a number of members or a chunk that an in-place conversion does not give."""
-    request = context.request
-    if request.members not in (None, result.members):
-        raise PlanRefused(
-            f"lvconvert keeps the {data} data stripes, which gives {result.members} members, not "
-            f"{request.members}"
-        )
-    if request.chunk not in (None, result.chunk):
-        raise PlanRefused("an in-place conversion keeps the chunk size")
 
 
 def _require_members(conversions: Path, data: int) -> None:

@@ -144,7 +144,7 @@ def _pv(context: plan.PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
     if context.groups is None:
         raise PlanRefused(f"whether it is a PV is not known: {context.reason}")
     for group in context.groups.values():
-        if pv := group.pv_of(context.target.name):
+        if pv := next((pv for pv in group.pvs if pv.device == context.target.name), None):
             if group.shared:
                 raise PlanRefused(
                     f"{group.name} is shared by several hosts; pvmove there was not tested"

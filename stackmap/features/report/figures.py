@@ -212,7 +212,16 @@ class Collected:
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Add one interval; *watched*: its loads to keep, corrected."""
-        self.period = _longer(self.period, interval)
+        start = start_of(interval) if not self.period.count else self.period.start
+        seconds = self.period.seconds if self.period.count else 0.0
+        self.period = Period(
+            start,
+            interval.time,
+            self.period.first or interval.stamp,
+            interval.stamp or self.period.last,
+            None if seconds is None or interval.seconds is None else seconds + interval.seconds,
+            self.period.count + 1,
+        )
         self.series.add(interval, watched)
         self.hours.add(interval, watched)
         self.sizes.add(interval, watched)
@@ -247,11 +256,6 @@ class Report:
     def episodes(self) -> Sequence[Episode]:
         """The worst episodes, the worst first."""
         return [judged.episode for judged in self.judged.times.worst] if self.judged.times else []
-
-    def episodes_of(self, top: str) -> tuple[Episode, ...]:
-        """Return the episodes of the stack of *top*, the worst first."""
-        stack = set(self.topology.with_all_below(top))
-        return tuple(episode for episode in self.episodes if not stack.isdisjoint(episode.devices))
 
     @cached_property
     def findings(self) -> Sequence[Finding]:
@@ -401,17 +405,3 @@ class Measuring:
         if lacking:
             yield (f"{', '.join(lacking)}: missing from some intervals, so there is no average")
         yield from interval.events
-
-
-def _longer(period: Period, interval: Interval) -> Period:
-    """Return *period* extended by *interval*."""
-    start = start_of(interval) if not period.count else period.start
-    seconds = period.seconds if period.count else 0.0
-    return Period(
-        start,
-        interval.time,
-        period.first or interval.stamp,
-        interval.stamp or period.last,
-        None if seconds is None or interval.seconds is None else seconds + interval.seconds,
-        period.count + 1,
-    )

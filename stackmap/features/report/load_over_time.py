@@ -133,10 +133,8 @@ def _shaded(report: Report, name: str) -> tuple[tuple[float, float], ...]:
     """Return from where to where on the x axis the worst episodes of the stack of *name* were."""
     if report.kept.intervals is None:
         return ()
-    clock, spans = (
-        report.kept.intervals.clock(),
-        [episode.span for episode in report.episodes_of(name)[:SHOWN]],
-    )
+    clock, stack = report.kept.intervals.clock(), set(report.topology.with_all_below(name))
+    spans = [one.span for one in report.episodes if not stack.isdisjoint(one.devices)][:SHOWN]
     if _axis(report.course) == "time":
         return tuple(
             (clock.ends[a] - clock.length(a), clock.ends[b]) for a, b in spans if clock.ends

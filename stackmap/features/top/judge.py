@@ -154,7 +154,12 @@ class Judge:
         self._gone = set()
         count, self._fresh = self._fresh, 0
         raw, right = zip(*self._series, strict=True)
-        self._read_limits(scope)
+        now = time.monotonic()
+        if self._host is not None and now - self._limits_read >= LIMITS_EVERY:
+            if self._caps is not None:
+                self._caps.count(now - self._limits_read)
+                self._limits = self._caps.limits
+            self._caps, self._limits_read = CapMeter(self._host, scope.topology), now
         yield
         whole = corrected(scope.topology, _average(raw)) if len(raw) > 1 else right[0]
         series = right if len(right) > 1 else ()
@@ -172,14 +177,6 @@ class Judge:
         questions = unjudged(context, lasting, scope.part.devices)
         self.verdict = verdict(scope.topology, questions)
         self._judged = True
-
-    def _read_limits(self, scope: Scope) -> None:
-        now = time.monotonic()
-        if self._host is not None and now - self._limits_read >= LIMITS_EVERY:
-            if self._caps is not None:
-                self._caps.count(now - self._limits_read)
-                self._limits = self._caps.limits
-            self._caps, self._limits_read = CapMeter(self._host, scope.topology), now
 
 
 def _average(intervals: Sequence[Interval]) -> Interval:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from stackmap.features.trace.figures import (
     PERCENTILES,
     Distribution,
-    Range,
     Requests,
     RowUpdates,
     TracedLayer,
@@ -93,7 +92,10 @@ def distribution_json(distribution: Distribution, unit: int) -> dict[str, object
     figures = {name: distribution.percentile(share) for name, share in PERCENTILES.items()}
     figures["max"] = distribution.max
     return {
-        **{name: _value(figure, unit) for name, figure in figures.items()},
+        **{
+            name: figure.middle / unit if figure is not None and figure.exact else None
+            for name, figure in figures.items()
+        },
         "ranges": {
             name: [figure.low / unit, figure.high / unit]
             for name, figure in figures.items()
@@ -104,10 +106,6 @@ def distribution_json(distribution: Distribution, unit: int) -> dict[str, object
             for (low, high), n in distribution.counts.items()
         ],
     }
-
-
-def _value(bucket: Range | None, unit: int) -> float | None:
-    return None if bucket is None or not bucket.exact else bucket.middle / unit
 
 
 def _rows(rows: RowUpdates, stack: TracedStack) -> dict[str, object]:

@@ -381,12 +381,9 @@ def window_of(topology: Topology, intervals: Iterable[Interval], context: Volume
     ledger = Ledger(topology, result.loads, result.seconds)
     whole = measured(ledger, context)
     if whole is not None:
-        whole = whole._replace(alike=_have_one_size(parts))
+        # A mix of sizes differs from one interval to the next.
+        sizes = [part.write.size for part in parts if part.write.requests]
+        alike = len(sizes) >= SEVERAL and max(sizes) <= min(sizes) * (1 + SAME_SIZE)
+        whole = whole._replace(alike=alike)
     notes = (*mixed(first), *(note for note in result.notes if note.startswith(LONG_RECORDING)))
     return Window(ledger, result, sum(counts) or uncorrected.count, whole, parts, counts, notes)
-
-
-def _have_one_size(parts: Iterable[Measured]) -> bool:
-    """Whether the mean sizes of writes are the same in several intervals: a mix differs from one to the next."""
-    sizes = [part.write.size for part in parts if part.write.requests]
-    return len(sizes) >= SEVERAL and max(sizes) <= min(sizes) * (1 + SAME_SIZE)

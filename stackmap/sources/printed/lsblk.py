@@ -104,7 +104,10 @@ def read(lines: list[str]) -> Iterator[Fact]:
     begin = next((h.start for h in heading if h.text == "NAME"), len(first) - len(first.lstrip()))
     rows = list(_rows(heading or DEFAULT, lines[1:] if heading else lines, begin, fold))
     drawn = any(" " * 2 in line.strip() for line in lines)  # else the depth of names is lost
-    inverse = _is_inverse(rows)
+    # With -s, disks hang below others and nothing below them.
+    disks = [(row, after) for row, after in pairwise((*rows, NO_ROW)) if _is_disk(row.cells)]
+    hangs = any(row.hangs for row, _ in disks)
+    inverse = hangs and not any(row.width < after.width for row, after in disks)
     groups = Groups()
     way: list[Placed] = []  # the rows above this one
     for row in rows:
@@ -314,13 +317,6 @@ def _is_whole(heading: list[PlacedWord], row: Mapping[str, str], *, hangs: bool)
     name = row.get("NAME", row.get("KNAME", ""))
     proven = len(known) > 2 or is_kernel_name(name.removeprefix("/dev/"))
     return known <= row.keys() and (proven or (hangs and name.startswith(FILL)))
-
-
-def _is_inverse(rows: list[Line]) -> bool:
-    """Whether disks hang below others and nothing below them, as with -s."""
-    disks = [(row, after) for row, after in pairwise((*rows, NO_ROW)) if _is_disk(row.cells)]
-    hangs = any(row.hangs for row, _ in disks)
-    return hangs and not any(row.width < after.width for row, after in disks)
 
 
 def _is_disk(row: Mapping[str, str]) -> bool:

@@ -131,12 +131,9 @@ def requests_json(
     for request in requests:
         yield _request(topology, request, start)
         if follow:
-            below = (caused for caused in request.caused() if _first_cause(caused, request))
+            firsts = ((request,), request.causes[:1])
+            below = (caused for caused in request.caused() if caused.because_of()[:1] in firsts)
             yield from requests_json(topology, below, start, follow=True)
-
-
-def _first_cause(below: Request, request: Request) -> bool:
-    return below.because_of()[:1] in ((request,), request.causes[:1])
 
 
 def summary_json(
