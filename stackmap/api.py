@@ -13,8 +13,6 @@ The Python API: ``import stackmap``; see stackmap-api(7).
 What a function returns is a frame of pandas or polars by its method ``frame``, if that library is installed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from typing import Any

@@ -5,8 +5,6 @@ Errors are printed here and nowhere else. A closed pipe and an interrupt end a c
 Start at ``iostat``: its options (``options``), the measurement (``session``) and its output (``output``).
 """
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os

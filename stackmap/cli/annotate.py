@@ -1,7 +1,5 @@
 """``stackmap annotate``: add LV names to iostat, sar or sadf output."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """``stackmap blame``: who loads a disk, and which disks a volume loads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack

@@ -1,7 +1,5 @@
 """``stackmap check``: alignment, chunks, stripes and sector sizes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

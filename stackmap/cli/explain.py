@@ -1,7 +1,5 @@
 """``stackmap explain``: is it the workload, the layout, or a sick disk?"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC
@@ -136,7 +134,7 @@ def _time(moment: str, series: IntervalSeries) -> float:
 
 
 def _batches(
-    measured: Measurement,
+    measured: "Measurement",
     options: opt.MeasuringOptions,
     caps: limits.CapMeter | None,
     *,

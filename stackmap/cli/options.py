@@ -1,7 +1,5 @@
 """The options that several commands share: what to measure, how to print it, and with which status to exit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
@@ -50,7 +48,7 @@ class MeasuringOptions(NamedTuple):
     """
 
     names: tuple[str, ...]
-    selection: IntervalSelection
+    selection: "IntervalSelection"
     text: BinaryIO | None
     exact: bool = False
 
@@ -245,7 +243,7 @@ def _measuring(
     return decorated
 
 
-def status_of(severities: Iterable[Severity], *, judged: bool) -> int:
+def status_of(severities: "Iterable[Severity]", *, judged: bool) -> int:
     """Return the status of ``--exit-code``: of the worst of *severities*, or whether all was *judged*."""
     worst = max((STATUSES.get(severity, 0) for severity in severities), default=0)
     return worst or (0 if judged else NOT_JUDGED)

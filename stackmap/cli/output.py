@@ -1,7 +1,5 @@
 """Standard output and standard error: documents, messages, wrong usage in one line, errors in writing."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -68,7 +66,7 @@ def decimal_point() -> str:
 
 
 def print_blocks(
-    blocks: Iterable[Block], *, heading: bool = True, before: str = "", after: str = ""
+    blocks: "Iterable[Block]", *, heading: bool = True, before: str = "", after: str = ""
 ) -> None:
     """
     Print *blocks* in the form that was chosen: as text, one at a time, as Markdown, or the tables as CSV.

@@ -1,7 +1,5 @@
 """``stackmap record``: topology and counters into a capture."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

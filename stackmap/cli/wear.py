@@ -1,7 +1,5 @@
 """The life of disks, for the commands that say how long it lasts: from a capture, from the disks, or from the user."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping

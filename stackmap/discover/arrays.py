@@ -1,7 +1,5 @@
 """md arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from stackmap.discover.device_mapper import NOTHING_BELOW

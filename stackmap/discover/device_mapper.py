@@ -7,8 +7,6 @@ and raid5, n-2 for raid6 (LVM needs 5), n/2 for raid10, 1 for raid1. The chunk i
 the volume's minimum_io_size, which dm-raid sets to it (raid_io_hints).
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

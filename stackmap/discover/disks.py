@@ -1,7 +1,5 @@
 """Disks, partitions, loop, nbd, zram and bcache devices."""
 
-from __future__ import annotations
-
 import re
 
 from stackmap.discover.scan import Discovered, Scan, base_device

@@ -11,8 +11,6 @@ partition is named after its disk. Names do not show the placement of LVs, the m
 the level of a RAID volume.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -8,8 +8,6 @@ one explanation fits, in several intervals with different rates; each disk in it
 Kinds of explanation, by what the members together write and read per byte of the volume: ``shapes.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from math import sqrt

@@ -8,8 +8,6 @@ What sysfs and /proc have counts; the outputs tell the rest. Without these, as w
 plugin, device-mapper and md name the devices of their stacks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet

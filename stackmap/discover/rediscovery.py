@@ -1,7 +1,5 @@
 """Discovery of one machine again and again: after uevents, only what changed and its neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

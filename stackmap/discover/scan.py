@@ -4,8 +4,6 @@ What every reader needs, read once: the devices in sysfs and the device-mapper t
 ``Discovered`` is what a reader learns about a device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What members of each RAID level together write and read per byte of a volume, as inference from figures tries it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from stackmap.model.device import Kind

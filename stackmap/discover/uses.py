@@ -4,8 +4,6 @@ Users of devices: mounts, swap, virtual machines, containers, storage daemons, o
 ``file_uses`` and ``writers`` are the users of files, for a device that is a file's loop device.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

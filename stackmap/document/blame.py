@@ -1,7 +1,5 @@
 """The volumes that load a disk, and the disks that a volume loads."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Episodes in words: when a stack was slow, by how much, what changed first, who sent it, what the rules find in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 

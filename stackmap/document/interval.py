@@ -1,7 +1,5 @@
 """Instants and intervals as people read them: when, how long, and what to know about the figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain

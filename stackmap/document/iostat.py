@@ -1,7 +1,5 @@
 """The figures of each device, in the order of the tree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value

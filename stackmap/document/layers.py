@@ -1,7 +1,5 @@
 """The figures of a stack: one row per layer, then what they mean in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from stackmap.document import blocks as doc

@@ -1,7 +1,5 @@
 """The load in words, for a picture of stacks: requests that devices completed, and those sent from one to another."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What the figures of a stack mean, in sentences: what a request costs at each layer and at the disks, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil, floor
 

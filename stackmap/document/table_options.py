@@ -1,7 +1,5 @@
 """The options of tables: columns, sort column and legend."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple

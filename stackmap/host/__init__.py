@@ -18,8 +18,6 @@ What is remembered of answers stands where it is used: ``KeptAnswers`` of device
 (``intercepting``), ``Answers`` of a log (``log_reader``) and ``FirstAnswers`` of a recording (``recording``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol, TypeVar
 
@@ -89,7 +87,7 @@ class Host(Protocol):
         ``SourceMissing`` if listening is impossible.
         """
 
-    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
+    def in_background(self, ask: "Callable[[Host], T]") -> Answer[T]:
         """Start *ask* with a host like this one, while this one answers other questions."""
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:

@@ -6,8 +6,6 @@ Until then it answers ``PENDING`` to ``BACKGROUND``, a question for recordings o
 ``OUTDATED`` where the answers are older than changes that are known.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from typing import Generic, TypeVar

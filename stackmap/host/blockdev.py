@@ -15,8 +15,6 @@ this way it has a time limit and ends with stackmap. Pitfalls, each seen on a re
 - without device-mapper in the kernel, LVM reports no VGs and no error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable

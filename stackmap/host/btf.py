@@ -4,8 +4,6 @@ Offsets of structure members, from the running kernel's own type information (BT
 Format: Documentation/bpf/btf.rst. A module's types continue the numbers and the strings of vmlinux's.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -28,7 +26,7 @@ _PAIR = struct.Struct("=Ii")
 class _Type(NamedTuple):
     """A type; ``at``: its members in ``owner``. ``refers``: the type that it qualifies."""
 
-    owner: Btf
+    owner: "Btf"
     at: int
     kind: int
     members: int
@@ -43,7 +41,7 @@ class Btf:
     ``ParseError`` if *data* is not BTF.
     """
 
-    def __init__(self, data: bytes, base: Btf | None = None) -> None:
+    def __init__(self, data: bytes, base: "Btf | None" = None) -> None:
         try:
             magic, _, _, head, types, types_length, strings, length = _HEADER.unpack_from(data)
         except struct.error as error:

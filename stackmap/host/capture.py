@@ -16,8 +16,6 @@ Format 2 had the first answers as files. Format 1 kept the instants in ``capture
 extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice

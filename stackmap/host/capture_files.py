@@ -5,8 +5,6 @@ A sosreport names the output of a command after the command, one folder per plug
 ``sos_commands/devicemapper/dmsetup_table``; in words and paths, spaces are ``_`` and slashes ``.``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -156,8 +154,8 @@ def _is_refusal(value: Json) -> bool:
 
 
 def open_timeline(
-    tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn, budget: Budget
-) -> LogReader | NumberedFrames:
+    tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn, budget: "Budget"
+) -> "LogReader | NumberedFrames":
     """Return the frames; *warn* takes a line for each damaged part, *budget* pays for the answers that are kept."""
     if manifest.get("format") in WITH_LOG:
         from stackmap.host.log import FOLDER  # a plain tree does not pay for it

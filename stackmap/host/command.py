@@ -8,8 +8,6 @@ hangs there cannot be killed, but a child can be left behind.
 Uses os and select: importing subprocess takes longer than dmsetup runs.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os

@@ -4,8 +4,6 @@ Files that are written: in a directory held by its descriptor, safe from renamed
 ``OutputFile`` is the only writer of output files: a new regular file, complete or not there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -84,7 +82,7 @@ class Directory:
         except FileNotFoundError:
             return None
 
-    def make(self, name: str, path: str) -> Directory:
+    def make(self, name: str, path: str) -> "Directory":
         """Return the new directory *name*, known as *path*; ``FileExistsError`` if it exists."""
         os.mkdir(name, PRIVATE_DIRECTORY, dir_fd=self._descriptor)
         return Directory(path, os.open(name, _DIRECTORY, dir_fd=self._descriptor))

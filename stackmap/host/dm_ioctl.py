@@ -9,8 +9,6 @@ process cannot be killed. It is left behind then, as a dmsetup would be. A table
 is masked in the child, and the request tells the kernel to erase its copy.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

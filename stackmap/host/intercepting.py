@@ -1,7 +1,5 @@
 """Hosts in front of a host: one hands every answer to a recorder, one refuses what needs root, one remembers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NoReturn, TypeVar
@@ -192,7 +190,7 @@ class RecordedBackgroundAnswer(Generic[T]):
         self,
         answer: Answer[T],
         answers: list[RecordedAnswer],
-        record: Callable[[RecordedBackgroundAnswer[T], list[RecordedAnswer]], None],
+        record: "Callable[[RecordedBackgroundAnswer[T], list[RecordedAnswer]], None]",
     ) -> None:
         self._answer = answer
         self._answers = answers

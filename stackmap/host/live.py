@@ -5,8 +5,6 @@ With ``command`` and ``blockdev`` the only modules that open files, run
 commands or sleep. It opens files of /proc, /sys and /run, never a block device.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import itertools
@@ -124,7 +122,7 @@ class LiveHost:
             return masked(decoded(self._output(command)))
         return decoded(self._output(command))
 
-    def _mapper(self) -> Mapper:
+    def _mapper(self) -> "Mapper":
         """Return device-mapper; refuse without it or without root, before its modules are imported."""
         if not os.path.exists(CONTROL):
             raise SourceMissing("dmsetup: this kernel has no device-mapper loaded")
@@ -229,7 +227,7 @@ class _StoppedError(Exception):
     """Raised in ``time.sleep``, which no other exception of ours can end."""
 
 
-def _started(command: tuple[str, ...]) -> Command:
+def _started(command: tuple[str, ...]) -> "Command":
     if command[0] == LIBRARY:
         from stackmap.host.blockdev import LibraryQuestion, disk_health
 

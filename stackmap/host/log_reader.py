@@ -1,7 +1,5 @@
 """The log of a capture as a timeline: the frames of a window, segment by segment, and the newest answers in them."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice

@@ -4,8 +4,6 @@ A host in front of a host that records every question with its answer.
 A capture therefore holds exactly what the program asked, refusals included.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

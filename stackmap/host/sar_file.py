@@ -1,7 +1,5 @@
 """Binary files of sar, which only sadf of about their version can read."""
 
-from __future__ import annotations
-
 import os
 from io import BytesIO
 from typing import BinaryIO

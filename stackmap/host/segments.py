@@ -5,8 +5,6 @@ Segments of a directory are appended to, completed after a crash, and the oldest
 screen that is watched writes nothing until it is asked to: its files are in memory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -126,7 +124,7 @@ class _Ended(NamedTuple):
 class Retention:
     """The ended segments of the recording in *directory*, those of an earlier recorder included."""
 
-    def __init__(self, directory: Directory | RecentFiles, limits: Limits) -> None:
+    def __init__(self, directory: "Directory | RecentFiles", limits: Limits) -> None:
         self._directory = directory
         self._limits = limits
         starts = [(log.segment_start(name), name) for name in directory.names(log.FOLDER)]

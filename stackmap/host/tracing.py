@@ -5,8 +5,6 @@ Everything that is changed here belongs to stackmap's tracefs instance, its grou
 dm statistics. ``sources/tracefs.py`` undoes it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sys

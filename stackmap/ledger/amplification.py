@@ -13,8 +13,6 @@ IOPS amplification is byte amplification times shrink, exactly. An arrival is a
 request that completed or merged into another: what was sent from above.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

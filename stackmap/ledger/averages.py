@@ -1,7 +1,5 @@
 """The average of several intervals, and whether it describes any of them: a text may have different workloads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

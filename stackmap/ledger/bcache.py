@@ -12,8 +12,6 @@ data is also written back there, which was read from the cache before::
     written back <= reads of the cache and the backing device - reads of the bcache device
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from stackmap.model.device import Device, Role

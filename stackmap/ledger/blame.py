@@ -8,8 +8,6 @@ apart: then they are one row together. What arrived and no device above sent
 came from elsewhere: a direct reader, udev's probing, the kernel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Why traffic happens: by the role of an edge, and by the device that makes requests of its own."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from stackmap.ledger.device_state import is_degraded, is_working

@@ -6,8 +6,6 @@ figures that contradict each other) and is named in the report. A figure that
 cannot be corrected becomes unknown. stackmap-kernel(7) has the measurements.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple

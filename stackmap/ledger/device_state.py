@@ -6,8 +6,6 @@ workload's alone, and ratios to the workload mean nothing. That state is read wi
 counts of dm targets and the CPU time of md's threads change from one reading to the next.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -192,7 +190,7 @@ class StatusChange(NamedTuple):
         return max(0, counts[f"{name}total"] - counts[f"{name}used"]) / rate
 
 
-def readings_of(intervals: Iterable[Interval]) -> list[StatusReading]:
+def readings_of(intervals: "Iterable[Interval]") -> list[StatusReading]:
     """Return the readings at the ends of *intervals*, each once, in the order of time."""
     by_time = {reading.time: reading for interval in intervals for reading in interval.readings}
     return [by_time[time] for time in sorted(by_time)]

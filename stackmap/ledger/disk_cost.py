@@ -1,7 +1,5 @@
 """What the disks did for a stack, all causes included, per byte and per write at its top."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -5,8 +5,6 @@ The unusual runs of all devices of a stack that overlap are one episode. Its top
 stack that waited longest beyond its usual await.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

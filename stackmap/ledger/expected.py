@@ -4,8 +4,6 @@ The expected amplification of layouts and targets, to show beside the measured o
 The record of a target has its own (``model/dm_targets``); RAID arithmetic gives that of a layout.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from stackmap.ledger.device_state import missing_members

@@ -12,8 +12,6 @@ its chunk, so with a small one all that is beyond are copies. Where several such
 copies of one are a range.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ A request is counted at every layer it passes, and once more at a partition's
 disk. So only devices that are not above each other may be summed.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Container, Mapping

@@ -14,8 +14,6 @@ which carry no more bytes; LVM's label scans; another source of I/O; empty
 flushes, which md does not count; a device whose accounting is off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The loads of a device over many intervals: an array per figure, which takes 8 bytes where a load takes 1 KB."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 from math import isnan, nan

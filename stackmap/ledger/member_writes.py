@@ -21,8 +21,6 @@ text. No RAID level writes less to its members than its layout needs, nor reads 
 read above.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from stackmap.ledger.amounts import Amount, Share, Traffic, share_of_all

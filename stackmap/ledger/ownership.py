@@ -20,8 +20,6 @@ bounds its part:
     metadata    anything from nothing to all; the estimate follows bytes written
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -16,8 +16,6 @@ counters bound the share of full stripes; they fix it for d = 2 and at both
 bounds. stackmap-kernel(7) has the measurements.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from stackmap.ledger.amounts import Traffic

@@ -7,8 +7,6 @@ cause by themselves; of its data devices' bytes, those beyond what the layout ne
 copies, or the bytes read) are its parity, copy-on-write, cache or other extra traffic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -12,8 +12,6 @@ than arrived there beyond what others sent, nor less than the other devices had 
 bounds meet where the devices below have no other user. The estimates sum to the whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple

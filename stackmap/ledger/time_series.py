@@ -11,8 +11,6 @@ devices fewer. Of more, each figure is kept in an array, and parts of more than 
 fewer, are stretches.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

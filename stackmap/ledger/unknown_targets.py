@@ -6,8 +6,6 @@ other, what arrived there is what it sent. If that equals what the device itself
 bytes, it passed each request on during this interval. A cache that misses every time looks the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

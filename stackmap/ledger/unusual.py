@@ -6,8 +6,6 @@ factors: logarithms are compared. An excess counts by its height, its length, an
 ends: a daily swing begins slowly. What recurs at the same time of the hour, day or week is usual.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ The level is that of the quiet part, so that up to 60 % may be bad. A span count
 how sharply it begins or ends: a daily swing begins slowly. A slow rise begins where the series leaves its level.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise

@@ -6,8 +6,6 @@ rate of wear. The share is a whole percentage, which may be rounded either way: 
 point, and below ``LEAST_USED`` the range is too wide to be worth a figure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Reports of a text that have the same time: copies, and tables of different devices."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

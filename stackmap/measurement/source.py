@@ -1,7 +1,5 @@
 """What is measured: a source of figures, a selection of its intervals, and the devices that they are about."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -58,7 +56,7 @@ class IntervalSelection:
         """Return ``which``; by default "average" if *recorded* and without ``seconds``, else "all"."""
         return self.which or ("average" if recorded and self.seconds is None else "all")
 
-    def every(self, count: int, *, live: bool) -> IntervalSelection:
+    def every(self, count: int, *, live: bool) -> "IntervalSelection":
         """
         Return the selection of a command that examines every interval.
 

@@ -1,7 +1,5 @@
 """The machine that commands in a stream tell of, as far as the stream has come: what a pipe into ``annotate`` learns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ What a text tells: figures of iostat, sar, sadf or ``/proc/diskstats``, and in a
 ``TextSource`` has the figures; ``ticket`` makes a captured machine of all else. A baseline may be a capture too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The captured machine that commands in a text tell of: lsblk, /proc/mdstat, LVM's reports and others."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from itertools import islice
 from typing import BinaryIO

@@ -1,7 +1,5 @@
 """I/O of control groups on devices and of processes: what the kernel counted, and the caps of a group, libvirt or a disk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

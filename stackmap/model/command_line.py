@@ -1,7 +1,5 @@
 """Commands as lists of arguments, and the one function that quotes them for a shell."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable

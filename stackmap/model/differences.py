@@ -4,8 +4,6 @@ Two topologies beside each other: whether they are of one machine, and what diff
 Devices are matched by uuid, else by serial, else by name: kernel numbers change from boot to boot.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple

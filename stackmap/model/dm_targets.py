@@ -6,8 +6,6 @@ of the two, or no line among the tests' tables, fails ``tests/sources/test_dm_ta
 missing. A target without a record is not an error: its devices come from sysfs, and its cost is unknown.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 
@@ -35,7 +33,7 @@ class Expected(NamedTuple):
     write: Range
     why: str = ""
 
-    def times(self, other: Expected) -> Expected:
+    def times(self, other: "Expected") -> "Expected":
         """Return the amplification of two layers, one below the other."""
         return Expected(
             _product(self.read, other.read),

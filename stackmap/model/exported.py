@@ -1,7 +1,5 @@
 """The metrics that carry a topology and counters to Prometheus and back: one table for writer and reader."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Disks whose data is not in a disk of this machine: on a server, on a hypervisor'
 What a healthy disk needs says nothing about these, and neither do their SMART values: the other side does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ What devices and the kernel report of errors and wear, beside I/O.
 adds one; ``sources/error_counts.py`` says where the kernel shows it, and a rule in ``rules/errors.py`` what to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -5,8 +5,6 @@ What the request leaves open comes from the present layout, or else from the
 defaults of mdadm and lvcreate. ``LayoutError`` if no such array exists.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What LVM itself says is wrong with an LV: the health in its attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ Operators paste these commands as root, and names come from untrusted sources. A
 mypy refuses plain text in it. A word that its type does not allow is refused with the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from typing import ClassVar, Self
@@ -179,7 +177,7 @@ class LvPath(Word):
         """Its device."""
         return BlockDevicePath(f"/dev/{self}")
 
-    def with_suffix(self, suffix: str) -> LvPath:
+    def with_suffix(self, suffix: str) -> "LvPath":
         """Return another LV of the VG."""
         return LvPath(f"{self}{suffix}")
 

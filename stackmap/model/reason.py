@@ -1,7 +1,5 @@
 """Sentences for people that carry their facts for programs: reasons, and changes of a state."""
 
-from __future__ import annotations
-
 from typing import Self
 
 

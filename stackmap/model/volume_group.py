@@ -1,7 +1,5 @@
 """A volume group as LVM reports it: its PVs with their free extents, and its LVs with their placement."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ A line ends with a newline alone: with CRLF, the last field that awk and cut pri
 A table with other columns than the one before it follows after an empty line, with a header of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap.document.blocks import Block, Cell, Column, Label, Row, Table, Value

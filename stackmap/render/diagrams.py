@@ -1,7 +1,5 @@
 """Pictures as text for other programs: Graphviz, Mermaid, SVG; the topology as GraphML."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from html import escape

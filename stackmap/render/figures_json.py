@@ -1,7 +1,5 @@
 """The objects of iostat, iostat --per-layer, blame, explain and check as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any

@@ -4,8 +4,6 @@ Tables → data frames of pandas and polars, with the columns of CSV.
 stackmap needs neither library: the one that is asked for is imported then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 

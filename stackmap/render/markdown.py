@@ -1,7 +1,5 @@
 """Documents → Markdown for a ticket; a chart becomes a line of block characters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import singledispatch
 

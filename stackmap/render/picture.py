@@ -4,8 +4,6 @@ The topology as boxes and arrows, for every kind of diagram, and where a drawing
 Each box is a row of the tree: hidden LVs of one role share a box.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Documents → text for a terminal or a pipe."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence

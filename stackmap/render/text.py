@@ -1,7 +1,5 @@
 """Text from the system: escaped, measured, cut and aligned in columns. Names are untrusted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile

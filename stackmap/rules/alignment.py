@@ -7,8 +7,6 @@ every stripe. A device that passes requests on has the boundaries of the device
 below, shifted by its start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ Its counters tell hits from misses. Reads of the origin are misses and promotion
 without the counters they only bound the misses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ Those of this file compare members, chunks, sectors and file systems with each o
 in a capture. The others are in the files of their topics. Nothing here may import what calculates with loads.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 

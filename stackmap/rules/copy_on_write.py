@@ -1,7 +1,5 @@
 """Thin pools, VDO pools and snapshots: how full they are, when they will be full, and what copies cost."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

@@ -5,8 +5,6 @@ Another layout spreads the same requests differently. It mends no slow disk, lif
 neighbour: while one of these explains the wait, a conversion comes afterwards. Start at ``judge_over_time``.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -7,8 +7,6 @@ take 0.1 ms, but a slow SATA drive needs 5 ms during garbage collection and
 still transfers 200 MB/s.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from stackmap.model.device import Device

@@ -5,8 +5,6 @@ Each of the kernel's counts has a rule. Only ``check`` on this machine asks disk
 also in captures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

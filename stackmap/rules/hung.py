@@ -1,7 +1,5 @@
 """Does a device complete nothing, and do its own figures contradict each other?"""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple

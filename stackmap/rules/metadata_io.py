@@ -1,7 +1,5 @@
 """Do metadata writes or flushes take a large part of the I/O?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from stackmap.ledger.amounts import Traffic

@@ -1,7 +1,5 @@
 """What do writes to an array with parity cost at its disks, and which other volumes do they slow down?"""
 
-from __future__ import annotations
-
 from stackmap.ledger.layers import layers
 from stackmap.model.device import Device, Role
 from stackmap.model.load import sum_flows

@@ -1,7 +1,5 @@
 """Is a path of a multipath disk slow, and does the load take the paths that its policy promises?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple

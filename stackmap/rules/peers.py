@@ -1,7 +1,5 @@
 """Is one member of an array slower than its peers, or does it get more load?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from statistics import median

@@ -1,7 +1,5 @@
 """How many requests are in flight, how many of them help, and are reads and writes coupled?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from math import sqrt

@@ -1,7 +1,5 @@
 """Mirrors that were made for more disks than there are: a NAS reserves places for empty bays."""
 
-from __future__ import annotations
-
 from stackmap.ledger.device_state import is_degraded, missing_members
 from stackmap.model.device import Device, Kind
 from stackmap.model.raid import DEGRADED

@@ -1,7 +1,5 @@
 """Is a device overloaded? Judged by its own await at a low queue depth, never by utilisation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import ceil
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Do the settings of queues and caches fit the load? Each finding is something to try, not a fault."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from stackmap.model.device import Kind

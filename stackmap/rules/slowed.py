@@ -1,7 +1,5 @@
 """Does a disk serve a load more slowly than before, or than disks like it serve as much? Then the load is not the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from math import inf
 from statistics import median

@@ -1,7 +1,5 @@
 """Is a device broken or its metadata read-only, or does background work distort the figures?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from math import inf

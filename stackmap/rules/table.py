@@ -1,7 +1,5 @@
 """The table of all rules, and what they find on a machine."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator
 from math import inf
 

@@ -1,7 +1,5 @@
 """Does an I/O limit, or the one kernel thread of an array, hold the load back?"""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Mapping
 from math import inf
 

@@ -4,8 +4,6 @@ What the figures cannot tell: questions that a measurement leaves open, and coun
 Nothing found is no all-clear where nothing was judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

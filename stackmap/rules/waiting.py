@@ -1,7 +1,5 @@
 """Where do requests wait: in which layer, behind whose requests, or in the disk? No baseline is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

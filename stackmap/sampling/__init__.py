@@ -6,8 +6,6 @@ them, for devices that are the same at both ends. Here: averages since boot, and
 Needs ``host``, ``sources`` and ``model``; the function that discovers is given to it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeVar

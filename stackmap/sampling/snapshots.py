@@ -5,8 +5,6 @@ A rate needs the same device behind a name at both ends of an interval: what a n
 compared from one topology to the next.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace

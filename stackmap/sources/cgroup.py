@@ -13,8 +13,6 @@ for the root group only.
 Owners: one line per container engine. IDs are cut to 12 digits, as the engines' own tools do.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

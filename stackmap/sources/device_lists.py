@@ -9,8 +9,6 @@ The numbers of SCSI disks and md arrays follow from their names: drivers/scsi/sd
 and ``device_add_disk``; drivers/md/md.c, ``md_alloc``.
 """
 
-from __future__ import annotations
-
 import re
 
 from stackmap.errors import InputError

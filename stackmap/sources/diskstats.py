@@ -6,8 +6,6 @@ One line per device: major, minor, name, then counters. Kernels append fields
 number, never by kernel version; unknown ones are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import compress, count
@@ -43,7 +41,7 @@ class Sample:
     the lines that did not change is taken from it.
     """
 
-    def __init__(self, time: float, lines: Iterable[str], last: Sample | None = None) -> None:
+    def __init__(self, time: float, lines: Iterable[str], last: "Sample | None" = None) -> None:
         self.time = time
         self.lines = [*lines]
         self._counters: dict[int, Counters] = {}  # by place
@@ -88,7 +86,7 @@ class Sample:
             self._counters[place] = counters
         return counters
 
-    def idle_since(self, earlier: Sample, devices: Container[str] | None) -> dict[str, Load]:
+    def idle_since(self, earlier: "Sample", devices: Container[str] | None) -> dict[str, Load]:
         """Return the loads since *earlier* of *devices* with equal lines; those of others are not valid."""
         self._update_idle_loads(earlier.lines, self._changed)
         if devices is None and earlier.lines == self.lines:

@@ -9,8 +9,6 @@ A line of a table or status is ``name: start length target words…`` in 512-byt
 several lines, or none without a table. ``dm_targets`` reads the words.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

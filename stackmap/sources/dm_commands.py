@@ -6,8 +6,6 @@ their metadata, which causes I/O (dm-thin.c: ``pool_status`` without DM_STATUS_N
 ``--noflush`` is always given.
 """
 
-from __future__ import annotations
-
 from stackmap.host import Host
 
 TABLE = ("dmsetup", "table")

@@ -1,7 +1,5 @@
 """``/proc/drbd``: what DRBD 8 does with each of its devices; DRBD 9 tells it to its own tools only."""
 
-from __future__ import annotations
-
 import re
 
 PATH = "/proc/drbd"

@@ -9,8 +9,6 @@ count of bins, then per bin its bounds in microseconds (64 bits), its requests (
 Source: amazon-ec2-utils, ebsnvme; nvme-cli, plugins/amzn.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterable

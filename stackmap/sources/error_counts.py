@@ -8,8 +8,6 @@ of them. btrfs does not say which device a number of ``devinfo`` is, so its coun
 devices. dm targets count in their status: ``sources/dm_targets``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

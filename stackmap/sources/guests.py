@@ -7,8 +7,6 @@ guests ("vm-100-disk-0"); ``/etc/pve/qemu-server/100.conf`` and ``/etc/pve/lxc/1
 ``key: value``, with snapshots after a line in brackets. All of these files need root.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -77,7 +75,7 @@ def parse_domain(text: str, source: str) -> Domain:
     )
 
 
-def _caps(disk: Element) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
+def _caps(disk: "Element") -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
     """Yield the path and the caps of a device with ``<iotune>``; 0 is no cap."""
     caps = tuple(
         (IOTUNE[cap.tag], float(cap.text))
@@ -90,7 +88,7 @@ def _caps(disk: Element) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
         yield path, caps
 
 
-def _xml(text: str) -> Element:
+def _xml(text: str) -> "Element":
     """Return the root element of *text*; ``ValueError`` if it is not XML."""
     from xml.etree import ElementTree as ET  # 10 ms, needed only with domains
 

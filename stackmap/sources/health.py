@@ -13,8 +13,6 @@ the ATA standard has both in its device statistics. Of SSDs and SAS disks smartc
 share of life that is used; of NVMe nvme-cli, which alone prints for how long heat slowed the disk down.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache

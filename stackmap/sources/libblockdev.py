@@ -6,8 +6,6 @@ device-mapper and sysfs say what they know. lvm reads all disks, so a live machi
 ``record`` only, never before a sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

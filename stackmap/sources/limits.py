@@ -12,8 +12,6 @@ late limits the requests in flight of the others. The kernel shows that only wit
 ``blk_cgroup.blkcg_debug_stats``: ``depth=2`` in ``io.stat`` of a limited group, ``depth=max`` of others.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -9,8 +9,6 @@ suspended devices instead of waiting for them. It runs before a measurement, and
 per VG, of which each OSD has its own: so its answer counts only where ``lvs`` does not exist or was not recorded.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -6,8 +6,6 @@ spare, replacement …), ``dev-X/slot`` a slot number or "none". During a reshap
 attributes read "new (old)". LVM's RAID has no such directory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ The number behind a member is that of its superblock, which is its slot only unt
 replaced. So while fewer are in sync than there are, which of them are is unknown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

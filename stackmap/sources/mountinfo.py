@@ -6,8 +6,6 @@ backslashes in a path are octal in both files (``\040``). btrfs and other file s
 have a number of their own (major 0), so their source counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -9,8 +9,6 @@ md has one thread per array, named ``md0_raid5``. Under LVM all of them are name
 process 2; a container sees none of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ that in which all non-idle tasks did. Only tasks that sleep in the kernel for I/
 polls for asynchronous I/O (QEMU, many databases) waits without being counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from stackmap.host import Host

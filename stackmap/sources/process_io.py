@@ -7,8 +7,6 @@ not inspect those outside. A process that ends
 between two samples is not seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from stackmap.errors import SourceError

@@ -6,8 +6,6 @@ so no missing file is opened: a host has thousands of devices. A ``/`` in a
 kernel name (cciss/c0d0) is ``!`` here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sized
 from typing import Any, NamedTuple, TypeVar

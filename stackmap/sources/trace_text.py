@@ -7,8 +7,6 @@ kernel changes fields between versions (6.12 adds a priority to requests): only 
 read. The text of hist triggers is that of Documentation/trace/histogram.rst; symbols are in /proc/kallsyms.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -223,7 +221,7 @@ KALLSYMS = "/proc/kallsyms"
 CODE = frozenset("tTwW")
 
 
-def read_symbols(host: Host, names: Iterable[str]) -> dict[str, int]:
+def read_symbols(host: "Host", names: Iterable[str]) -> dict[str, int]:
     """Return the addresses of the functions *names* that exist; all are 0 without root."""
     return parse_symbols(host.read(KALLSYMS), names)
 

@@ -5,8 +5,6 @@ A text may mix formats (an article with tables of sar and iostat, JSON in a
 ticket), so each line that one reader cannot use is offered to the others.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

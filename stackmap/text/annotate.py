@@ -9,8 +9,6 @@ iostat left-aligns the name in 13 columns before the figures. sar right-aligns i
 the time. ``--pretty`` prints it after the figures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -6,8 +6,6 @@ which ones, and in what order, depends on version and options. So columns are
 looked up by name. Numbers come in any locale, with the units of ``--human``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

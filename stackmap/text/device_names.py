@@ -1,7 +1,5 @@
 """Which device a name in a statistics text means."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -8,8 +8,6 @@ Untimed: one copy has the totals since boot; two have the totals of an interval 
 proportions are right.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ node_exporter's counters of disks in Prometheus' text format, as ``curl localhos
 One scrape has totals since boot, and usually both the time of the scrape and of the boot. Two have an interval.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

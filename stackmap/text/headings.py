@@ -6,8 +6,6 @@ off by a terminal) not at all, which means first. Words may come before it: sar'
 time, the quote marks of a mail.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

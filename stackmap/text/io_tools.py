@@ -4,8 +4,6 @@ What tools that make or trace I/O say of disks: fio's "Disk stats", the events o
 All are totals of the time that the tool ran. Of biosnoop that time is known, from the first event to the last.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 

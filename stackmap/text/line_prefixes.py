@@ -6,8 +6,6 @@ but for numbers, days and months. A time stays before figures, whose report may 
 lists of lines are unfolded.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

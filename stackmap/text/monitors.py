@@ -4,8 +4,6 @@ Figures of disks from monitors that print everything about a host: atop, dstat a
 Only the lines about disks are read. Each monitor has its own units; its manual page and its source name them.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

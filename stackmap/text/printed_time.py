@@ -5,8 +5,6 @@ sar prints times of day, in the forms of many locales, and the date once per run
 of day that goes back by hours is of the next day; one that goes back by less is a clock that was set back.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime
 

@@ -12,8 +12,6 @@ get the one in which the relation holds in every row; if several fit, only figur
 used. (Queue = requests × wait does not hold on every kernel.)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

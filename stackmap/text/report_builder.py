@@ -5,8 +5,6 @@ A text does not mark the end of a report; the next one does, by a heading, a
 time, a banner, or a device that the report already has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain

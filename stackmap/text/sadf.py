@@ -4,8 +4,6 @@ Output of ``sadf``: CSV (-d), tabs (-p), XML (-x); for JSON see ``sysstat_json``
 All have complete times and the length of each interval.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

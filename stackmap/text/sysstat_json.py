@@ -9,8 +9,6 @@ Sizes may be in another unit than their keys say: sysstat 12.1.2 to 12.2.0 (Ubun
 rkB/s and rMB/s; 11.5.1 to 11.5.6 wrote "rkB" for any unit. ``repairs.find_unit`` finds it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ bytes or their mean size, the least precise of the three follows from the other 
 prints 0.00 MB/s for one request of 3 KiB per second, beside a mean of 3.14 KiB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -69,7 +67,7 @@ class TableLayout:
         self._busy = index.get(("", "busy"))
         self.notes = self._notes()
 
-    def in_unit(self, unit: float) -> TableLayout:
+    def in_unit(self, unit: float) -> "TableLayout":
         """Return this layout with bytes in *unit*; the units in names are ignored."""
         return TableLayout(
             self.names,
@@ -185,7 +183,7 @@ class FlowColumns:
     @classmethod
     def of(
         cls, flow: str, index: Mapping[tuple[str, str], int], columns: Sequence[Column]
-    ) -> FlowColumns:
+    ) -> "FlowColumns":
         """Return those of *flow* among *columns*; *index*: the place of each flow and field."""
         size, mean = index.get((flow, "bytes")), index.get((flow, "size"))
         return cls(

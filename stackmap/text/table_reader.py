@@ -5,8 +5,6 @@ Tables are read by heading, never by position or version. A row counts if it has
 column of the last heading; prose, prompts and other tables are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from stackmap.model.interval import Interval

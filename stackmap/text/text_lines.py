@@ -6,8 +6,6 @@ interpreting lines. The functions below it recognise the lines around the tables
 marks of a new report; ``printed_time`` recognises times.
 """
 
-from __future__ import annotations
-
 import codecs
 import html
 import re

@@ -7,8 +7,6 @@ requests per second, each a quarter wide, and averaged with the same weights on 
 compared if sizes or the mix of reads and writes differ, or if hardly any class has intervals of both.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

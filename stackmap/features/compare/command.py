@@ -1,7 +1,5 @@
 """``stackmap compare``: two recordings of a volume beside each other."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

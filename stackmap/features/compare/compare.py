@@ -10,8 +10,6 @@ Each figure is a ratio of sums over all intervals, with its range and the probab
 chance (``estimate``). Significance is judged over all figures of a stack together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -82,7 +80,7 @@ class Comparison:
     before: Recording
     after: Recording
     stacks: tuple[StackComparison, ...]
-    unmatched: tuple[Unmatched, ...] = ()
+    unmatched: "tuple[Unmatched, ...]" = ()
 
 
 class Unmatched(NamedTuple):

@@ -5,8 +5,6 @@ A figure is a ratio of sums over all intervals. Figures of the load describe the
 are per request or byte of it, so they are comparable although the load differs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

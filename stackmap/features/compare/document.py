@@ -1,7 +1,5 @@
 """What a comparison prints: the conclusions in sentences, a table per volume, what was not compared, and the method."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from math import inf, log

@@ -11,8 +11,6 @@ known truth, 95 of 100 ranges contain it if the recording is some twenty times a
 stays similar (tests/features/compare).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise

@@ -6,8 +6,6 @@ consecutive intervals are averaged into one batch. Layers are named so that they
 layouts: "top", "disks" (the last), and between them the role, with a number if several layers have it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

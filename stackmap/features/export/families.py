@@ -4,8 +4,6 @@ What a host exports: its stacks, states, findings and topology, as families of m
 The text is for node_exporter's textfile collector: no timestamps, no ``# EOF``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 

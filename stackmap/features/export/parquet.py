@@ -5,8 +5,6 @@ Counts over an interval compress best as a stream of each byte of them (BYTE_STR
 A file with few rows is read by the thousand: its footer, dictionaries and zstd's buffers would cost more than its rows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ The counts of a device are exact over each interval, so means over any time are 
 part of a day with the same devices, settings and counters: every device has figures for the same intervals of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime

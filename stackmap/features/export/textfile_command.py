@@ -6,8 +6,6 @@ has a first line with the boot, then each sample: its time in a line, and lines 
 their wear once per hour; the answers are in a file of their own until then.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Container, Iterator
@@ -164,7 +162,7 @@ def _judged(
     ]
 
 
-def _kept(path: str) -> KeptSamples:
+def _kept(path: str) -> "KeptSamples":
     """Return the samples in the file at *path*; none, after a line about it, if it is damaged."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
@@ -193,7 +191,7 @@ class KeptSamples(NamedTuple):
     boot: str
     samples: tuple[Sample, ...] = ()
 
-    def with_newest(self, boot: str, newest: Sample, devices: Container[str]) -> KeptSamples:
+    def with_newest(self, boot: str, newest: Sample, devices: Container[str]) -> "KeptSamples":
         """Return these samples and *newest*, of *devices* only; without old ones and those of another boot."""
         lines = zip(newest.names, newest.lines, strict=True)
         part = Sample(newest.time, tuple(line for name, line in lines if name in devices))

@@ -1,7 +1,5 @@
 """``stackmap fiojob``: a measured load as a job for fio."""
 
-from __future__ import annotations
-
 import json
 from typing import TYPE_CHECKING
 
@@ -57,7 +55,7 @@ def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @json_option
 @click.pass_obj
 def command(
-    session: Session,
+    session: "Session",
     /,
     options: MeasuringOptions,
     target: str | None,
@@ -83,7 +81,7 @@ def command(
     click.echo(json.dumps(fiojob_json(job)) + "\n" if as_json else fiojob_text(job), nl=False)
 
 
-def _one(measured: Measurement, name: str) -> str:
+def _one(measured: "Measurement", name: str) -> str:
     devices = measured.devices
     if len(devices) > 1:
         titles = ", ".join(measured.topology[device].title for device in devices[:5])

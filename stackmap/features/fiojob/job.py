@@ -7,8 +7,6 @@ are rounded down to multiples of the smallest, unless ``bs_unaligned``. And the 
 truncates a request before a block that was used, so the map is off.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap

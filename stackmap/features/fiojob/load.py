@@ -9,8 +9,6 @@ pattern that whatif uses, so both agree on one recording. What that leaves open,
 from merging below: neighbours merge.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -7,8 +7,6 @@ requests of each of two sizes, and chance is unlikely, these are the sizes. Othe
 interval counts with its mean, and sizes within an interval stay mixed.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

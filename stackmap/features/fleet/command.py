@@ -1,7 +1,5 @@
 """``stackmap fleet``: every volume of every host, from Prometheus; with HOST, the layers and findings of that host."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

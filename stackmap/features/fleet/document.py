@@ -1,7 +1,5 @@
 """The volumes of a fleet: a table with the worst first, and a page for a migration programme."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 

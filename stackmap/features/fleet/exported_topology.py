@@ -1,7 +1,5 @@
 """The topology that a host exported (``features/export/families.py``), from its labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from stackmap.discover import sound_edges

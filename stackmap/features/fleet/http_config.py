@@ -5,8 +5,6 @@ From Python 3.13 on, a certificate must follow RFC 5280 (``ssl.VERIFY_X509_STRIC
 `openssl req -x509` makes one without keyUsage. promtool and curl accept them.
 """
 
-from __future__ import annotations
-
 import os
 import ssl
 from collections.abc import Mapping
@@ -187,7 +185,7 @@ def tls_reason(error: BaseException, said: str) -> str:
     return f"{known}; see tls_config in stackmap-fleet(8)"
 
 
-def accept_lax_certificates(session: Session) -> None:
+def accept_lax_certificates(session: "Session") -> None:
     """Make *session* accept certificates that violate RFC 5280; it checks all else as before."""
     from requests.adapters import HTTPAdapter
     from urllib3.util.ssl_ import create_urllib3_context

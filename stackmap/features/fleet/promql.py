@@ -4,8 +4,6 @@ The PromQL of ``fleet``: figures of volumes and sums of groups, from the series 
 The server computes means and sums, and sorts, so that only the figures to show travel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from re import escape
 from typing import NamedTuple

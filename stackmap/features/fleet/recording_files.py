@@ -4,8 +4,6 @@ The files of recordings in a directory or on S3: a list of them, how DuckDB read
 A local directory is read by DuckDB, S3 by pyarrow's file system: nothing is downloaded but data.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

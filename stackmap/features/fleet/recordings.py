@@ -6,8 +6,6 @@ The figures are sums over each period, whose devices have counts for the same in
 what the recording rules compute from rates. A file that cannot be read is left out and named.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ Targets are of one machine if they have its name and one textfile, which is know
 of a second. Or they have its name, address, time of boot and volumes, in textfiles of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 

@@ -1,7 +1,5 @@
 """The volumes of a fleet: their figures over a window, their order, their sums, and the object of ``fleet -J``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
@@ -258,7 +256,7 @@ class Fleet(NamedTuple):
     levels: tuple[Group, ...]
     partial: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    health: tuple[Trouble, ...] = ()
+    health: "tuple[Trouble, ...]" = ()
     by: str = ""
     groups: tuple[Group, ...] = ()
 

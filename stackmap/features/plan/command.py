@@ -1,7 +1,5 @@
 """``stackmap plan``: the commands that convert a volume; printed, never run."""
 
-from __future__ import annotations
-
 import json
 from typing import BinaryIO
 

@@ -1,7 +1,5 @@
 """A plan for its reader: the document with its method, its risks and its commands, and ``stackmap.plan/1`` for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 

@@ -6,8 +6,6 @@ again, and what else it writes to. In a shell without the function such a step f
 array are known by their UUIDs and sizes.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace

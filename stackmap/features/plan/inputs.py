@@ -1,7 +1,5 @@
 """What a plan is made from, asked of a host: ``plan`` asks it, ``report`` may, ``record`` keeps it."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Mapping

@@ -5,8 +5,6 @@ A row of ``FOLLOWED`` is true if tests/lab followed that plan there to its end, 
 those that LVM prints while a step goes well, by the words of the command. The lab's tests hold both to what happens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple

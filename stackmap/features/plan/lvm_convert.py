@@ -8,8 +8,6 @@ between two steps, and each of these steps says so.
 Source: lvmraid(7). tests/lab/convert_all.py ran every pair with lvm2 2.03.16 on Linux 6.1 and compared the content.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ LVs with more or fewer copies: mirrors that are added and removed online, and a 
 copy, and is kept until the last step. A btrfs moves online, by ``btrfs replace``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused

@@ -5,8 +5,6 @@ Each member of a new layout goes to a PV with enough room, and no two to one dis
 the layout changes, and back on afterwards.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ Sources: mdadm(8) and mdadm's Grow.c. Every change was tested with mdadm 4.2 on 
 busy ext4 (tests/lab/scenarios/plan-md.sh).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -123,7 +121,7 @@ def _present_layout(context: plan.PlanContext) -> Layout:
     return device.layout
 
 
-def _changes_with_disks(context: plan.PlanContext, present: Layout) -> Iterator[Change]:
+def _changes_with_disks(context: plan.PlanContext, present: Layout) -> "Iterator[Change]":
     """Yield each change, with the disks it adds to the array."""
     fresh, now = list(_new_disks(context)), present
     target = context.target.name
@@ -164,7 +162,7 @@ def _new_disks(context: plan.PlanContext) -> Iterator[Device]:
 
 
 def _steps(
-    path: BlockDevicePath, change: Change, present: Layout, result: Layout
+    path: BlockDevicePath, change: "Change", present: Layout, result: Layout
 ) -> list[plan.Step]:
     """
     Return the --grow, before it the step that adds spares, and after it the wait.

@@ -6,8 +6,6 @@ the extents online. What the disks must be, and the steps that create arrays, wa
 ``mdadm --grow`` too.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused

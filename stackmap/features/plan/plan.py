@@ -5,8 +5,6 @@ A plan and its inputs: the stack with the requested layout; steps with their ris
 ``Step``, each a command with its risk and how to undo it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -110,7 +108,7 @@ class PlanContext:
         """How many disks, any of them, may fail now without data loss."""
         return self.target.layout.survivable_failures if self.target.layout else 0
 
-    def mark_unprotected(self, steps: Iterable[Step], result: Layout | None) -> list[Step]:
+    def mark_unprotected(self, steps: "Iterable[Step]", result: Layout | None) -> "list[Step]":
         """Return *steps* that run once the layout is *result*; marked if that loses all redundancy."""
         return unprotected(steps) if self.loses_redundancy(result) else list(steps)
 

@@ -1,7 +1,5 @@
 """The migration strategies as a table, and the outcome of each for one stack."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """How to stop the users of a volume before it is replaced, and start them again afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

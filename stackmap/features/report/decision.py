@@ -4,8 +4,6 @@ The first page: the problem in one number, what to do first, what a change gives
 It needs no knowledge of RAID: a layout is described by the copies that it keeps, or the disks that may fail.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stackmap.document import describe

@@ -1,7 +1,5 @@
 """``report --explain-write``: what one write does on the layout of a volume, member by member, and a full stripe beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 

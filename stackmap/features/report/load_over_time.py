@@ -1,7 +1,5 @@
 """The sections on the load over time and by hour of day, and on request sizes, with their charts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from stackmap.document import blocks as doc

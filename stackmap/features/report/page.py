@@ -5,8 +5,6 @@ The raw numbers are CSV and JSON. The section on methods says what was measured,
 proved.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product

@@ -5,8 +5,6 @@ Each may be impossible: the projection where figures are missing, the plan where
 known. The reason then takes its place.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -142,7 +140,7 @@ class Proposing:
     """
 
     def __init__(
-        self, measured: Measuring, top: str, trace: Trace | None = None, *, timed: bool
+        self, measured: Measuring, top: str, trace: "Trace | None" = None, *, timed: bool
     ) -> None:
         self._top, self._scenario = top, Scenario() if timed else None
         self._volume = volume_context(measured.topology, top)

@@ -4,8 +4,6 @@ The first section: the problem, the proposal and its effect.
 It begins with the stack in sentences and key figures: layout, load, cost at the disks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """``stackmap setup-files``: what a package of the distribution has outside of Python."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The columns of each view, the figures in them, and their texts: widths, sparklines and bars."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 

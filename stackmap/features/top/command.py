@@ -1,7 +1,5 @@
 """``stackmap top``: the stack live in a full-screen terminal, or a recording."""
 
-from __future__ import annotations
-
 import sys
 
 import click

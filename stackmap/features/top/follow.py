@@ -1,7 +1,5 @@
 """The intervals of this machine or of a recording, one at a time, for a screen that is watched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,7 +27,7 @@ _discover = partial(discover, geometry=True)
 class LiveIntervals:
     """Intervals of this machine; *host* records what they are made of. A survey in progress delays none."""
 
-    def __init__(self, host: RecordingHost) -> None:
+    def __init__(self, host: "RecordingHost") -> None:
         self.host = host
         listen(host)
         again = Rediscovery(geometry=True)
@@ -57,7 +55,7 @@ class RecordedIntervals:
     ``InputError`` or ``NoInterval`` if it has none. ``span``: the instants of its first and last sample.
     """
 
-    def __init__(self, host: CapturedHost, part: CapturePart = WHOLE) -> None:
+    def __init__(self, host: "CapturedHost", part: CapturePart = WHOLE) -> None:
         part.show(host)
         self.host, self._window = host, host.window
         begin, end = host.span() or (0.0, 0.0)

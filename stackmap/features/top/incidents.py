@@ -1,7 +1,5 @@
 """The last minutes: their episodes as events, when a stack was slow and by how much; and the loads for headroom."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The rows of each view, in the order that the user chose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from stackmap.document.interval import instant

@@ -4,8 +4,6 @@ The screen of ``top``: a moment, the user's choices and a size in, styled lines 
 With the panes over the rows: help, the per-layer table of a stack, or the findings on a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from stackmap.commands import additions

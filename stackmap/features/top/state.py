@@ -1,7 +1,5 @@
 """What the user chose on the screen, and how keys change it: a state and a key in, a state out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The table of a view, and the panels that a large screen has below it in place of empty lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest

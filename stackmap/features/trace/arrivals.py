@@ -9,8 +9,6 @@ it for a write that no program waits for, and "C NUMBER MICROSECONDS OPERATION E
 at that sector is done.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """``stackmap trace``: distributions per layer and exact parity decisions, or requests one by one (``--events``)."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -5,8 +5,6 @@ Copies of the trace's probes and histograms are installed on two system calls. T
 many times: without probes, with probes that count nothing, and with all histograms.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple

@@ -5,8 +5,6 @@ They count requests and time right where diskstats counts dm-raid twice. Their h
 reads from writes. Documentation/admin-guide/device-mapper/statistics.rst describes the texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The figures of a trace for people: tables, sentences, histograms and heat maps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from math import ceil
 

@@ -12,8 +12,6 @@ check is withheld with the reason: a trace has no figures that may be wrong. The
 tracepoint, which is always run; probes may be skipped.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -65,7 +63,7 @@ class Distribution:
         self.count = sum(self.counts.values())
 
     @classmethod
-    def merged(cls, parts: Iterable[Counts]) -> Distribution:
+    def merged(cls, parts: Iterable[Counts]) -> "Distribution":
         """Return the distribution of all *parts* together."""
         total: Counter[tuple[int, int]] = Counter()
         for part in parts:

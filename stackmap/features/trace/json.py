@@ -1,7 +1,5 @@
 """The object of ``trace -J``: ``stackmap.trace/1``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from stackmap.features.trace.figures import (

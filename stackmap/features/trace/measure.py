@@ -5,8 +5,6 @@ Without kprobes or BTF, sizes come from block tracepoints and latencies from dm'
 tracefs, latencies alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress

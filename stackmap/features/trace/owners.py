@@ -6,8 +6,6 @@ that dirtied the page, although a kernel thread submits it. Below RAID, md's own
 they have no group. The remainder of a split bio is submitted again, and is not counted twice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -37,7 +35,7 @@ class Sum(NamedTuple):
     timed: int = 0
     took: int = 0
 
-    def plus(self, more: Sum) -> Sum:
+    def plus(self, more: "Sum") -> "Sum":
         """Return the sum with *more*."""
         return Sum(*map(add, self, more))
 

@@ -7,8 +7,6 @@ at the same time, not one per sector. No key is a string: from about Linux 6.16 
 the key, and nearly every request has an entry of its own. Latency is counted in buckets at most 5 % wide, in ranges of a factor of 8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.errors import SourceMissing

@@ -5,8 +5,6 @@ A trace as the kernel printed it, and the counts by device and direction in its 
 kernel printed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict
@@ -94,7 +92,7 @@ class TraceRecord:
         return json.dumps({"format": FORMAT, **asdict(self)})
 
     @classmethod
-    def from_json(cls, text: str) -> TraceRecord:
+    def from_json(cls, text: str) -> "TraceRecord":
         """Return the record in a text of ``to_json``; ``CaptureError`` for any other text."""
         try:
             fields = loaded_json(text, TRACE)

@@ -5,8 +5,6 @@ Documentation/trace/kprobetrace.rst and histogram.rst describe the texts. Everyt
 instance, the group of the probes, and the first word of the synthetic events. So all of it can be found and removed.
 """
 
-from __future__ import annotations
-
 import atexit
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -57,7 +55,7 @@ class Trigger(NamedTuple):
     text: str
     counts: bool = True
 
-    def in_state(self, state: str) -> Trigger:
+    def in_state(self, state: str) -> "Trigger":
         """
         Return the trigger that pauses this one ("pause"), continues it ("cont") or clears it ("clear").
 

@@ -9,8 +9,6 @@ Some of the present bitmap's writes mark superblocks, which md stores in the sam
 on the gaps between writes (``superblock_writes``), which no counter shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import exp, inf, sqrt
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """``stackmap whatif``: the measured load on another layout."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -5,8 +5,6 @@ Counters have rates and means: of sizes, of requests in flight, and of the time 
 in between has no loop of a constant depth. What they leave open is more than one ``Load``, see ``traced_loads.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, repeat
@@ -116,7 +114,7 @@ class Sizes(NamedTuple):
     larger: float
 
     @classmethod
-    def of(cls, mean: float) -> Sizes:
+    def of(cls, mean: float) -> "Sizes":
         """
         Return the sizes that a *mean* of bytes probably is of: one of whole pages, or two powers of two.
 

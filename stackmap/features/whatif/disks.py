@@ -4,8 +4,6 @@ A disk as a queue with servers: which requests wait at it, which merge, and when
 Times are seconds. What is drawn comes from the run's own generator: the same input gives the same result.
 """
 
-from __future__ import annotations
-
 from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Sequence
@@ -96,7 +94,7 @@ class Disk:
     disk has no room for yet (block/blk-merge.c).
     """
 
-    def __init__(self, run: Simulation, service: Service) -> None:
+    def __init__(self, run: "Simulation", service: Service) -> None:
         self._run, self.service = run, service
         self._queues: tuple[list[Queued], list[Queued]] = ([], [])  # of reads, of writes
         self._direction = self._starved = self._number = 0

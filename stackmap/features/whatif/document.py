@@ -1,7 +1,5 @@
 """What a projection says: the load now and on another layout, the range, and what it leaves out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from stackmap.document.blocks import (

@@ -12,8 +12,6 @@ A *run* is what arrives at once, in chunks. Random runs find no row in the cache
 runs find what the run before left there.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -285,7 +283,7 @@ class Cost(NamedTuple):
     writes: float
     updates: float
 
-    def mixed(self, other: Cost, share: float) -> Cost:
+    def mixed(self, other: "Cost", share: float) -> "Cost":
         """Return the cost if *share* of the pages cost as *other*."""
         pairs = zip(self, other, strict=True)
         return Cost(*((1 - share) * own + share * others for own, others in pairs))

@@ -1,7 +1,5 @@
 """A projection as JSON: ``stackmap.whatif/1``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
@@ -73,7 +71,7 @@ def _wear(change: WearChange) -> Json:
     }
 
 
-def _cache(scenario: Scenario) -> Json | None:
+def _cache(scenario: "Scenario") -> Json | None:
     """Return the cache and its hits by the trace; null without a cache, the hits null without offsets."""
     from stackmap.features.whatif.cache import NO_OFFSETS
 
@@ -103,7 +101,7 @@ def _shares(shares: Mapping[str, Band]) -> Json:
     return {direction: _range(shares.get(direction)) for direction in DIRECTIONS}
 
 
-def _time(time: TimeProjection) -> Json:
+def _time(time: "TimeProjection") -> Json:
     """Return the times in milliseconds; a direction without requests is null."""
     return {
         "self_check": _by_direction(time.self_check, SelfCheck._asdict),

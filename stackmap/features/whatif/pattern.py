@@ -15,8 +15,6 @@ at most as many commits as there are of either. jbd2 sends what precedes a commi
 the disks merge it into one request, on any layout.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import log2
 from typing import NamedTuple
@@ -123,7 +121,7 @@ class Pattern(NamedTuple):
     burst_rate: float
     large: float | None
     rows: Cost | None
-    journal: Journal | None
+    journal: "Journal | None"
     hypotheses: tuple[Hypothesis, ...]
     evidence: tuple[Reason, ...]
     is_rewritten: bool = False

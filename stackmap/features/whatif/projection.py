@@ -1,7 +1,5 @@
 """The result of a projection: a volume's measured load, and what it would be on another layout."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -146,8 +144,8 @@ class Projection(NamedTuple):
     bytes_known: bool = True
     room: SpaceBeside | None = None
     growth: float = 1.0
-    time: TimeProjection | None = None
-    scenario: Scenario | None = None
+    time: "TimeProjection | None" = None
+    scenario: "Scenario | None" = None
     wear: WearChange | None = None
     replayed: CountCheck | None = None
 

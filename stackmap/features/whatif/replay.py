@@ -7,8 +7,6 @@ merges: the band has a range for that. The present layout is replayed first, and
 differs by more than ``OFF``, no count of the replay is used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
@@ -61,7 +59,7 @@ class Counts(NamedTuple):
     superblocks: float
 
     @classmethod
-    def of(cls, below: BelowCounts, load: Measured) -> Counts:
+    def of(cls, below: BelowCounts, load: Measured) -> "Counts":
         """Return the counts of *load*: those of the replay, scaled by bytes."""
         read = load.read.bytes / (below.moved[READ] or 1)
         write = load.write.bytes / (below.moved[WRITE] or 1)

@@ -9,8 +9,6 @@ requests completed per request that md received and split: 1 where its pages mer
 do, less where requests merge, more where pages stay separate.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 from stackmap.features.whatif.geometry import (
@@ -190,7 +188,7 @@ class Merging(NamedTuple):
         whole: Measured,
         pattern: Pattern,
         end: RangeEnd,
-    ) -> Merging:
+    ) -> "Merging":
         """Return the merging on *layout* if the present requests are split as at *end*."""
         rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
         now = member_requests(context.present or SINGLE_DEVICE, whole, context, pattern, rows, end)

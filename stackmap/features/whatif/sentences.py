@@ -3,8 +3,6 @@ What a projection says in sentences: requests and bytes now and projected, the s
 the figures leave out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import ceil

@@ -5,8 +5,6 @@ md sets the bit of a clean region on every member before the first write to it, 
 daemon after the last (md-bitmap.c: startwrite, daemon_work, unplug).
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -32,7 +30,7 @@ class SimulatedBitmap:
     """The bits of a run, each of ``covers`` bytes of the volume. ``is_busy``: pages or superblocks are written."""
 
     def __init__(
-        self, run: Simulation, covers: float, write: Callable[[str, int, Then], None]
+        self, run: "Simulation", covers: float, write: Callable[[str, int, Then], None]
     ) -> None:
         """*write*: writes pages on all members: the cause, how many, and what follows."""
         self._run, self.covers, self._write = run, covers, write
@@ -46,7 +44,7 @@ class SimulatedBitmap:
         self._clean_at = 0.0
         self._is_timed = False
 
-    def start(self, writes: Sequence[Arrival], rate: float) -> None:
+    def start(self, writes: "Sequence[Arrival]", rate: float) -> None:
         """Mark the regions that were marked before *writes*, which come at *rate* per second; start the daemon."""
         ends: deque[int] = deque(maxlen=STREAMS)
         visits = []

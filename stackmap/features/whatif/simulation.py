@@ -14,8 +14,6 @@ waits are what a sum of requests does not show:
 Times are seconds. All that is drawn comes from a seeded generator: the same input gives the same result.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
@@ -82,7 +80,7 @@ class Stack(NamedTuple):
     covers: float | None
     held: bool
     missing: AbstractSet[int] = frozenset()
-    front: SimulatedCache | None = None
+    front: "SimulatedCache | None" = None
     writes: float = 0.0
     pace: float = PACE
     plugged: float = inf
@@ -247,7 +245,12 @@ class Simulation:
                 disk.submit(FLUSH, left.one, cause=FLUSH)
 
     def _in_front(
-        self, front: SimulatedCache, cache: Disk, request: Arrival, end: Then, thread: Thread | None
+        self,
+        front: "SimulatedCache",
+        cache: Disk,
+        request: Arrival,
+        end: Then,
+        thread: Thread | None,
     ) -> None:
         """Send a request to the cache if it hits, else to the volume; a write through the cache to both."""
         is_read = request.operation == READ

@@ -5,8 +5,6 @@ The kernel compares the fastest read of each window of 0.1 s with wbt_lat_usec, 
 (block/blk-wbt.c, ``wb_timer_fn`` and ``latency_exceeded``; block/blk-rq-qos.c, ``rq_depth_calc_max_depth``).
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from math import inf, sqrt
@@ -117,7 +115,7 @@ class Throttle:
         if not self._is_highest:
             self._scale(self._step - 1)
 
-    def ended(self, then: Then, run: Simulation) -> None:
+    def ended(self, then: Then, run: "Simulation") -> None:
         """A write ended that took room; *then* is called before those that wait (``wbt_rqw_done``)."""
         self._writes -= 1
         then()

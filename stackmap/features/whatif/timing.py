@@ -5,8 +5,6 @@ The simulations of the present layout that agree with the measurement (fitting.p
 the projection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import exp, sqrt
 from types import MappingProxyType
@@ -173,7 +171,7 @@ def _error(fitting: Fitting, rank: int) -> float:
 
 def _headrooms(
     fitting: Fitting, layout: Layout, scenario: Scenario, rate: float
-) -> tuple[list[Growth], list[Growth]]:
+) -> "tuple[list[Growth], list[Growth]]":
     """Return the possible growth of the load, now and on *layout*, by each service of the disks, the likely one first."""
     loads: dict[tuple[Service, ...], Load] = {}
     for fit in fitting.fits:  # the likely one first

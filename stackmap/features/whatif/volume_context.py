@@ -1,7 +1,5 @@
 """What a projection must know of a volume: its layout, its members and disks, who manages it, its space."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import ceil, inf
 from typing import Literal, NamedTuple

@@ -5,8 +5,6 @@ A name may contain anything. ``Markup`` was made here and is used as it is; any
 other text is escaped, control characters first.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from html import escape
@@ -22,7 +20,7 @@ class Markup(str):
 
     __slots__ = ()
 
-    def __add__(self, other: str) -> Markup:
+    def __add__(self, other: str) -> "Markup":
         return Markup(str.__add__(self, text(other)))
 
 

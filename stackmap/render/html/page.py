@@ -5,8 +5,6 @@ Its policy forbids network access and every script except its own two, which
 the policy lists by hash. A name that passed all escaping could run nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

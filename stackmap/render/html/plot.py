@@ -1,7 +1,5 @@
 """Charts and bars as static SVG, for readers without scripts and for print; the page's style has their colours."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Targets that create requests of their own: md's levels under device-mapper and t
 ``raid`` and the older ``mirror``; thin pools, snapshots, caches, clones.
 """
 
-from __future__ import annotations
-
 from stackmap.model.device import NEVER_SYNCED, Role
 from stackmap.model.raid import Layout, layout, raid_state
 from stackmap.model.units import SECTOR, percent

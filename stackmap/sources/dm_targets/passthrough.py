@@ -4,8 +4,6 @@ Targets that pass I/O on as it comes, perhaps delayed, encrypted or checked.
 ``multipath`` is one disk over several paths, in groups by priority.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stackmap.model.device import Role

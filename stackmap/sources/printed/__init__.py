@@ -5,8 +5,6 @@ A text holds them after each other, quoted and damaged. ``Reader`` takes its lin
 (``FORMATS``), and returns them as one machine: files as a capture has them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice

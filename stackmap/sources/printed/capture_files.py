@@ -1,7 +1,5 @@
 """What texts tell of a machine, as the files of a capture: sysfs, udev's database, mounts and swaps."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

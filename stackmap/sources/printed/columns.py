@@ -1,7 +1,5 @@
 """Lines as people paste them, and tables with empty cells: what every reader of a command's output needs."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

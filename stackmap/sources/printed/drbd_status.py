@@ -1,7 +1,5 @@
 """``/proc/drbd`` of DRBD 8; ``drbdadm status`` and ``drbdsetup status`` of DRBD 9, as text and as JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +38,7 @@ def read_status_json(text: str) -> Iterator[Fact]:
     return _facts(status_of_json(json.loads(text)))
 
 
-def _facts(volumes: Iterable[Volume]) -> Iterator[Fact]:
+def _facts(volumes: "Iterable[Volume]") -> Iterator[Fact]:
     """Yield the facts on each volume; without a minor number only its name is known."""
     for name, words, state in volumes:
         ref = f"drbd{words['minor']}" if words.get("minor", "").isdecimal() else BY_RES + name

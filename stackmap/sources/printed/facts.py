@@ -1,7 +1,5 @@
 """What a line of a pasted text tells: a device, a key and a value; how texts refer to devices."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

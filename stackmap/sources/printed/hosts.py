@@ -1,7 +1,5 @@
 """Whose output a line begins: the host that a prompt, Ansible, dshbak, uname or sysstat's first line names."""
 
-from __future__ import annotations
-
 import re
 
 from stackmap.model.topology import short_host

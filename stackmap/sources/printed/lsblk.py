@@ -6,8 +6,6 @@ below it, with -s the one above it. With -M, a device on several others is drawn
 (or the form of the name) tells that it is one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -134,12 +132,12 @@ class Placed(NamedTuple):
     """A row in the tree: its depth in characters, its device, and what that contains."""
 
     depth: int
-    row: Line
+    row: "Line"
     ref: str
     content: str
 
 
-def _depth(row: Line, ref: str, way: list[Placed]) -> int:
+def _depth(row: "Line", ref: str, way: list[Placed]) -> int:
     """
     Return the depth of *row* below those of *way*.
 

@@ -4,8 +4,6 @@ LVM's reports: pvs, vgs and lvs with any columns, as tables, with a separator or
 An LV uses the devices of the column Devices, ``/dev/sda1(0),/dev/sdb1(0)``; sub-LVs have the same form.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """``dmsetup`` (table, info, ls, ls --tree, deps) and ``multipath -ll``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """``/proc/mdstat``, ``mdadm --detail`` and ``mdadm --examine``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -4,8 +4,6 @@ One machine from several texts: which names mean one device, which text says wha
 ``capture_files`` writes the result as the files of a capture, so that a ticket is read as a capture is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """``/proc/mdstat`` of Unraid, which has a device above each disk and parity beside them; ``bcache-status``."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Who uses the devices, and what lies on them: df, mount, findmnt, /proc/mounts, swaps, blkid, zpool, btrfs; what disks are."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

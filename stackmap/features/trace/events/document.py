@@ -1,7 +1,5 @@
 """``trace --events``: requests one by one, with what they caused below, as tables and as JSON objects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap.document.blocks import Block, Column, Label, Paragraph, Row, Rows, Table, Value

@@ -9,8 +9,6 @@ A completion has no reference to its request. The kernel advances a request whil
 so only its last sector stays the same.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 

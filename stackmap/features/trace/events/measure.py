@@ -5,8 +5,6 @@ The instance's buffers are bounded: the kernel overwrites the oldest events that
 and counts them in ``per_cpu/cpuN/stats``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Generator
 from contextlib import suppress

@@ -6,8 +6,6 @@ So requests are joined by what the member's sectors hold. Lengths and positions 
 The names of the layouts are md's (drivers/md/raid5.c, raid10.c).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
