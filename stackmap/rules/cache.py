@@ -12,16 +12,7 @@ from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, plus, ratio
 from stackmap.model.units import percent
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    LIGHT,
-    Figure,
-    Limits,
-    Observations,
-    Outcome,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import LIGHT, Limits, Observations, Outcome, Rule, Severity, observe
 from stackmap.rules.state import tool_names
 
 PASSTHROUGH = "passthrough"
@@ -54,12 +45,13 @@ class CacheUse(NamedTuple):
         """The bytes of a cache block; 0 if unknown."""
         return float(self.device.fact_number("block") or 0)
 
-    def figures(self) -> dict[str, Figure]:
+    def figures(self) -> dict[str, tuple[float | None, str, str]]:
         """The rates as evidence."""
+        name = self.device.name
         return {
-            "hit_ratio": (self.hit_ratio, "share"),
-            **{name: (rate, "requests/s") for name, rate in self.rates.items()},
-            "block": (self.block or None, "bytes"),
+            "hit_ratio": (self.hit_ratio, "share", name),
+            **{key: (rate, "requests/s", name) for key, rate in self.rates.items()},
+            "block": (self.block or None, "bytes", name),
         }
 
 
@@ -86,12 +78,12 @@ def cache_misses(context: Context, limits: Limits) -> Observations:
         missed = 1 - use.hit_ratio if use.hit_ratio is not None else _least_missed(context, use)
         if missed is None or missed < limits["missed"]:
             continue
-        used = _used(context, use.device)
-        figures: dict[str, Figure] = {
-            "missed": (missed, "share"),
-            "used": (used, "share"),
-            "asked": (read.bytes, "bytes/s"),
-            "took": (read.await_ms, "ms"),
+        used, name = _used(context, use.device), use.device.name
+        figures = {
+            "missed": (missed, "share", name),
+            "used": (used, "share", name),
+            "asked": (read.bytes, "bytes/s", name),
+            "took": (read.await_ms, "ms", name),
             "slow": (slow.bytes, "bytes/s", use.slow),
             **(use.figures() if counted else {}),
         }
@@ -100,7 +92,7 @@ def cache_misses(context: Context, limits: Limits) -> Observations:
             "extent": "by its own counters" if counted else "at least, by bytes",
             **(tool_names(use.device) if used is None else {"to_do": _to_do(used)}),
         }
-        yield observe(use.device.name, figures, words, weight=missed)
+        yield observe(name, figures, words, weight=missed)
 
 
 @Rule(
@@ -131,15 +123,16 @@ def cache_copies(context: Context, limits: Limits) -> Observations:
         copied = promotions * block + (back or 0.0)
         if copied < limits["copied"] * moved:
             continue
+        name = use.device.name
         if context.enough(copied / block, limits["promotions"]):
-            figures: dict[str, Figure] = {
-                "copied": (copied, "bytes/s"),
-                "moved": (moved, "bytes/s"),
-                "promoted": (promotions * block, "bytes/s"),
+            figures = {
+                "copied": (copied, "bytes/s", name),
+                "moved": (moved, "bytes/s", name),
+                "promoted": (promotions * block, "bytes/s", name),
                 "written_back": (back, "bytes/s", use.slow),
                 **use.figures(),
             }
-            yield observe(use.device.name, figures, weight=copied)
+            yield observe(name, figures, weight=copied)
 
 
 @Rule(
@@ -163,7 +156,7 @@ def cache_dirty(context: Context, limits: Limits) -> Observations:
         if device.target != "cache" or dirty is None or not total or block is None:
             continue
         if dirty / total >= limits["dirty"]:
-            figures: dict[str, Figure] = {
+            figures = {
                 "share": (dirty / total, "share"),
                 "dirty": (dirty * float(block), "bytes"),
             }

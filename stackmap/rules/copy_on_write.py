@@ -8,16 +8,7 @@ from stackmap.model.dm_targets import VDO_BLOCK
 from stackmap.model.load import sum_flows
 from stackmap.model.units import SECTOR
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    LIGHT,
-    Figure,
-    Limits,
-    Observations,
-    Outcome,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import LIGHT, Limits, Observations, Outcome, Rule, Severity, observe
 
 METADATA_BLOCK = 4096  # of a thin pool (dm-thin-metadata.h)
 # What LVM adds to a pool's name for the mapping that has its target.
@@ -119,7 +110,7 @@ def _full(
     soon = to_full is not None and to_full <= limits["soon"] and measured >= limits["trend"]
     if share < limits["warning"] and not soon:
         return
-    figures: dict[str, Figure] = {
+    figures = {
         "share": (share, "share"),
         "used": (used * block, "bytes"),
         "total": (total * block, "bytes"),
@@ -163,11 +154,11 @@ def snapshot_copies(context: Context, limits: Limits) -> Observations:
             continue
         ratio = copied.bytes / written
         if ratio >= limits["share"]:
-            figures: dict[str, Figure] = {
+            figures = {
                 "copied": (copied.bytes, "bytes/s", store),
                 "copies": (copied.ios, "requests/s", store),
-                "written": (written, "bytes/s"),
-                "ratio": (ratio, "times"),
+                "written": (written, "bytes/s", device.name),
+                "ratio": (ratio, "times", device.name),
             }
             yield observe(device.name, figures, weight=ratio)
 

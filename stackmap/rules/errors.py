@@ -12,16 +12,7 @@ from stackmap.model.device import Device
 from stackmap.model.lv_health import lv_health
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    Figure,
-    Limits,
-    Observations,
-    Outcome,
-    Rule,
-    Severity,
-    check,
-    observe,
-)
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, check, observe
 
 DURING = "[, {grown} of them during this measurement]."
 LONG_AGO = "Those before the measurement may be old: the kernel keeps no time. See `journalctl -k`."
@@ -48,7 +39,7 @@ def _counted(
             grown = change.grown.get(key) if change is not None else None
             if count <= 0 or (only_new and not grown):
                 continue
-            figures: dict[str, Figure] = {
+            figures = {
                 "count": (float(count), "count"),
                 "grown": (float(grown) if grown else None, "count"),
             }
@@ -250,7 +241,7 @@ def worn_out(context: Context, limits: Limits) -> Observations:
     for name, health in context.health.items():
         if health.used is None:
             continue
-        figures: dict[str, Figure] = {
+        figures = {
             "used": (health.used, "share"),
             "spare": (health.spare, "share"),
             "least": (limits["warning"], "share"),
@@ -277,7 +268,7 @@ def unreadable_sectors(context: Context, _: Limits) -> Observations:
         if counts == (None, None):
             continue
         errors, pending = (0 if count is None else count for count in counts)
-        figures: dict[str, Figure] = {
+        figures = {
             "errors": (errors, "count"),
             "pending": (pending, "count"),
             "reallocated": (health.reallocated, "count"),
@@ -301,7 +292,7 @@ def overheated(context: Context, limits: Limits) -> Observations:
     """Yield disks that were above their warning temperature for long."""
     for name, health in context.health.items():
         if health.hot is not None:
-            figures: dict[str, Figure] = {"hot": (health.hot, "s"), "least": (limits["hot"], "s")}
+            figures = {"hot": (health.hot, "s"), "least": (limits["hot"], "s")}
             good = None if health.hot >= limits["hot"] else Severity.GOOD
             yield observe(name, figures, {"kernel_name": name}, weight=health.hot, severity=good)
 
@@ -322,7 +313,7 @@ def slowed_by_heat(context: Context, limits: Limits) -> Observations:
     """Yield disks that slowed themselves down because of heat."""
     for name, health in context.health.items():
         if health.throttled is not None:
-            figures: dict[str, Figure] = {
+            figures = {
                 "throttled": (health.throttled, "s"),
                 "least": (limits["throttled"], "s"),
             }
@@ -375,7 +366,7 @@ def unhealthy_volume(context: Context, _: Limits) -> Observations:
 def exceeded_limits(context: Context, limits: Limits) -> Observations:
     """Yield disks of Amazon that count time over their limits."""
     for name, page in context.exceeded.items():
-        figures: dict[str, Figure] = {
+        figures = {
             "longest": (page.longest, "s"),
             "volume_iops": (page.volume_iops, "s"),
             "volume_bytes": (page.volume_bytes, "s"),

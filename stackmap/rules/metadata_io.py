@@ -10,7 +10,6 @@ from stackmap.rules.context import Context
 from stackmap.rules.disk import expected_ms
 from stackmap.rules.rule import (
     LIGHT,
-    Figure,
     Limits,
     Observations,
     Outcome,
@@ -70,10 +69,10 @@ def metadata_writes(context: Context, limits: Limits) -> Observations:
             continue
         ratio = writes.ios / own.ios
         if ratio >= limits["share"]:
-            figures: dict[str, Figure] = {
-                "writes": (own.ios, "requests/s"),
-                "size": (own.size, "bytes"),
-                "ratio": (ratio, "times"),
+            figures = {
+                "writes": (own.ios, "requests/s", device.name),
+                "size": (own.size, "bytes", device.name),
+                "ratio": (ratio, "times", device.name),
                 "metadata_rate": (writes.ios, "requests/s", busiest),
                 "took": (writes.await_ms, "ms", busiest),
             }
@@ -195,7 +194,7 @@ def metadata_cost(context: Context, stack: StackFigures, limits: Limits) -> Obse
     low, _ = cost.bounds
     ratio = max((low.bytes or 0.0) / (data.bytes or 1.0), (low.arrivals or 0.0) / data.arrivals)
     if ratio > limits["ratio"]:
-        figures: dict[str, Figure] = {
+        figures = {
             "metadata": (low.bytes, "bytes/s"),
             "metadata_rate": (low.arrivals, "requests/s"),
             "data": (data.bytes, "bytes/s"),

@@ -4,7 +4,7 @@ from stackmap.ledger.layers import layers
 from stackmap.model.device import Device, Role
 from stackmap.model.load import sum_flows
 from stackmap.rules.context import Context
-from stackmap.rules.rule import SHORT, Figure, Limits, Observations, Rule, Severity, observe
+from stackmap.rules.rule import SHORT, Limits, Observations, Rule, Severity, observe
 from stackmap.rules.saturation import queue_doubt
 
 NO_OTHERS = "none"
@@ -114,7 +114,7 @@ def write_cost(context: Context, limits: Limits) -> Observations:
         cost = done / written
         if raid.state == "active" and cost >= limits["cost"] * ideal and written >= limits["bytes"]:
             doubt = queue_doubt(context, name)
-            figures: dict[str, Figure] = {
+            figures = {
                 "cost": (cost, "times"),
                 "ideal": (ideal, "times"),
                 "written": (written, "bytes/s"),

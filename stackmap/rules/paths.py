@@ -7,16 +7,7 @@ from typing import NamedTuple
 from stackmap.model.device import USABLE_PATH, Device, Kind, Role
 from stackmap.model.far_side import STORAGE_SYSTEMS
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    Figure,
-    Limits,
-    Observations,
-    Outcome,
-    Rule,
-    Severity,
-    check,
-    observe,
-)
+from stackmap.rules.rule import Limits, Observations, Outcome, Rule, Severity, check, observe
 
 ROUND_ROBIN = "round-robin"
 NUMA = "numa"  # NVMe's default: each CPU uses the nearest path
@@ -91,7 +82,7 @@ def slow_path(context: Context, limits: Limits) -> Observations:
             usual = median(others)
             if await_ms < limits["slower"] * usual or await_ms - usual < limits["longer"]:
                 continue
-            figures: dict[str, Figure] = {
+            figures = {
                 "await": (await_ms, "ms"),
                 "other": (usual, "ms"),
                 "ratio": (await_ms / usual if usual else None, "times"),
@@ -130,7 +121,7 @@ def detour(context: Context, limits: Limits) -> Observations:
             if better and path.state != ACTIVE and disk.share(path.name) >= limits["share"]:
                 words = {"path": path.title, "state": path.state or "", "better": better}
                 words |= path_tool(disk.head)
-                figures: dict[str, Figure] = {"share": (disk.share(path.name), "share", path.name)}
+                figures = {"share": (disk.share(path.name), "share", path.name)}
                 yield observe(disk.head.name, figures, words, weight=disk.share(path.name))
 
 
@@ -152,7 +143,7 @@ def unequal_paths(context: Context, limits: Limits) -> Observations:
             continue
         low, high = disk.share(best[0].name), disk.share(best[-1].name)
         if high - low >= limits["apart"]:
-            figures: dict[str, Figure] = {
+            figures = {
                 "share": (high, "share", best[-1].name),
                 "low": (low, "share", best[0].name),
             }
@@ -184,10 +175,10 @@ def one_path(context: Context, limits: Limits) -> Observations:
             continue
         share = disk.share(best[0].name)
         if share >= limits["share"]:
-            figures: dict[str, Figure] = {
+            figures = {
                 "share": (share, "share", best[0].name),
                 "queue": (queue, "requests", best[0].name),
-                "count": (len(disk.paths), "count"),
+                "count": (len(disk.paths), "count", disk.head.name),
             }
             words = {
                 "path": best[0].title,
@@ -219,6 +210,6 @@ def single_path(context: Context, _: Limits) -> Observations:
         sides = {device.far_side for device in (head, *paths)}
         if paths and "paths" in head.facts and sides & STORAGE_SYSTEMS:
             good = Severity.GOOD if len(paths) > 1 else None
-            figures: dict[str, Figure] = {"count": (float(len(paths)), "count")}
+            figures = {"count": (float(len(paths)), "count")}
             words = {"path": paths[0].title, **path_tool(head)}
             yield observe(head.name, figures, words, severity=good)

@@ -142,7 +142,7 @@ def _queueing(
     *,
     weight: float,
 ) -> Observation:
-    figures: dict[str, Figure] = {
+    figures = {
         "queue": (load.aqu, "requests"),
         "await": (load.total.await_ms, "ms"),
         "usual": (usual, "ms"),

@@ -11,16 +11,7 @@ from stackmap.model.load import Flow
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.units import KIB
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    Figure,
-    Limits,
-    Observation,
-    Observations,
-    PerStack,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import Limits, Observation, Observations, PerStack, Rule, Severity, observe
 
 if TYPE_CHECKING:
     from stackmap.ledger.amplification import StackFigures
@@ -62,7 +53,7 @@ def _split(context: Context, device: Device, limits: Limits) -> Observation | No
     if not context.enough(load.ios, limits["requests"]):
         return None
     disks = context.ledger.flow(layers(context.topology, device.name)[-1].devices, "total")
-    figures: dict[str, Figure] = {
+    figures = {
         "chunk": (float(layout.chunk), "bytes"),
         "size": (load.size, "bytes"),
         "rate": (load.ios, "requests/s"),
@@ -151,7 +142,7 @@ def _is_loaded(context: Context, stack: StackFigures, requests: float) -> bool:
 
 def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Observation:
     below = stack.layers[-1].own["total"]
-    figures: dict[str, Figure] = {
+    figures = {
         "size": (top.size, "bytes"),
         "rate": (top.ios, "requests/s"),
         "disk_size": (below.size, "bytes"),
@@ -196,10 +187,10 @@ def request_limit(context: Context, limits: Limits) -> Observations:
             continue
         limit, device = min(known, key=lambda pair: pair[0])
         hurts = limit < layout.chunk or _is_cut(context, limits, raid, limit)
-        figures: dict[str, Figure] = {
+        figures = {
             "limit": (limit, "bytes", device.name),
-            "stripe": (stripe, "bytes"),
-            "size": (context.load(raid.name).write.size, "bytes"),
+            "stripe": (stripe, "bytes", raid.name),
+            "size": (context.load(raid.name).write.size, "bytes", raid.name),
         }
         words = {
             "limiting": device.title,

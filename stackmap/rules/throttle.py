@@ -11,16 +11,7 @@ from stackmap.model.far_side import far_side
 from stackmap.model.health import HEAT, LIMITS
 from stackmap.model.load import ratio
 from stackmap.rules.context import Context
-from stackmap.rules.rule import (
-    Figure,
-    Limits,
-    Observation,
-    Observations,
-    Outcome,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import Limits, Observation, Observations, Outcome, Rule, Severity, observe
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
 DIRECTIONS = {"read": " (reads)", "write": " (writes)"}
@@ -129,7 +120,7 @@ def provider_limit(context: Context, limits: Limits) -> Observations:
             rates = [getattr(load.total, unit) or 0.0 for load in loads]
             spread = ratio(max(rates) - min(rates), max(rates))
             if spread is not None and spread <= limits["spread"]:
-                figures: dict[str, Figure] = {
+                figures = {
                     "done": (sum(rates) / len(rates), UNITS[unit]),
                     "spread": (spread, "share"),
                     "parts": (len(rates), "count"),
@@ -184,7 +175,7 @@ def too_hot(context: Context, limits: Limits) -> Observations:
     """Yield disks that count time in which heat slowed them down during the measurement."""
     for cap, _, over in _over(context, (HEAT,)):
         if cap.watched >= limits["watched"] and over >= limits["over"]:
-            figures: dict[str, Figure] = {
+            figures = {
                 "over": (over, "share"),
                 "seconds": (dict(cap.over)[HEAT], "s"),
                 "watched": (cap.watched, "s"),
@@ -213,7 +204,7 @@ def cost_limited(context: Context, limits: Limits) -> Observations:
         if used is None or used < limits["used"]:
             continue
         # The kernel adds up what was used some time later.
-        figures: dict[str, Figure] = {
+        figures = {
             "used": (min(1.0, used), "share"),
             "speed": (_mean(use.speed for use in active), "share"),
             "stalled": (_mean(use.stalled for use in active), "share"),
@@ -243,7 +234,7 @@ def latency_limited(context: Context, _: Limits) -> Observations:
     for limit in context.limits:
         for kind, depth in limit.caps:
             if kind == DEPTH:
-                figures: dict[str, Figure] = {"depth": (depth, "requests")}
+                figures = {"depth": (depth, "requests")}
                 yield observe(
                     limit.device, figures, {"user": limit.owner}, weight=1 / max(1.0, depth)
                 )
@@ -286,7 +277,7 @@ def md_bound(context: Context, limits: Limits) -> Observations:
             and queue >= limits["queue"]
             and (disk_queue or 0.0) <= limits["disk_queue"]
         ):
-            figures: dict[str, Figure] = {
+            figures = {
                 "cpu": (min(1.0, threads[busiest]), "share"),  # ticks of 10 ms round up
                 "queue": (queue, "requests"),
                 "disk_queue": (disk_queue, "requests"),

@@ -11,16 +11,7 @@ from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.rules.context import Context
 from stackmap.rules.disk import BULK, QUEUE_CAVEAT, UNKNOWN, expected_ms, queued
 from stackmap.rules.hung import contradicts, impossible
-from stackmap.rules.rule import (
-    Figure,
-    Limits,
-    Observation,
-    Observations,
-    Outcome,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.rules.rule import Limits, Observation, Observations, Outcome, Rule, Severity, observe
 
 STEPS = 3  # requests one after another that one request may become below: read, write, bitmap
 FULL = 0.5  # share of nr_requests in flight on average: at times no request is free
@@ -71,11 +62,11 @@ def layer_wait(context: Context, limits: Limits) -> Observations:
         if own < limits["own"] or own < limits["times"] * beneath:
             continue
         work, remedy = WORK.get(device.target, OTHER)
-        figures: dict[str, Figure] = {
-            "await": (wait, "ms"),
+        figures = {
+            "await": (wait, "ms", device.name),
             "below_wait": (beneath, "ms", slowest),
-            "own": (own, "ms"),
-            "queue": (context.load(device.name).aqu, "requests"),
+            "own": (own, "ms", device.name),
+            "queue": (context.load(device.name).aqu, "requests", device.name),
         }
         titles = ", ".join(context.topology[name].title for name in below[:4])
         words = {"below": titles, "work": work, "remedy": remedy}
@@ -210,8 +201,8 @@ def _behind(
     # A disk that serves a wait longer than one request needs makes all in its queue wait.
     if slow is None or slow < min(wait / 2, expected_ms(disk, size)):
         return None
-    figures: dict[str, Figure] = {
-        "await": (slow, "ms"),
+    figures = {
+        "await": (slow, "ms", victim.tops[0]),
         "share": (share, "share", place),
         "own": (own, "share", place),
         "queue": (load.aqu, "requests", disk.name),
