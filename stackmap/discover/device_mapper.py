@@ -21,17 +21,8 @@ from stackmap.model.lv_health import lv_health
 from stackmap.model.raid import LOST, Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
-from stackmap.sources import dm, sysfs
+from stackmap.sources import dm, dm_targets, sysfs
 from stackmap.sources.dm import MappedDevice
-from stackmap.sources.dm_targets import (
-    ACTIVE,
-    DAMAGE,
-    PARSERS,
-    Parser,
-    own_requests,
-    parser,
-    status_of,
-)
 from stackmap.sources.dm_targets.passthrough import path_status
 from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, is_device
 from stackmap.sources.sysfs import PATH_STATE, Block
@@ -237,7 +228,7 @@ def read(scan: Scan, block: Block) -> Discovered:
         return infer(scan, mapped)
     try:
         return _from_table(scan, mapped, segments)
-    except DAMAGE:
+    except dm_targets.DAMAGE:
         inferred = infer(scan, mapped)
         return inferred._replace(uncertainties=(*inferred.uncertainties, STRANGE))
 
@@ -265,7 +256,7 @@ def some_of(titles: Collection[str]) -> str:
 
 
 def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
-    readers = [parser(segment.target) for segment in segments]
+    readers = [dm_targets.parser(segment.target) for segment in segments]
     used = [
         (segment.target, below)
         for reader, segment in zip(readers, segments, strict=True)
@@ -326,7 +317,7 @@ def _slots(scan: Scan, segments: Sequence[Segment], status: DmStatus) -> tuple[s
     """Return the sub-LV in each slot of a RAID volume, "" where one is missing or failed."""
     if scan.partial or len(segments) != 1 or segments[0].target != "raid" or not status.members:
         return ()
-    numbers = own_requests.members(segments[0].words)[1::2]
+    numbers = dm_targets.own_requests.members(segments[0].words)[1::2]
     if len(numbers) != len(status.members):
         return ()
     return tuple(
@@ -347,7 +338,11 @@ def _left_out(
     below = {edge.below for edge in edges}
     words = _DEVICE.findall(" ".join([word for segment in segments for word in segment.words]))
     named = {name for word in words if (name := scan.device_named(word)) is not None}
-    if below and named <= below and all(segment.target in PARSERS for segment in segments):
+    if (
+        below
+        and named <= below
+        and all(segment.target in dm_targets.PARSERS for segment in segments)
+    ):
         return ()
     shown = inferred_edges(scan, mapped, segments[0].target)
     # Of a device that is gone, sysfs still has the link.
@@ -371,13 +366,13 @@ def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
         return _told_paths(scan, mapped)
     lines = scan.statuses.get(mapped.name, ())
     if lines and scan.statuses is scan.tables:  # not read: no target here has more in its status
-        return ACTIVE
-    statuses = [status_of(line) for line in lines]
+        return dm_targets.ACTIVE
+    statuses = [dm_targets.status_of(line) for line in lines]
     wrong = (status for status in statuses if status.state != "active")
     return next(wrong, statuses[0] if statuses else DmStatus())
 
 
-def _facts(readers: Sequence[Parser], segments: Sequence[Segment]) -> dict[str, str]:
+def _facts(readers: Sequence[dm_targets.Parser], segments: Sequence[Segment]) -> dict[str, str]:
     facts = {"segments": str(len(segments))} if len(segments) > 1 else {}
     for reader, segment in zip(readers, segments, strict=True):
         facts |= reader.facts(segment)

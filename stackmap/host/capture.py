@@ -22,24 +22,10 @@ from itertools import islice
 from typing import Any, TypeVar, cast
 
 from stackmap.errors import CaptureError, InputError, SourceError, SourceMissing
-from stackmap.host import Answer, Host, Json, Metadata
+from stackmap.host import Answer, Host, Json, Metadata, capture_format
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
 from stackmap.host.budget import LINES_PER_LETTER, NAME_LINES, QUESTION_LINES, Budget
 from stackmap.host.capture_files import Sosreport, open_timeline, read_manifest, recorded_keys
-from stackmap.host.capture_format import (
-    LATE,
-    LISTING,
-    MACHINE_ID_HASH,
-    REFUSALS,
-    Refusal,
-    command_file,
-    is_output,
-    late_answer,
-    parse_json,
-    parse_udev,
-    recorded_text,
-    udev_file,
-)
 from stackmap.host.file_tree import FileTree, open_tree
 from stackmap.host.table_keys import masked
 from stackmap.host.timeline import SKIPPED, WHOLE_RECORDING, FrameTime, TimeWindow, Warn
@@ -79,8 +65,8 @@ class CapturedHost:
         late = cast("dict[str, float | None]", manifest.get("late", {}))
         if warn is not None:
             for what, seconds in late.items():
-                if seconds is None or seconds >= LATE:
-                    warn(f"{path}: {late_answer(what, seconds)}")
+                if seconds is None or seconds >= capture_format.LATE:
+                    warn(f"{path}: {capture_format.late_answer(what, seconds)}")
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out, budget)
         self._window = WHOLE_RECORDING
         self._padded = False
@@ -125,12 +111,12 @@ class CapturedHost:
     def read(self, path: str) -> str:
         """Return the file as it was in this frame; an output of a command in a report without keys."""
         text = self._required_answer(f"read {path}", path)
-        may_have_keys = is_output(path) and not path.startswith(("/sys/", "/proc/"))
+        may_have_keys = capture_format.is_output(path) and not path.startswith(("/sys/", "/proc/"))
         return masked(text) if may_have_keys else text
 
     def names_in(self, path: str) -> list[str]:
         """Return the listing as it was in this frame."""
-        listed = self._newest_answer(f"names_in {path}", f"{path}/{LISTING}")
+        listed = self._newest_answer(f"names_in {path}", f"{path}/{capture_format.LISTING}")
         if listed is not None:
             return listed.splitlines()
         names = sorted(self._tree.names(path))
@@ -150,7 +136,7 @@ class CapturedHost:
 
     def run(self, *command: str) -> str:
         """Return the recorded output of *command*."""
-        path = command_file(command)
+        path = capture_format.command_file(command)
         printed = self._newest_answer("run " + " ".join(command), path)
         if printed is None:
             raise SourceMissing(f"{' '.join(command[:2])}: not in {self.path}")
@@ -158,8 +144,8 @@ class CapturedHost:
 
     def udev(self, number: str) -> dict[str, str]:
         """Return the recorded udev properties."""
-        text = self._newest_answer(f"udev {number}", udev_file(number))
-        return self._sosreport.udev(number) if text is None else parse_udev(text)
+        text = self._newest_answer(f"udev {number}", capture_format.udev_file(number))
+        return self._sosreport.udev(number) if text is None else capture_format.parse_udev(text)
 
     def metadata(self, of: Metadata) -> list[dict[str, Json]]:
         """Return the recorded records."""
@@ -167,7 +153,7 @@ class CapturedHost:
 
     def machine_id(self) -> str:
         """Return the recorded hash."""
-        return self._required_answer("machine-id", MACHINE_ID_HASH).strip()
+        return self._required_answer("machine-id", capture_format.MACHINE_ID_HASH).strip()
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events between the previous frame and this one."""
@@ -241,7 +227,7 @@ class CapturedHost:
         finally:
             self._is_replaying = False
 
-    def _background_state(self) -> str | Refusal | None:
+    def _background_state(self) -> str | capture_format.Refusal | None:
         return self._timeline.answer(BACKGROUND, None)
 
     def _background_events(self) -> list[dict[str, str]]:
@@ -281,7 +267,7 @@ class CapturedHost:
 
     def _first_answer(self, path: str) -> str | None:
         try:
-            text = recorded_text(self._tree.read(path), f"{self.path}{path}")
+            text = capture_format.recorded_text(self._tree.read(path), f"{self.path}{path}")
         except SourceMissing:
             return self._sosreport.answer(path)
         unpadded = text.rstrip("\0")
@@ -300,13 +286,13 @@ class CapturedHost:
             self._noted.add(question)
         answer = self._timeline.answer(question, path)
         if answer is None and question in self._refused:
-            answer = Refusal(*self._refused[question])
-        if isinstance(answer, Refusal):
-            raise REFUSALS.get(answer.kind, SourceError)(masked(answer.message))
+            answer = capture_format.Refusal(*self._refused[question])
+        if isinstance(answer, capture_format.Refusal):
+            raise capture_format.REFUSALS.get(answer.kind, SourceError)(masked(answer.message))
         return answer
 
     def _json(self, text: str, what: str) -> list[dict[str, Any]]:
-        records = parse_json(text, f"{self.path}: {what}")
+        records = capture_format.parse_json(text, f"{self.path}: {what}")
         if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise CaptureError(f"{self.path}: {what} is damaged: not a list of records")
         return records

@@ -12,15 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceError, SourceMissing
-from stackmap.host import Json
-from stackmap.host.capture_format import (
-    decoded,
-    is_instant,
-    is_output,
-    parse_json,
-    parse_udev,
-    recorded_text,
-)
+from stackmap.host import Json, capture_format
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST, FileTree
 from stackmap.host.table_keys import names_with_key
 from stackmap.host.timeline import NumberedFrames, Warn
@@ -79,7 +71,7 @@ FRAMES = "/frames"  # of format 1
 def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
     """Return the manifest, {} for a plain tree; ``CaptureError`` if *path* is not a capture."""
     try:
-        manifest = parse_json(tree.read(MANIFEST), f"{path}: capture.json")
+        manifest = capture_format.parse_json(tree.read(MANIFEST), f"{path}: capture.json")
     except SourceMissing:
         # While the unfinished manifest is replaced, only the archive is there.
         if any(_has(tree.read, name) for name in (UNFINISHED, FIRST_ANSWERS)):
@@ -119,7 +111,7 @@ def output_files(names_in: Callable[[str], Iterable[str]]) -> Iterator[str]:
             continue  # a file
         folders += 1
         for name in names:
-            if is_output(name):
+            if capture_format.is_output(name):
                 yield f"{folder}/{name}"  # or a folder of a plugin, "storage"
             if depth < MAX_DEPTH and name not in (TREES if depth else TOP_TREES):
                 todo.append((f"{folder}/{name}", depth + 1))
@@ -145,7 +137,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_seconds(value: Json) -> bool:
-    return value is None or (isinstance(value, int | float) and is_instant(value))
+    return value is None or (isinstance(value, int | float) and capture_format.is_instant(value))
 
 
 def _is_refusal(value: Json) -> bool:
@@ -167,7 +159,9 @@ def open_timeline(
 
 def _instants(times: Json, path: str) -> list[float]:
     numbers = times if isinstance(times, list) else [None]
-    instants = [float(t) for t in numbers if isinstance(t, int | float) and is_instant(t)]
+    instants = [
+        float(t) for t in numbers if isinstance(t, int | float) and capture_format.is_instant(t)
+    ]
     if len(instants) != len(numbers) or sorted(instants) != instants:
         raise CaptureError(
             f"{path}: capture.json is damaged: its times are invalid or out of order"
@@ -209,12 +203,12 @@ class Sosreport:
         except SourceMissing:
             return {}
         texts = [self._text(f"{BLOCK}/{name}") or "" for name in names if name.startswith(UDEVADM)]
-        devices = [parse_udev(text.replace(": ", ":")) for text in texts]
+        devices = [capture_format.parse_udev(text.replace(": ", ":")) for text in texts]
         return {f"{device.get('MAJOR')}:{device.get('MINOR')}": device for device in devices}
 
     def _text(self, path: str) -> str | None:
         try:
-            return recorded_text(self._tree.read(path), f"{self._path}{path}")
+            return capture_format.recorded_text(self._tree.read(path), f"{self._path}{path}")
         except SourceMissing:
             return None
 
@@ -231,7 +225,7 @@ def recorded_keys(tree: FileTree, refusals: Iterable[str]) -> list[str]:
     folders += [f"{FRAMES}/{number}/cmd" for number in _names(tree, FRAMES)]
     files = (f"{folder}/{name}" for folder in folders for name in _names(tree, folder))
     texts = chain(
-        (decoded(tree.read(path)) for path in files if "/dmsetup" in path),
+        (capture_format.decoded(tree.read(path)) for path in files if "/dmsetup" in path),
         refusals,
         chain.from_iterable(
             log.texts_of(tree.read(f"{log.FOLDER}/{name}"), ASKED)

@@ -5,20 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NoReturn, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError
-from stackmap.host import Answer, Host, Json, Metadata
-from stackmap.host.capture_format import (
-    LISTING,
-    MACHINE_ID_HASH,
-    Refusal,
-    command_file,
-    refusal_of,
-    udev_file,
-)
+from stackmap.host import Answer, Host, Json, Metadata, capture_format
 
 T = TypeVar("T")
 
 # The question, the path of its answer in a capture, and the answer.
-RecordedAnswer = tuple[str, str | None, str | Refusal]
+RecordedAnswer = tuple[str, str | None, str | capture_format.Refusal]
 LINK = "link "  # before the path in a question for a link
 
 DEVICES = "/sys/block/"
@@ -41,7 +33,7 @@ class InterceptingHost:
         """Return the directory's names."""
         return self._ask(
             f"names_in {path}",
-            f"{path}/{LISTING}",
+            f"{path}/{capture_format.LISTING}",
             lambda: self._host.names_in(path),
             lambda names: "".join(f"{name}\n" for name in names),
         )
@@ -57,13 +49,15 @@ class InterceptingHost:
     def run(self, *command: str) -> str:
         """Return the output of *command*."""
         question = "run " + " ".join(command)
-        return self._ask(question, command_file(command), lambda: self._host.run(*command), str)
+        return self._ask(
+            question, capture_format.command_file(command), lambda: self._host.run(*command), str
+        )
 
     def udev(self, number: str) -> dict[str, str]:
         """Return udev's properties; recorded in udev's own format."""
         return self._ask(
             f"udev {number}",
-            udev_file(number),
+            capture_format.udev_file(number),
             lambda: self._host.udev(number),
             lambda properties: "".join(
                 f"E:{key}={value}\n" for key, value in sorted(properties.items())
@@ -76,7 +70,7 @@ class InterceptingHost:
 
     def machine_id(self) -> str:
         """Return the salted hash."""
-        return self._ask("machine-id", MACHINE_ID_HASH, self._host.machine_id, str)
+        return self._ask("machine-id", capture_format.MACHINE_ID_HASH, self._host.machine_id, str)
 
     def uevents(self) -> list[dict[str, str]]:
         """Return the events, unrecorded: ``RecordingHost`` keeps them per frame."""
@@ -96,7 +90,7 @@ class InterceptingHost:
         try:
             value = answer()
         except SourceError as error:
-            self._record_answer((question, path, refusal_of(error)))
+            self._record_answer((question, path, capture_format.refusal_of(error)))
             raise
         self._record_answer((question, path, text(value)))
         return value

@@ -20,14 +20,7 @@ from stackmap.cli.session import Session, tell_unknown
 from stackmap.discover import discover
 from stackmap.discover.find import find_existing
 from stackmap.errors import InputError, NoInterval, OutputRefused, ParseError
-from stackmap.features.export.families import (
-    FIRST,
-    Exported,
-    Family,
-    families,
-    textfile,
-    wear_families,
-)
+from stackmap.features.export import families
 from stackmap.features.export.weights import stacks
 from stackmap.host import Host
 from stackmap.host.directory import OutputFile
@@ -58,7 +51,7 @@ def write_textfile(
 ) -> None:
     """Write what *names* and all below them export to the folder *place*, or to stdout for "-"; *wear*: that of disks, too."""
     exported = _exported(session, names, "" if place == "-" else place)
-    files = {NAME: families(exported)}
+    files = {NAME: families.families(exported)}
     asks = wear and (place == "-" or _is_old(os.path.join(place, WEAR), exported.time))
     if asks and (wear_said := _wear(session, exported)):
         files[WEAR] = wear_said
@@ -72,13 +65,13 @@ def write_textfile(
     for name, of_file in files.items():
         path = os.path.join(place, name)
         output = OutputFile(path, force=True, mode=READABLE)  # refuses links and pipes
-        _refuse_foreign(path, FIRST)
+        _refuse_foreign(path, families.FIRST)
         with output.writing() as file:
             file.write(_encoded(of_file))
 
 
-def _encoded(exported: list[Family]) -> bytes:
-    return "".join(textfile(exported)).encode("utf-8", "backslashreplace")
+def _encoded(exported: list[families.Family]) -> bytes:
+    return "".join(families.textfile(exported)).encode("utf-8", "backslashreplace")
 
 
 def _is_old(path: str, now: float) -> bool:
@@ -89,18 +82,18 @@ def _is_old(path: str, now: float) -> bool:
         return True
 
 
-def _wear(session: Session, exported: Exported) -> list[Family]:
+def _wear(session: Session, exported: families.Exported) -> list[families.Family]:
     """Ask the disks, or the capture; nothing, and a line, if the user may not."""
     topology = exported.topology
     if session.live and os.geteuid() != 0:
         tell("wear: only root may ask disks for their health")
         return []
     ask = health.read if session.live else health.recorded
-    asked = wear_families(topology, ask(session.host, [*topology]), exported.time)
+    asked = families.wear_families(topology, ask(session.host, [*topology]), exported.time)
     return [family for family in asked if family.samples]
 
 
-def _exported(session: Session, names: tuple[str, ...], place: str) -> Exported:
+def _exported(session: Session, names: tuple[str, ...], place: str) -> families.Exported:
     host = session.host
     time = next(host.ticks(0, 1), None)
     if time is None:
@@ -112,7 +105,7 @@ def _exported(session: Session, names: tuple[str, ...], place: str) -> Exported:
     session.tell_missing(topology, names)
     part = topology.select(chosen) if names else topology
     slow, hung = _judged(host, topology, sample, place) if place else (None, None)
-    return Exported(
+    return families.Exported(
         part,
         tuple(stacks(part)),
         tuple(checks(Context(part, mounted=mountinfo.options(host, part)))),

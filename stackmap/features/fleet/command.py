@@ -19,14 +19,7 @@ from stackmap.commands import additions
 from stackmap.document.interval import end_time
 from stackmap.document.wording import duration
 from stackmap.errors import NameNotFound
-from stackmap.features.fleet.document import (
-    COLUMNS,
-    DEFAULT,
-    PAGE_COLUMNS,
-    fleet_document,
-    fleet_page,
-    needed_parts,
-)
+from stackmap.features.fleet import document
 from stackmap.features.fleet.host_source import HostSearch, PrometheusHost, Window
 from stackmap.features.fleet.http import Prometheus
 from stackmap.features.fleet.http_config import HttpConfig, read_http_config
@@ -56,12 +49,12 @@ def _check_window(_: click.Context, __: click.Parameter, text: str | None) -> st
 
 
 def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
-    known = [column.key for column in COLUMNS]
+    known = [column.key for column in document.COLUMNS]
     chosen = tuple(filter(None, text.split(",")))
     for key in chosen:
         if key not in known:
             raise click.BadParameter(f"no column '{key}'; columns: {', '.join(known)}")
-    return chosen or DEFAULT
+    return chosen or document.DEFAULT
 
 
 def _check_label(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -260,8 +253,8 @@ def command(
     scope = Expressions(
         length(window), _expression(pattern), job, level, matches=matches, cluster=cluster
     )
-    shown = PAGE_COLUMNS if page is not None else columns
-    parts = PARTS if as_json and page is None else needed_parts(shown, sort)
+    shown = document.PAGE_COLUMNS if page is not None else columns
+    parts = PARTS if as_json and page is None else document.needed_parts(shown, sort)
     question = Question(window, end, sort, limit, scope, page is not None, by, parts)
     write = None if page is None else _page_writer(page, force=force)
     with _without_collector():
@@ -290,7 +283,7 @@ def _tell(
     elif show is None:
         click.echo(json.dumps(fleet_json(fleet, end_time(Interval({}, time=fleet.time)) or "")))
     else:
-        show(fleet_document(fleet, columns))
+        show(document.fleet_document(fleet, columns))
 
 
 @contextmanager
@@ -322,7 +315,7 @@ def _page_writer(path: str, *, force: bool) -> Callable[[Fleet], None]:
 
     markdown = is_markdown(path, markdown=chosen_form() == MARKDOWN)
     file = None if path == "-" else OutputFile(path, force=force)
-    return lambda fleet: write_page(file, drawn(fleet_page(fleet), markdown=markdown))
+    return lambda fleet: write_page(file, drawn(document.fleet_page(fleet), markdown=markdown))
 
 
 def _open_hosts(

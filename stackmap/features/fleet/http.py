@@ -22,12 +22,7 @@ from stackmap.errors import (
     SourceTimeout,
     UsageError,
 )
-from stackmap.features.fleet.http_config import (
-    NEEDED,
-    HttpConfig,
-    accept_lax_certificates,
-    tls_reason,
-)
+from stackmap.features.fleet import http_config
 from stackmap.host.background import ThreadedAnswer
 from stackmap.host.budget import Budget, json_size, refuse_large
 
@@ -87,11 +82,11 @@ class Prometheus:
     Each request takes at most *timeout* seconds; errors are ``SourceError``.
     """
 
-    def __init__(self, url: str, config: HttpConfig, timeout: float) -> None:
+    def __init__(self, url: str, config: http_config.HttpConfig, timeout: float) -> None:
         try:
             import requests
         except ImportError as error:
-            raise SourceMissing(NEEDED) from error
+            raise SourceMissing(http_config.NEEDED) from error
         parts = _split(url)
         self._base = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
         basic = config.basic
@@ -117,7 +112,7 @@ class Prometheus:
 
             disable_warnings()
         elif not config.x509_strict:
-            accept_lax_certificates(self._session)
+            http_config.accept_lax_certificates(self._session)
         self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None
         self._redirects = config.follow_redirects
 
@@ -188,7 +183,7 @@ class Prometheus:
                 self.budget.step(len(content))
                 return read(status, content, most)
         except requests.exceptions.SSLError as error:
-            reason = tls_reason(_innermost(error), _reason(error))
+            reason = http_config.tls_reason(_innermost(error), _reason(error))
             raise SourceError(f"{self.url}: TLS failed: {reason}") from error
         except (requests.exceptions.Timeout, TimeoutError) as error:
             raise SourceTimeout(slow) from error
