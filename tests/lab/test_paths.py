@@ -77,6 +77,24 @@ def said(out, name):
     return {device: tuple(map(sum, zip(*rows, strict=True))) for device, rows in totals.items()}
 
 
+def waited(out, name):
+    """Milliseconds that requests of each device waited, by stackmap's await and by the kernel."""
+    ours, samples = {}, []
+    for line in asked(out, name, "iostat", "-J", "--report", "all").splitlines():
+        report = json.loads(line)
+        for device in report["devices"]:
+            for way in ("read", "write"):
+                requests = (device[f"{way}s"] or 0.0) * report["seconds"]
+                wait = requests * (device[f"{way}_await"] or 0.0)
+                ours[device["name"]] = ours.get(device["name"], 0.0) + wait
+    for when in ("before", "after"):
+        lines = map(str.split, (out / f"{name}.{when}").read_text().splitlines())
+        counts = (words for words in lines if len(words) > 16 and words[0].isdecimal())
+        samples.append({words[2]: int(words[6]) + int(words[10]) for words in counts})
+    before, after = samples
+    return ours, {device: after[device] - before[device] for device in after if device in before}
+
+
 def explained(out, name):
     return {
         finding["id"]: finding
@@ -102,6 +120,13 @@ def test_each_path_has_what_the_kernel_counted(out, name):
             assert ours == pytest.approx(theirs, rel=0.001, abs=FEW * unit), device
     total = [a + b for a, b in zip(kernel[FIRST], kernel[SECOND], strict=True)]
     assert found[HEAD] == pytest.approx(total, rel=0.001, abs=FEW << 17)
+
+
+@pytest.mark.parametrize("name", NVME[:3])
+def test_the_await_of_each_path_is_the_kernels(out, name):
+    ours, kernel = waited(out, recorded(out, name))
+    for path in (FIRST, SECOND):
+        assert ours[path] == pytest.approx(kernel[path], rel=0.01, abs=50), path
 
 
 def test_a_path_and_its_hidden_device_in_sysfs_count_the_same(out):
