@@ -223,7 +223,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
     Severity.WARNING,
     title="io.latency limits {user} on {device}",
     outcome=Outcome.THROTTLED,
-    sentence="{user} may have {depth} in flight on {device}: io.latency limits it, because requests of another control "
+    sentence="io.latency limits the queue depth of {user} on {device} to {depth}, because requests of another control "
     "group were later than its target.",
     caveat="The kernel changes this number all the time; it was read once.",
     advice="Compare the targets with what the disk can do: `grep . /sys/fs/cgroup/*/io.latency`.",
@@ -234,7 +234,7 @@ def latency_limited(context: Context, _: Limits) -> Observations:
     for limit in context.limits:
         for kind, depth in limit.caps:
             if kind == DEPTH:
-                figures = {"depth": (depth, "requests")}
+                figures = {"depth": (depth, "count")}
                 yield observe(
                     limit.device, figures, {"user": limit.owner}, weight=1 / max(1.0, depth)
                 )
