@@ -290,11 +290,17 @@ def unreadable_sectors(context: Context, _: Limits) -> Observations:
 )
 def overheated(context: Context, limits: Limits) -> Observations:
     """Yield disks that were above their warning temperature for long."""
+    return _for_long(context, limits, "hot")
+
+
+def _for_long(context: Context, limits: Limits, what: str) -> Observations:
+    """Yield disks whose seconds of *what*, a field of their health, reach the threshold of that name; good below."""
     for name, health in context.health.items():
-        if health.hot is not None:
-            figures = {"hot": (health.hot, "s"), "least": (limits["hot"], "s")}
-            good = None if health.hot >= limits["hot"] else Severity.GOOD
-            yield observe(name, figures, {"kernel_name": name}, weight=health.hot, severity=good)
+        seconds, least = getattr(health, what), limits[what]
+        if seconds is not None:
+            figures = {what: (seconds, "s"), "least": (least, "s")}
+            good = None if seconds >= least else Severity.GOOD
+            yield observe(name, figures, {"kernel_name": name}, weight=seconds, severity=good)
 
 
 @check(
@@ -311,15 +317,7 @@ def overheated(context: Context, limits: Limits) -> Observations:
 )
 def slowed_by_heat(context: Context, limits: Limits) -> Observations:
     """Yield disks that slowed themselves down because of heat."""
-    for name, health in context.health.items():
-        if health.throttled is not None:
-            figures = {
-                "throttled": (health.throttled, "s"),
-                "least": (limits["throttled"], "s"),
-            }
-            good = None if health.throttled >= limits["throttled"] else Severity.GOOD
-            words = {"kernel_name": name}
-            yield observe(name, figures, words, weight=health.throttled, severity=good)
+    return _for_long(context, limits, "throttled")
 
 
 @_check(
