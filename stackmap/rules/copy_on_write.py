@@ -3,7 +3,7 @@
 import re
 from functools import partial
 
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import VDO_BLOCK
 from stackmap.model.load import sum_flows
 from stackmap.model.units import SECTOR
@@ -41,9 +41,7 @@ _rule = partial(
 )
 def thin_pool_data(context: Context, limits: Limits) -> Observations:
     """Yield thin pools with little free data space, or that will soon have none."""
-    for pool in context.devices:
-        block = float(pool.fact_number("block") or 0)
-        yield from _full(context, limits, pool, "thin-pool", "data_", block)
+    return _full(context, limits, "thin-pool", "data_")
 
 
 @_rule(
@@ -57,8 +55,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Observations:
 )
 def thin_pool_metadata(context: Context, limits: Limits) -> Observations:
     """Yield thin pools with little free metadata space, or that will soon have none."""
-    for pool in context.devices:
-        yield from _full(context, limits, pool, "thin-pool", "metadata_", METADATA_BLOCK)
+    return _full(context, limits, "thin-pool", "metadata_", METADATA_BLOCK)
 
 
 @_rule(
@@ -72,8 +69,7 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Observations:
 )
 def vdo_pool_data(context: Context, limits: Limits) -> Observations:
     """Yield VDO pools with few free blocks, or that will soon have none."""
-    for pool in context.devices:
-        yield from _full(context, limits, pool, "vdo", "data_", VDO_BLOCK)
+    return _full(context, limits, "vdo", "data_", VDO_BLOCK)
 
 
 @_rule(
@@ -86,43 +82,43 @@ def vdo_pool_data(context: Context, limits: Limits) -> Observations:
 )
 def snapshot_space(context: Context, limits: Limits) -> Observations:
     """Yield snapshots with little free space, or that will soon have none."""
-    for device in context.devices:
-        yield from _full(context, limits, device, "snapshot", "", SECTOR)
+    return _full(context, limits, "snapshot", "", SECTOR)
 
 
 def _full(
-    context: Context, limits: Limits, device: Device, target: str, name: str, block: float
+    context: Context, limits: Limits, target: str, name: str, block: int | None = None
 ) -> Observations:
     """
-    Yield *device*, if it is a *target*, and ``<name>used`` of its ``<name>total`` blocks are many or soon will be.
+    Yield devices with *target*, of whose ``<name>total`` blocks ``<name>used`` are many or soon will be.
 
-    *block*: bytes, 0 if unknown: then nothing is judged.
+    *block*: bytes; None: as the device says, and nothing is judged if it does not.
     """
-    counts = context.counts(device)
-    used, total = counts.get(f"{name}used"), counts.get(f"{name}total")
-    if device.target != target or not block or used is None or not total:
-        return
-    change = context.changes.get(device.name)
-    growth = None if change is None else change.rate(f"{name}used")
-    to_full = None if change is None else change.seconds_to_full(name)
-    share = used / total
-    measured = change.seconds if change is not None else 0.0
-    soon = to_full is not None and to_full <= limits["soon"] and measured >= limits["trend"]
-    if share < limits["warning"] and not soon:
-        return
-    figures = {
-        "share": (share, "share"),
-        "used": (used * block, "bytes"),
-        "total": (total * block, "bytes"),
-        "to_full": (to_full, "s"),
-        "growth": (None if growth is None else growth * block, "bytes/s"),
-        "measured": (measured or None, "s"),
-    }
-    severity = Severity.CRITICAL if share >= limits["critical"] else None
-    words = {"to_full": "unknown" if growth is None else "never at the measured growth"}
-    if "/" in device.title:
-        words["lv"] = MAPPING.sub("", device.title)
-    yield observe(device.name, figures, words, weight=share, severity=severity)
+    for device in context.devices:
+        counts, size = context.counts(device), block or device.fact_number("block")
+        used, total = counts.get(f"{name}used"), counts.get(f"{name}total")
+        if device.target != target or not size or used is None or not total:
+            continue
+        change = context.changes.get(device.name)
+        growth = None if change is None else change.rate(f"{name}used")
+        to_full = None if change is None else change.seconds_to_full(name)
+        share = used / total
+        measured = change.seconds if change is not None else 0.0
+        soon = to_full is not None and to_full <= limits["soon"] and measured >= limits["trend"]
+        if share < limits["warning"] and not soon:
+            continue
+        figures = {
+            "share": (share, "share"),
+            "used": (float(used * size), "bytes"),
+            "total": (float(total * size), "bytes"),
+            "to_full": (to_full, "s"),
+            "growth": (None if growth is None else growth * size, "bytes/s"),
+            "measured": (measured or None, "s"),
+        }
+        severity = Severity.CRITICAL if share >= limits["critical"] else None
+        words = {"to_full": "unknown" if growth is None else "never at the measured growth"}
+        if "/" in device.title:
+            words["lv"] = MAPPING.sub("", device.title)
+        yield observe(device.name, figures, words, weight=share, severity=severity)
 
 
 @Rule(
