@@ -9,8 +9,6 @@ argument, what follows it, and its help. What follows an option: nothing, or ``f
 before the last argument: repeatable. A line without the second field is a command with its help.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -48,7 +46,7 @@ class Table:
         self._rows = [row for row in rows if row.words != ("",)]
 
     @classmethod
-    def read(cls) -> Table:
+    def read(cls) -> "Table":
         """Return the table of this version."""
         path = os.path.join(os.path.dirname(__file__), FILE)
         with open(path, encoding="utf-8") as file:
@@ -204,7 +202,7 @@ def names(capture: str) -> list[str]:
         return []
 
 
-def _host(capture: str) -> Host:
+def _host(capture: str) -> "Host":
     if capture:
         from stackmap.host.capture import CapturedHost
 
@@ -214,7 +212,7 @@ def _host(capture: str) -> Host:
     return LiveHost()
 
 
-def _names(host: Host) -> Iterator[str]:
+def _names(host: "Host") -> Iterator[str]:
     """Yield VGs before LVs, and kernel names last."""
     from stackmap.sources import lvm_names, mountinfo
     from stackmap.sources.sysfs import ROOT, attribute

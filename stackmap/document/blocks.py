@@ -72,7 +72,6 @@ class Value(NamedTuple):
     tone: str = ""
 
     def __str__(self) -> str:
-        """Return the figure as tables show it."""
         text = self.write(self.number)
         return f"~{text}" if self.estimated else text
 
@@ -84,7 +83,6 @@ class Label(NamedTuple):
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return the text as tables show it."""
         return self.text
 
 

@@ -34,7 +34,6 @@ class Arrangement(NamedTuple):
         return tuple(name.removeprefix("+") for name in self.columns)
 
     def __bool__(self) -> bool:
-        """Whether anything is asked for."""
         return bool(self.columns or self.sort or self.unit)
 
     def of(self, blocks: Iterable[Block]) -> Iterable[Block]:

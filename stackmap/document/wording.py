@@ -1,7 +1,5 @@
 """Numbers with their units, counts, lists and figures as they appear in tables and sentences; None → "-"."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -114,14 +112,14 @@ REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 REQUEST = {"read": "read", "write": "write", "total": "request"}
 
 
-def known_directions(head: LayerFigures) -> tuple[str, ...]:
+def known_directions(head: "LayerFigures") -> tuple[str, ...]:
     """Return ("read", "write"), or ("total",) where the counters do not separate them."""
     if head.share.read.ios is None and head.share.write.ios is None:
         return ("total",)
     return ("read", "write")
 
 
-def await_directions(head: LayerFigures) -> tuple[str, ...]:
+def await_directions(head: "LayerFigures") -> tuple[str, ...]:
     """Return the directions with a known await; ("total",) where only their common await is known."""
     split = tuple(d for d in known_directions(head) if head.own[d].await_ms is not None)
     combined = () if head.own["total"].await_ms is None else ("total",)
@@ -164,7 +162,7 @@ def amount(value: float, unit: str) -> str:
     return rate_of_bytes(value) if unit == "bytes/s" else short(value)
 
 
-def with_band(unit: str, bar: Bar) -> str:
+def with_band(unit: str, bar: "Bar") -> str:
     """Return a bar's figure, followed by its range if it has one."""
     if bar.low is None or bar.high is None:
         return amount(bar.value, unit)

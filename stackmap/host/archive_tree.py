@@ -5,8 +5,6 @@ It may come from anyone: it is never unpacked to disk, so it cannot overwrite an
 of it, and it has limits. Python's tarfile takes ten times as long per member, and reads headers of any length into memory.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import zlib
@@ -205,7 +203,7 @@ class ArchiveTree:
         self._top: list[str] = []
 
     @classmethod
-    def load(cls, path: str, budget: Budget) -> ArchiveTree:
+    def load(cls, path: str, budget: Budget) -> "ArchiveTree":
         """Return the tree in the tar at *path*; ``CaptureError`` if it is not a safe tar."""
         tree = cls(path, budget)
         try:
@@ -228,7 +226,7 @@ class ArchiveTree:
         return tree
 
     @classmethod
-    def of(cls, content: bytes, path: str, budget: Budget) -> ArchiveTree:
+    def of(cls, content: bytes, path: str, budget: Budget) -> "ArchiveTree":
         """Return the tree in a tar that a recorder wrote, with this *content*."""
         tree = cls(path, budget)
         try:
@@ -238,7 +236,7 @@ class ArchiveTree:
         return tree
 
     @classmethod
-    def of_files(cls, files: Mapping[str, str], path: str, budget: Budget) -> ArchiveTree:
+    def of_files(cls, files: Mapping[str, str], path: str, budget: Budget) -> "ArchiveTree":
         """Return the tree of these *files* by absolute path, which were read from the text at *path*."""
         tree = cls(path, budget)
         for name, content in files.items():

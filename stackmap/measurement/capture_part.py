@@ -1,7 +1,5 @@
 """A part of a capture: from, until and how often, written as for journalctl and sar; how long its intervals are."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil
@@ -32,7 +30,7 @@ class CapturePart(NamedTuple):
     until: str | None = None
     every: str | None = None
 
-    def show(self, host: CapturedHost, resolution: Resolution | None = None) -> str:
+    def show(self, host: "CapturedHost", resolution: "Resolution | None" = None) -> str:
         """
         Make *host* answer from this part only; a whole capture stays whole.
 
@@ -172,7 +170,7 @@ class Resolution(NamedTuple):
         )
 
 
-def _devices_of(host: CapturedHost) -> int:
+def _devices_of(host: "CapturedHost") -> int:
     """Return how many devices have counters in the first sample; 0 if that is unknown."""
     next(host.ticks(0, 1), None)
     try:

@@ -20,7 +20,6 @@ class Reason(str):
         return reason
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # those of __new__
-        """Return the arguments of ``__new__`` for a copy."""
         return self.code, str(self)
 
 
@@ -45,7 +44,6 @@ class StateChange(str):
         return change
 
     def __getnewargs__(self) -> tuple[str, str, str, str, str]:  # type: ignore[override]  # those of __new__
-        """Return the arguments of ``__new__`` for a copy."""
         return self.partition(": was ")[0], self.device, self.identity, self.was, self.now
 
 

@@ -6,8 +6,6 @@ stays the same, no device came or went. A device's ``uevent`` file has its
 DISKSEQ, the kernel's sequence number of disks (5.15).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -37,7 +35,7 @@ class UeventDelta:
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed or self.unknown)
 
-    def __add__(self, other: UeventDelta) -> UeventDelta:
+    def __add__(self, other: "UeventDelta") -> "UeventDelta":
         return UeventDelta(
             Counter(self.added) + Counter(other.added),
             Counter(self.removed) + Counter(other.removed),
@@ -46,7 +44,7 @@ class UeventDelta:
             self.lost or other.lost,
         )
 
-    def without(self, names: Container[str]) -> UeventDelta:
+    def without(self, names: Container[str]) -> "UeventDelta":
         """Return this without the devices *names*."""
         return replace(
             self,

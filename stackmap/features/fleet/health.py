@@ -4,8 +4,6 @@ The health of a fleet: what is wrong on its hosts, and which of its figures are 
 The rules record what is wrong, once for the alerts and for this; the doubts are asked of raw series.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -98,7 +96,7 @@ def _measure(what: str, space: str, value: float) -> str:
     return f"{number(value, 1)}× the await of its peers"
 
 
-def troubles(now: Iterable[Sample], since: Iterable[Sample], cluster: str) -> list[Trouble]:
+def troubles(now: "Iterable[Sample]", since: "Iterable[Sample]", cluster: str) -> list[Trouble]:
     """Return the troubles in the answers to NOW and SINCE, the worst first."""
     keys = (cluster, "job", "instance", *IDENTITY)
     begun = {tuple(sample.labels.get(key, "") for key in keys): sample.value for sample in since}
@@ -125,7 +123,7 @@ def lines(troubles: Collection[Trouble]) -> list[str]:
     return [t.line(with_job=len(jobs[t.cluster, t.host]) > 1) for t in troubles]
 
 
-def counted(looked: Iterable[Sample], of_host: Sequence[str], by: str) -> dict[str, int]:
+def counted(looked: "Iterable[Sample]", of_host: Sequence[str], by: str) -> dict[str, int]:
     """Return how many troubles the hosts of each value of the label *by* have; replicas of a target count once."""
     hosts: dict[tuple[str, ...], int] = {}
     for sample in looked:

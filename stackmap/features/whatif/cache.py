@@ -9,8 +9,6 @@ A trace does not show the use before it. A block's first use is surely a miss if
 the cache holds; otherwise it may be a hit.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -111,7 +109,7 @@ class Hits(NamedTuple):
         return SimulatedCache(cache.service, (read, write), cache.writeback, cache.block, copying)
 
 
-def hits_of(requests: Sequence[TracedRequest], cache: Cache) -> Hits | None:
+def hits_of(requests: "Sequence[TracedRequest]", cache: Cache) -> Hits | None:
     """Return the hits of *cache* among traced *requests*; None if these are too few."""
     block = cache.block
     uses = list(uses_of(requests, block))
@@ -134,12 +132,12 @@ def hits_of(requests: Sequence[TracedRequest], cache: Cache) -> Hits | None:
     )
 
 
-def blocks_of(request: TracedRequest, block: int) -> range:
+def blocks_of(request: "TracedRequest", block: int) -> range:
     """Return the numbers of the blocks that *request* uses."""
     return range(request.offset // block, (request.offset + request.size - 1) // block + 1)
 
 
-def uses_of(requests: Sequence[TracedRequest], block: int) -> Iterator[BlockUse]:
+def uses_of(requests: "Sequence[TracedRequest]", block: int) -> Iterator[BlockUse]:
     """Yield the uses of blocks of *block* bytes by reads and writes, until there are ``MOST_USES``."""
     last: dict[int, int] = {}
     order: list[int] = []  # the last use of each block, ascending

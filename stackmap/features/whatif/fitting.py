@@ -4,8 +4,6 @@ The present layout, simulated with every load and every way to serve that the me
 Simulations more than ``OFF`` from the measured mean are left out. If none remains, there is a reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import log
 from operator import itemgetter
@@ -84,7 +82,7 @@ class Fitting:
     """The simulations of a volume's present layout: ``fits``, the likely one first, or else a ``reason``."""
 
     def __init__(
-        self, window: Window, whole: Measured, context: VolumeContext, trace: Trace | None
+        self, window: "Window", whole: "Measured", context: VolumeContext, trace: "Trace | None"
     ) -> None:
         self._ledger, self._parts, self.load = window.ledger, window.parts, whole
         self.context, self._pattern, self._trace = context, pattern_of(whole, context), trace

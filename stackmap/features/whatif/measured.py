@@ -6,8 +6,6 @@ mapping below a linear or striped volume may serve others too. Then the volume's
 say, and flushes cannot be separated from writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -94,7 +92,7 @@ class Measured(NamedTuple):
         writes = self.write.requests
         return min(writes, max(writes / self.max_depth, self.known_flushes))
 
-    def grown(self, factor: float) -> Measured:
+    def grown(self, factor: float) -> "Measured":
         """Return *factor* times as much load of the volume."""
         if factor == 1:
             return self
@@ -103,7 +101,7 @@ class Measured(NamedTuple):
             read=self.read.scaled(factor), write=self.write.scaled(factor), flushes=flushes
         )
 
-    def behind_a_cache(self, missed: float) -> Measured:
+    def behind_a_cache(self, missed: float) -> "Measured":
         """Return the load with the share *missed* of its reads."""
         return self._replace(read=self.read.scaled(missed))
 
@@ -198,7 +196,7 @@ def fua_writes(
 
 
 def _known_fua_writes(
-    context: VolumeContext, below: MemberLoad, disk_flushes: float | None, per_page: int
+    context: VolumeContext, below: "MemberLoad", disk_flushes: float | None, per_page: int
 ) -> float | None:
     """Return the writes with FUA; None where bitmap or flushes are not known."""
     pages, extra = below.metadata, below.extra

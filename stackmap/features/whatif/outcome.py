@@ -1,7 +1,5 @@
 """The results of a simulation: how long requests took, and the requests that they caused below."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +28,7 @@ class BelowCounts(NamedTuple):
     volume: Counter[str]
     moved: Counter[str]
 
-    def since(self, other: BelowCounts) -> BelowCounts:
+    def since(self, other: "BelowCounts") -> "BelowCounts":
         """Return the counts since *other*."""
         differences = []
         for now, before in zip(self, other, strict=True):
@@ -84,7 +82,7 @@ class InFlight:
         return self._waited / self._busy if self._busy else 1.0
 
 
-def longest_silence(delays: Sequence[float], services: Iterable[Service]) -> float:
+def longest_silence(delays: Sequence[float], services: "Iterable[Service]") -> float:
     """Return the seconds in which requests with these *delays* may pass without an end, if each waits for all others."""
     slowest = max((max(*service.read, *service.write, 0.0) for service in services), default=0.0)
     return STUCK + max(delays, default=0.0) + STAGES * slowest * len(delays)
