@@ -6,22 +6,11 @@ from itertools import islice
 from math import inf
 
 from stackmap.errors import CaptureError, SourceMissing
-from stackmap.host import log
+from stackmap.host import log, timeline
 from stackmap.host.budget import ENTRY_BYTES, LINE_BYTES, Budget
 from stackmap.host.capture_format import Refusal, encoded, recorded_text
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import DAMAGES, FOLDER, Ending, Lines, patched, split_entries
-from stackmap.host.timeline import (
-    SKIPPED,
-    WHOLE_RECORDING,
-    FrameSchedule,
-    FrameTime,
-    TimeWindow,
-    Warn,
-    first_spacing,
-    last_interval,
-    utc_time,
-)
 
 COUNTERS = "read /proc/diskstats"  # the answer that changes with each frame
 WORKING = 3  # bytes per byte of a frame while it is read
@@ -36,7 +25,9 @@ class LogReader:
     *warn* takes a line for each damaged segment, with what is left out.
     """
 
-    def __init__(self, tree: FileTree, names: list[str], warn: Warn, budget: Budget) -> None:
+    def __init__(
+        self, tree: FileTree, names: list[str], warn: timeline.Warn, budget: Budget
+    ) -> None:
         segments = sorted(
             (start, name) for name in names if (start := log.segment_start(name)) is not None
         )
@@ -66,9 +57,9 @@ class LogReader:
     def spacing(self) -> float | None:
         """Return the seconds between the first two frames, from the first segment; None without two."""
         frames = self._frames(0) if self._names else iter(())
-        return first_spacing([time for time, _ in islice(frames, 2)])
+        return timeline.first_spacing([time for time, _ in islice(frames, 2)])
 
-    def last_interval(self, window: TimeWindow) -> TimeWindow | None:
+    def last_interval(self, window: timeline.TimeWindow) -> timeline.TimeWindow | None:
         """Return the window of the last interval in *window*, reading segments from the end; None without one."""
         begin = -inf if window.since is None else window.since
         end = inf if window.until is None else window.until
@@ -79,9 +70,11 @@ class LogReader:
         if window.every:
             frames = (t for place in reversed(places) for t, _ in self._frames(place))
             first = next((time for time in frames if time >= begin), 0.0)
-        return last_interval(parts, window.every, first)
+        return timeline.last_interval(parts, window.every, first)
 
-    def frames(self, window: TimeWindow, *, sparse: bool = False) -> Iterator[FrameTime]:
+    def frames(
+        self, window: timeline.TimeWindow, *, sparse: bool = False
+    ) -> Iterator[timeline.FrameTime]:
         """
         Move through the window, segment by segment.
 
@@ -92,7 +85,7 @@ class LogReader:
         self._forget_answers()
         self._has_begun = True
         only_ends = sparse and not window.every
-        pace = FrameSchedule(window)
+        pace = timeline.FrameSchedule(window)
         place = self._segment_at(pace.due)
         passed = 0
         while place < len(self._names) and not pace.is_over(self._starts[place]):
@@ -122,7 +115,7 @@ class LogReader:
             if place in self._damaged:
                 # The next segment read repeats all answers.
                 self._forget_answers()
-                self._transient = {"uevents": [SKIPPED]}
+                self._transient = {"uevents": [timeline.SKIPPED]}
             place = self._skipped_to(place, pace.due) or place + 1
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - questions are known by their words
@@ -131,7 +124,7 @@ class LogReader:
             self._has_begun = True
             count = self._count(0)
             if count is not None and count.before:
-                next(self.frames(WHOLE_RECORDING), None)
+                next(self.frames(timeline.WHOLE_RECORDING), None)
         now = self._answers.get(question)
         return "\n".join(now) if isinstance(now, list) else now
 
@@ -163,7 +156,7 @@ class LogReader:
                 waiting = self._transient.setdefault(question, [])
                 waiting.append(answer)
                 if sum(map(len, waiting)) > MAX_EVENTS:  # too many to tell one by one
-                    waiting[:] = [SKIPPED]
+                    waiting[:] = [timeline.SKIPPED]
 
     def _forget_answers(self) -> None:
         self._version += self._answers.version + 1
@@ -242,8 +235,8 @@ class LogReader:
         if frames.ending not in fine and place not in self._damaged:
             self._damaged.add(place)
             until = self._starts[place + 1]
-            span = f"from {utc_time(frames.last)} " + (
-                "on" if until == inf else f"to {utc_time(until)}"
+            span = f"from {timeline.utc_time(frames.last)} " + (
+                "on" if until == inf else f"to {timeline.utc_time(until)}"
             )
             self._warn(f"{self._names[place]}: damaged: samples {span} are left out")
 

@@ -6,19 +6,7 @@ from html import escape
 
 from stackmap.errors import InputError
 from stackmap.model.topology import Topology
-from stackmap.render.picture import (
-    MARGIN,
-    NARROW,
-    STEP,
-    WORDS_STEP,
-    Arrow,
-    Box,
-    Layered,
-    Picture,
-    channels,
-    ends,
-    layered,
-)
+from stackmap.render import picture
 from stackmap.render.text import cut, safe, width
 
 DOT = """\
@@ -36,7 +24,7 @@ flowchart LR
 _SPECIAL = re.compile(r'["#&<>;`\\\[\](){}|]')
 
 
-def render_dot(shown: Picture) -> str:
+def render_dot(shown: picture.Picture) -> str:
     """Return *shown* as a digraph, from the tops on the left to the disks on the right."""
     lines = [
         f'{box.key} [label="{_quoted(box.lines)}", fillcolor="{box.fill}"];' for box in shown.boxes
@@ -52,7 +40,7 @@ def _quoted(lines: tuple[str, ...]) -> str:
     return "\\n".join(escaped)
 
 
-def render_mermaid(shown: Picture) -> str:
+def render_mermaid(shown: picture.Picture) -> str:
     """Return *shown* as a flowchart, from the tops on the left to the disks on the right."""
     fills = list(dict.fromkeys(box.fill for box in shown.boxes))
     lines = [_node(box, fills.index(box.fill)) for box in shown.boxes]
@@ -65,7 +53,7 @@ def render_mermaid(shown: Picture) -> str:
     return MERMAID + "".join(f"  {line}\n" for line in lines)
 
 
-def _node(box: Box, place: int) -> str:
+def _node(box: picture.Box, place: int) -> str:
     text = "<br>".join(
         _SPECIAL.sub(lambda match: f"#{ord(match[0])};", safe(line)) for line in box.lines
     )
@@ -109,7 +97,7 @@ _STYLE = (
 )
 
 
-def render_svg(shown: Picture, *, embedded: bool = False) -> str:
+def render_svg(shown: picture.Picture, *, embedded: bool = False) -> str:
     """
     Return *shown* as SVG, from the tops on the left to the disks on the right.
 
@@ -117,12 +105,12 @@ def render_svg(shown: Picture, *, embedded: bool = False) -> str:
     """
     extents = {box.key: _high(box) + GAP for box in shown.boxes}
     arrows = list(dict.fromkeys((arrow.above, arrow.below) for arrow in shown.arrows))
-    places = layered(extents, arrows, BEND)
+    places = picture.layered(extents, arrows, BEND)
     boxes = {box.key: box for box in shown.boxes}
     words = max((len(_words(arrow)) for arrow in shown.arrows if arrow.load), default=0)
     left, widths, whole = _lanes(places, boxes, words * SMALL + 3 * PADDING)
     highs = {key: _high(box) for key, box in boxes.items()}
-    leaves, reaches = ends(places, highs, WORDS_STEP if words else STEP)
+    leaves, reaches = picture.ends(places, highs, picture.WORDS_STEP if words else picture.STEP)
     arrived = Counter(arrow.below for arrow in shown.arrows)
     high = max((places.across[key] + extent / 2 for key, extent in extents.items()), default=0.0)
     parts, texts = [], []
@@ -132,11 +120,12 @@ def render_svg(shown: Picture, *, embedded: bool = False) -> str:
         parts.append(_line(arrow, places, left, widths, (leaves[key], reaches[key])))
         fits = (
             arrived[arrow.below] == 1
-            or arrived[arrow.below] * WORDS_STEP <= highs[arrow.below] - 2 * MARGIN + 1
+            or arrived[arrow.below] * picture.WORDS_STEP
+            <= highs[arrow.below] - 2 * picture.MARGIN + 1
         )
         spoken = arrow if fits else arrow._replace(load="")
         # Beside the box it points to, where arrows are apart.
-        end = left[arrow.below], reaches[key] + beside[key] * WORDS_STEP
+        end = left[arrow.below], reaches[key] + beside[key] * picture.WORDS_STEP
         texts.append(_beside(spoken, *end))
         beside[key] += 1
     parts += filter(None, texts)  # no line is drawn over words
@@ -154,22 +143,22 @@ def render_svg(shown: Picture, *, embedded: bool = False) -> str:
     )
 
 
-def _high(box: Box) -> float:
+def _high(box: picture.Box) -> float:
     return len(box.lines) * LINE + PADDING
 
 
-def _words(arrow: Arrow) -> str:
+def _words(arrow: picture.Arrow) -> str:
     return f"{arrow.role} {arrow.load}".strip()
 
 
 def _lanes(
-    places: Layered, boxes: dict[str, Box], channel: float
+    places: picture.Layered, boxes: dict[str, picture.Box], channel: float
 ) -> tuple[dict[str, float], dict[str, float], float]:
     """Return the left edge and width of each box and bend, and the total width; between layers is a *channel* or more."""
     left: dict[str, float] = {}
     widths: dict[str, float] = {}
     x: float = GAP
-    between = channels(places, max(NARROW, channel))
+    between = picture.channels(places, max(picture.NARROW, channel))
     for layer, space in zip(reversed(places.layers), reversed(between), strict=True):
         lines = [line for key in layer if key in boxes for line in boxes[key].lines]
         columns = min(WIDEST, max((width(safe(line)) for line in lines), default=0))
@@ -180,7 +169,7 @@ def _lanes(
     return left, widths, x + GAP
 
 
-def _box(box: Box, x: float, wide: float, middle: float) -> str:
+def _box(box: picture.Box, x: float, wide: float, middle: float) -> str:
     high = _high(box)
     top = middle - high / 2
     first = top + PADDING / 2 + LINE * 0.75
@@ -197,8 +186,8 @@ def _box(box: Box, x: float, wide: float, middle: float) -> str:
 
 
 def _line(
-    arrow: Arrow,
-    places: Layered,
+    arrow: picture.Arrow,
+    places: picture.Layered,
     left: dict[str, float],
     widths: dict[str, float],
     at: tuple[float, float],
@@ -221,7 +210,7 @@ def _line(
     return f'<path{kind} d="{"".join(path)}"/>'
 
 
-def _beside(arrow: Arrow, x: float, y: float) -> str:
+def _beside(arrow: picture.Arrow, x: float, y: float) -> str:
     """Return the words of an arrow that ends there, "" for none."""
     words = escape(_words(arrow))
     return words and (

@@ -5,23 +5,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple
 
-from stackmap.features.top.cells import (
-    COLUMNS,
-    NAME,
-    Figure,
-    Line,
-    Span,
-    aligned,
-    chart,
-    chosen,
-    digits_of,
-    filled,
-    fitted,
-    tone_of,
-    tones,
-    usual,
-    widths,
-)
+from stackmap.features.top import cells as cell
 from stackmap.features.top.moment import COLUMNS as INSTANTS
 from stackmap.features.top.moment import Moment
 from stackmap.features.top.rows import rows_of
@@ -62,20 +46,20 @@ class Look(NamedTuple):
         below = FOOTER + (TIMELINE if self.timeline else 0)
         return max(1, self.height - HEADER - below)
 
-    def fitted(self, line: Line) -> Line:
+    def fitted(self, line: cell.Line) -> cell.Line:
         """Return *line* without what does not fit."""
-        return fitted(line, self.width, ascii_only=self.ascii)
+        return cell.fitted(line, self.width, ascii_only=self.ascii)
 
 
-def table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
+def table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[cell.Line]:
     """Return the headings and those of *rows* that fit, or why there are none."""
-    columns = chosen(COLUMNS[VIEWS[state.view]], look.width, MEASURES[state.measure])
+    columns = cell.chosen(cell.COLUMNS[VIEWS[state.view]], look.width, MEASURES[state.measure])
     longest = INDENT + max((_long(row.name) for row in rows), default=0)
-    places = [*zip(columns, widths(columns, look.width, longest), strict=True)]
-    severities = tones(moment)
+    places = [*zip(columns, cell.widths(columns, look.width, longest), strict=True)]
+    severities = cell.tones(moment)
     page = rows[state.offset : state.offset + look.page]
     cells = [
-        filled(
+        cell.filled(
             [column.fill(moment, state, row) for row in page],
             room,
             column,
@@ -85,23 +69,23 @@ def table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list
         for column, room in places
     ]
     heading = (
-        aligned(shown.heading, room, shown.words, ascii_only=look.ascii) + " "
+        cell.aligned(shown.heading, room, shown.words, ascii_only=look.ascii) + " "
         for shown, room in places
     )
-    lines: list[Line] = [[Span(text, "bold") for text in heading]]
+    lines: list[cell.Line] = [[cell.Span(text, "bold") for text in heading]]
     for number, row in enumerate(page):
-        line: Line = []
+        line: cell.Line = []
         for (column, _), texts in zip(places, cells, strict=True):
             text = texts[number]
-            tone = tone_of(column, moment, row, severities)
+            tone = cell.tone_of(column, moment, row, severities)
             if not line and row.key == state.cursor:
                 tone = tone or "reverse"
-            line += [Span(text, tone), Span(" ")]
+            line += [cell.Span(text, tone), cell.Span(" ")]
         lines.append(line)
     if not rows:
         view = VIEWS[state.view]
         why = moment.verdict if view == "findings" else NOTHING[view]
-        lines.append([Span(f"nothing matches {state.filter!r}" if state.filter else why)])
+        lines.append([cell.Span(f"nothing matches {state.filter!r}" if state.filter else why)])
         return [look.fitted(line) for line in lines]
     # Below the smallest size, the columns that cannot be left out do not fit.
     return lines if look.width >= SMALLEST[0] else [look.fitted(line) for line in lines]
@@ -133,7 +117,9 @@ def tab(view: int) -> str:
     return f"[{view + 1}] {VIEWS[view].capitalize()}"
 
 
-def panels(moment: Moment, state: State, rows: Sequence[Row], look: Look, free: int) -> list[Line]:
+def panels(
+    moment: Moment, state: State, rows: Sequence[Row], look: Look, free: int
+) -> list[cell.Line]:
     """
     Return at most *free* lines: the row with the cursor over time, and the views that are not shown, in short.
 
@@ -148,9 +134,9 @@ def panels(moment: Moment, state: State, rows: Sequence[Row], look: Look, free: 
     deep = free - 2 - max(map(len, below))  # the upper ones have what the lower ones leave
     high = min(HIGHEST, max(1, (deep - 1) // len(OVER_TIME)))
     first = _in_short(moment, state, others[0], look, (room, deep))
-    lines: list[Line] = []
+    lines: list[cell.Line] = []
     for left, right in ((_over_time(moment, state, rows, look, (room, high)), first), below):
-        empty: Line = []
+        empty: cell.Line = []
         lines.append(empty)
         lines += [_beside(*pair, room) for pair in zip_longest(left, right, fillvalue=empty)]
     return lines[:free]
@@ -158,23 +144,23 @@ def panels(moment: Moment, state: State, rows: Sequence[Row], look: Look, free: 
 
 def _in_short(
     moment: Moment, state: State, view: int, look: Look, size: tuple[int, int]
-) -> list[Line]:
+) -> list[cell.Line]:
     """Return the title, the headings and the first rows of *view* in *size*: columns and lines."""
     room, deep = size
     looking = replace(state, view=view, cursor="", offset=0, filter="")
     rows = rows_of(moment, looking)[: deep - 2]
     lines = table(moment, looking, rows, look._replace(width=room))
-    return [[Span(tab(view), "bold")], *lines]
+    return [[cell.Span(tab(view), "bold")], *lines]
 
 
-def _beside(left: Line, right: Line, room: int) -> Line:
+def _beside(left: cell.Line, right: cell.Line, room: int) -> cell.Line:
     space = room + GAP - sum(width(span.text) for span in left)
-    return [*left, Span(" " * space), *right]
+    return [*left, cell.Span(" " * space), *right]
 
 
 def _over_time(
     moment: Moment, state: State, rows: Sequence[Row], look: Look, size: tuple[int, int]
-) -> list[Line]:
+) -> list[cell.Line]:
     """
     Return rate, bytes and await of the stack or device of the row with the cursor over the last two minutes.
 
@@ -184,22 +170,24 @@ def _over_time(
     row = row_at(state, rows)
     name = "" if row is None else row.stack or row.device
     if not name:
-        return [[Span("no device in this row")]]
+        return [[cell.Span("no device in this row")]]
     room_left = max(1, room - WORD - 3 * FIGURE)
-    title = aligned(moment.topology[name].title, WORD + room_left, NAME, ascii_only=look.ascii)
-    headings = (
-        aligned(text, FIGURE, "", ascii_only=look.ascii) for text in ("now", "usual", "most")
+    title = cell.aligned(
+        moment.topology[name].title, WORD + room_left, cell.NAME, ascii_only=look.ascii
     )
-    lines: list[Line] = [[Span(title + "".join(headings), "bold")]]
+    headings = (
+        cell.aligned(text, FIGURE, "", ascii_only=look.ascii) for text in ("now", "usual", "most")
+    )
+    lines: list[cell.Line] = [[cell.Span(title + "".join(headings), "bold")]]
     for word, metric, unit in OVER_TIME:
         values = moment.recent.values(name, metric, state.direction)
         known = [value for value in values if value is not None]
-        amounts = (values[-1] if values else None, usual(known), max(known, default=None))
-        figures = [Figure(ratio(value, unit)) for value in amounts]
-        digits = digits_of(figures, FIGURE - 1)
+        amounts = (values[-1] if values else None, cell.usual(known), max(known, default=None))
+        figures = [cell.Figure(ratio(value, unit)) for value in amounts]
+        digits = cell.digits_of(figures, FIGURE - 1)
         texts = [figure.text(digits).replace(".", look.point).rjust(FIGURE) for figure in figures]
         broad = max(1, room_left // INSTANTS)
-        first, *others = chart(values, (room_left, high), broad, ascii_only=look.ascii)
-        lines.append([Span(word.ljust(WORD) + first + "".join(texts))])
-        lines += [[Span(" " * WORD + bars)] for bars in others]
-    return [fitted(line, room, ascii_only=look.ascii) for line in lines]
+        first, *others = cell.chart(values, (room_left, high), broad, ascii_only=look.ascii)
+        lines.append([cell.Span(word.ljust(WORD) + first + "".join(texts))])
+        lines += [[cell.Span(" " * WORD + bars)] for bars in others]
+    return [cell.fitted(line, room, ascii_only=look.ascii) for line in lines]

@@ -20,16 +20,7 @@ from math import log2
 from typing import NamedTuple
 
 from stackmap.errors import InputError
-from stackmap.features.whatif.bitmap import (
-    MAX_REGIONS,
-    BitSets,
-    Hypothesis,
-    bit_sets,
-    daemon_period,
-    random_sets,
-    regions_for,
-    superblock_writes,
-)
+from stackmap.features.whatif import bitmap as bitmaps
 from stackmap.features.whatif.geometry import Cost, run_of, scattered, sequential
 from stackmap.features.whatif.measured import Measured, page_requests
 from stackmap.features.whatif.quantities import Stream
@@ -122,16 +113,16 @@ class Pattern(NamedTuple):
     large: float | None
     rows: Cost | None
     journal: "Journal | None"
-    hypotheses: tuple[Hypothesis, ...]
+    hypotheses: tuple[bitmaps.Hypothesis, ...]
     evidence: tuple[Reason, ...]
     is_rewritten: bool = False
 
     @property
-    def likely(self) -> Hypothesis:
+    def likely(self) -> bitmaps.Hypothesis:
         """The hypothesis with most evidence."""
         return self.hypotheses[0]
 
-    def requests_in_sequence(self, pattern: Hypothesis) -> float:
+    def requests_in_sequence(self, pattern: bitmaps.Hypothesis) -> float:
         """Return the share of writes, not of bytes, that are sequential: of mixed sizes the large ones are."""
         if self.large is None:
             return pattern.sequential
@@ -151,8 +142,8 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     elif not run_evidence:
         run = journal.run
     burst_rate = measured.bursts if journal is None else min(written.requests, journal.commits)
-    marks = superblock_writes(burst_rate, written.requests)
-    sets = bit_sets(measured, context, marks)
+    marks = bitmaps.superblock_writes(burst_rate, written.requests)
+    sets = bitmaps.bit_sets(measured, context, marks)
     # Larger requests of a mix fill rows, too, where fewer are in flight than would make a run.
     together = large is None or run <= written.size * measured.max_depth
     # Bytes without a request completed in part.
@@ -308,11 +299,11 @@ class Evidence(NamedTuple):
     by_rows: float | None
     journal: Journal | None
     large: float | None
-    sets: BitSets | None
+    sets: bitmaps.BitSets | None
 
     def hypotheses(
         self, context: VolumeContext
-    ) -> tuple[tuple[Hypothesis, ...], tuple[Reason, ...]]:
+    ) -> tuple[tuple[bitmaps.Hypothesis, ...], tuple[Reason, ...]]:
         """Return the hypotheses, the likely one first, and noun phrases for what they follow from."""
         shares, reasons = self._shares()
         possible = (
@@ -342,14 +333,16 @@ class Evidence(NamedTuple):
             Reason("journal", "a journal's commits and the writes sent with them")
         ]
 
-    def _shares_by_bits(self, sets: BitSets) -> tuple[list[float], list[Reason]]:
+    def _shares_by_bits(self, sets: bitmaps.BitSets) -> tuple[list[float], list[Reason]]:
         """Return the shares that fit the set bits: those of a stream, or with enough writes all over the volume."""
         stream = self.write.bytes / sets.bitmap.covers
         if sets.counted <= stream <= sets.high:
             if sets.low * SURE < stream:
                 # All regions of a small volume stay marked, so random writes set few bits, too.
                 return [0.0, 1.0], []
-            everywhere = random_sets(self.write.requests, sets.bitmap.regions or MAX_REGIONS)
+            everywhere = bitmaps.random_sets(
+                self.write.requests, sets.bitmap.regions or bitmaps.MAX_REGIONS
+            )
             # None at all are set in a few regions that are never clean, and few in all if there are many writes.
             if sets.counted and everywhere > sets.high:
                 return [1.0], [_by_bitmap("about as often as")]
@@ -386,22 +379,24 @@ class Evidence(NamedTuple):
             return [(1 - share) * writes]
         return [(1 - min(share, self.large)) * writes, writes]
 
-    def _spread(self, context: VolumeContext, share: float, random: float) -> Iterator[Hypothesis]:
+    def _spread(
+        self, context: VolumeContext, share: float, random: float
+    ) -> Iterator[bitmaps.Hypothesis]:
         """Yield a hypothesis for each estimate of the set bits."""
         whole, sets = None if context.size is None else float(context.size), self.sets
         following = share if self.runs is None else 1 - random / self.write.requests
         if sets is None or not random:
-            yield Hypothesis(share, random, whole, following)
+            yield bitmaps.Hypothesis(share, random, whole, following)
             return
-        covers, period = sets.bitmap.covers, daemon_period(context.present)
+        covers, period = sets.bitmap.covers, bitmaps.daemon_period(context.present)
         stream = following * self.write.bytes / covers
         for bits in (sets.likely, sets.low, sets.high):
             at_random = max(0.0, bits - stream)
-            regions = regions_for(random, at_random, sets.bitmap.regions, period)
-            yield Hypothesis(share, random, regions * covers, following)
+            regions = bitmaps.regions_for(random, at_random, sets.bitmap.regions, period)
+            yield bitmaps.Hypothesis(share, random, regions * covers, following)
         if context.present is not None and not context.present.parity:
             # The daemon may sleep, so few set bits show nothing.
-            yield Hypothesis(share, random, whole, following)
+            yield bitmaps.Hypothesis(share, random, whole, following)
 
 
 def _log_off(rate: float, true: float) -> float:

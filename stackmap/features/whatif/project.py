@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.discover.find import find_all
 from stackmap.errors import LayoutError
-from stackmap.features.whatif.bitmap import (
-    BitmapLoad,
-    BitmapModel,
-    default_bitmap,
-    present_metadata,
-)
+from stackmap.features.whatif import bitmap as bitmaps
 from stackmap.features.whatif.geometry import Cost
 from stackmap.features.whatif.measured import Measured, Window, window_of
 from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
@@ -210,7 +205,7 @@ class LayoutModel:
     pattern: Pattern
     costs: Sequence[Costs | None]
     merging: Mapping[RangeEnd, Merging]
-    bitmap: BitmapModel
+    bitmap: bitmaps.BitmapModel
 
     @classmethod
     def of(cls, whole: Measured, context: VolumeContext, layout: Layout) -> LayoutModel:
@@ -222,7 +217,7 @@ class LayoutModel:
             ends = ("likely",)
         # Requests start at the same places on both layouts.
         merging = {end: Merging.of(layout, context, whole, pattern, end) for end in ends}
-        bitmap = BitmapModel(layout, context, whole, pattern.hypotheses, pattern.burst_rate)
+        bitmap = bitmaps.BitmapModel(layout, context, whole, pattern.hypotheses, pattern.burst_rate)
         return cls(context, layout, pattern, costs, merging, bitmap)
 
     def at(self, load: Measured) -> LayoutLoad:
@@ -240,7 +235,7 @@ class LayoutModel:
             (case.read.bytes + case.write.bytes for case in (*sent, *self._full_stripes(load))),
             sum(moved),
         )
-        members, disks = self.bitmap.added(default_bitmap(self.layout, self.context), load)
+        members, disks = self.bitmap.added(bitmaps.default_bitmap(self.layout, self.context), load)
         members_read = spanning([case.read.requests for case in sent], likely.read.requests)
         members_written = spanning([case.written for case in sent], likely.written)
         read = spanned([merging.read(requests) for merging, requests in cases])
@@ -263,7 +258,7 @@ class LayoutModel:
 
 
 def _present_load(load: Measured, context: VolumeContext) -> LayoutLoad:
-    members, disks = present_metadata(load, context)
+    members, disks = bitmaps.present_metadata(load, context)
     return LayoutLoad(
         context.present,
         _measured_load(len(context.members), load.members_read, load.members_write, members),
@@ -273,7 +268,7 @@ def _present_load(load: Measured, context: VolumeContext) -> LayoutLoad:
 
 
 def _measured_load(
-    count: int, read: Stream | None, write: Stream | None, added: BitmapLoad | None
+    count: int, read: Stream | None, write: Stream | None, added: bitmaps.BitmapLoad | None
 ) -> DeviceLoad:
     if read is None or write is None:
         return DeviceLoad(count, metadata=added)

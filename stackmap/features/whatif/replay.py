@@ -11,13 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from stackmap.features.whatif.bitmap import (
-    AtMembersAndDisks,
-    added_by,
-    count_range,
-    default_bitmap,
-    present_metadata,
-)
+from stackmap.features.whatif import bitmap as bitmaps
 from stackmap.features.whatif.disks import READ, WRITE
 from stackmap.features.whatif.fitting import OFF, Fit, Fitting
 from stackmap.features.whatif.measured import Measured
@@ -134,16 +128,18 @@ class Replay(NamedTuple):
         now = self.superblocks * self.layout.members * written
         return spanning((superblocks.low, superblocks.high, now), min(now, superblocks.likely))
 
-    def _added(self, pages: Band, superblocks: Band) -> AtMembersAndDisks:
+    def _added(self, pages: Band, superblocks: Band) -> bitmaps.AtMembersAndDisks:
         """Return the load of *pages* and *superblocks* at the members' metadata, and at the disks."""
-        bitmap, members = default_bitmap(self.layout, self.context), self.layout.members
+        bitmap, members = bitmaps.default_bitmap(self.layout, self.context), self.layout.members
         if bitmap is None:
             return None, None
         # On copies nothing but a pause wakes the daemon, and without it bits stay set (``may_sleep``).
         least = pages.low if self.layout.parity else 0.0
-        low, high = (count_range(end / members, self.seconds) for end in (least, pages.high))
+        low, high = (
+            bitmaps.count_range(end / members, self.seconds) for end in (least, pages.high)
+        )
         pages = Band(low[0] * members, pages.likely, high[1] * members) + superblocks
-        return added_by(pages, bitmap, self.per_page, self.context)
+        return bitmaps.added_by(pages, bitmap, self.per_page, self.context)
 
 
 class Replays:
@@ -172,7 +168,7 @@ class Replays:
         counts = Counts.of(_run(fitting.stack(fitting.present, fit.services), fit.load), load)
         flushes = load.known_flushes * fitting.present.members
         done, per_page = (flushes, load.per_page) if fitting.context.flushes_counted else (0.0, 1)
-        _, marks = present_metadata(load, fitting.context)
+        _, marks = bitmaps.present_metadata(load, fitting.context)
         compared = (
             ("members", READ, load.members_read, counts.members_read),
             ("members", WRITE, load.members_write, counts.members_write + flushes),
