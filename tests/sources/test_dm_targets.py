@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.discover.device_mapper import DAMAGE
 from stackmap.ledger.causes import Cause
 from stackmap.model.device import Kind, Role
 from stackmap.model.dm_targets import DM_TARGETS, DmTarget
 from stackmap.sources import dm
-from stackmap.sources.dm_targets import PARSERS, parser, status_of
+from stackmap.sources.dm_targets import DAMAGE, PARSERS, parser, status_of
 
 DATA, METADATA, CACHE, ORIGIN, COW, JOURNAL, PATH = (
     Role.DATA, Role.METADATA, Role.CACHE, Role.ORIGIN, Role.COW, Role.JOURNAL, Role.PATH,

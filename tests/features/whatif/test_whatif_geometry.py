@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from stackmap.features.whatif.bitmap import Hypothesis
 from stackmap.features.whatif.geometry import (
     Cost,
     Geometry,
@@ -14,7 +15,7 @@ from stackmap.features.whatif.geometry import (
     scattered,
     sequential,
 )
-from stackmap.features.whatif.pattern import Hypothesis, Pattern
+from stackmap.features.whatif.pattern import Pattern
 from stackmap.features.whatif.requests import parity_costs
 from stackmap.features.whatif.volume_context import volume_context
 from stackmap.model.raid import layout
