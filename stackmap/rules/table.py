@@ -169,38 +169,31 @@ class Judging:
             for rule, heaviest in self._heaviest.items()
             for observed in sorted(heaviest.values(), key=lambda observed: -observed.weight)
         ]
-        return _reported(context, candidates, self._part)
-
-
-def _reported(
-    context: Context, candidates: list[Finding], part: Container[str] | None
-) -> list[Finding]:
-    """Return the *candidates* on the devices in *part* that no other explains better, the worst first."""
-    reported = {(finding.rule.id, finding.device) for finding in candidates}
-    # The load that overloads one disk also fills the queues of its peers.
-    overload = saturation.overloaded.id
-    overloaded = [device for rule, device in reported if rule == overload]
-    reported |= {(overload, peer) for name in overloaded for peer in context.peers_of(name)}
-    kept = [
-        finding
-        for finding in candidates
-        if (part is None or finding.device in part)
-        and not any((rule, finding.device) in reported for rule in finding.rule.superseded_by)
-    ]
-    # One finding per rule for peers that have the same cause: the heaviest. Without a topology, one remark is for all disks.
-    joined: dict[object, Finding] = {}
-    unknown = NO_TOPOLOGY in context.topology.unknown
-    for finding in kept:
-        device, rule = finding.device, finding.rule
-        names = context.peers_of(device) if rule.joins_peers else (device,)
-        if unknown and rule.joins_peers and not finding.is_grave:
-            names = ()
-        key = (rule.id, finding.severity, names)
-        first = joined.setdefault(key, finding)
-        if first is not finding:
-            joined[key] = first.joined_by(finding, context.topology[device].title)
-    # Sorting is stable: of one rank, the order of RULES stays.
-    return sorted(joined.values(), key=rank)
+        reported = {(finding.rule.id, finding.device) for finding in candidates}
+        # The load that overloads one disk also fills the queues of its peers.
+        overload = saturation.overloaded.id
+        overloaded = [device for rule, device in reported if rule == overload]
+        reported |= {(overload, peer) for name in overloaded for peer in context.peers_of(name)}
+        kept = [
+            finding
+            for finding in candidates
+            if (self._part is None or finding.device in self._part)
+            and not any((rule, finding.device) in reported for rule in finding.rule.superseded_by)
+        ]
+        # One finding per rule for peers that have the same cause: the heaviest. Without a topology, one remark is for all disks.
+        joined: dict[object, Finding] = {}
+        unknown = NO_TOPOLOGY in context.topology.unknown
+        for finding in kept:
+            device, rule = finding.device, finding.rule
+            names = context.peers_of(device) if rule.joins_peers else (device,)
+            if unknown and rule.joins_peers and not finding.is_grave:
+                names = ()
+            key = (rule.id, finding.severity, names)
+            first = joined.setdefault(key, finding)
+            if first is not finding:
+                joined[key] = first.joined_by(finding, context.topology[device].title)
+        # Sorting is stable: of one rank, the order of RULES stays.
+        return sorted(joined.values(), key=rank)
 
 
 def downgrade_if_light(rule: Rule, context: Context, observed: Observation) -> Observation:

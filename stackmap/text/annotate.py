@@ -10,7 +10,7 @@ the time. ``--pretty`` prints it after the figures.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from stackmap.model.topology import same_host
@@ -114,7 +114,28 @@ class Annotator:
         lines = _text(b"".join((*self._partial, chunk[:cut]))).split("\n")
         lines.pop()
         self._partial, self._size = [], 0
-        return _raw(self._annotated(lines)) + self._keep(chunk[cut:])
+        out: list[str] = []
+        prefixes, length = self._prefixes, self._length
+        for line in lines:
+            if self.host and may_name_host(line) and self._hosts.take(clean(line)):
+                host = self._hosts.own(self._hosts.name)
+                self._is_of_another = bool(host) and not same_host(host, self.host)
+                if self._is_of_another:
+                    self._heading, self._length = None, -1
+            if self._is_of_another:
+                if any(title in line for title in TITLES) and heading(line.split()):
+                    self.other_hosts[self._hosts.name] = None
+                out.append(line)
+                continue
+            # Most lines of a long log are as long as their heading, and begin with a known name in a usual column.
+            prefix = prefixes.get(line[:IOSTAT_WIDTH])
+            if prefix is not None and len(line) == length:
+                out.append(prefix + line[IOSTAT_WIDTH:])
+            else:
+                out += self._line(line)
+                length = self._length
+        out.append("")
+        return _raw("\n".join(out)) + self._keep(chunk[cut:])
 
     def finish(self) -> bytes:
         """Return the rest at the end of the text."""
@@ -136,35 +157,6 @@ class Annotator:
         self._partial, self._size = [text[cut:]], len(text) - cut
         before = "".join(row + "\n" for row in self._sorted_rows())
         return _raw(before + self._structured(_text(text[:cut])))
-
-    def _annotated(self, lines: Iterable[str]) -> str:
-        """
-        Return complete lines with names.
-
-        Fast path: most lines of a long log are as long as their heading and
-        begin with a known name in a column of the usual width.
-        """
-        out: list[str] = []
-        prefixes, length = self._prefixes, self._length
-        for line in lines:
-            if self.host and may_name_host(line) and self._hosts.take(clean(line)):
-                host = self._hosts.own(self._hosts.name)
-                self._is_of_another = bool(host) and not same_host(host, self.host)
-                if self._is_of_another:
-                    self._heading, self._length = None, -1
-            if self._is_of_another:
-                if any(title in line for title in TITLES) and heading(line.split()):
-                    self.other_hosts[self._hosts.name] = None
-                out.append(line)
-                continue
-            prefix = prefixes.get(line[:IOSTAT_WIDTH])
-            if prefix is not None and len(line) == length:
-                out.append(prefix + line[IOSTAT_WIDTH:])
-            else:
-                out += self._line(line)
-                length = self._length
-        out.append("")
-        return "\n".join(out)
 
     def _line(self, line: str) -> list[str]:
         if numbered := NUMBERED.match(line):
