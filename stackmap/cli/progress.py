@@ -1,7 +1,5 @@
 """What a terminal shows while it waits for figures, and Ctrl-C in a measurement."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -64,7 +62,7 @@ class Progress:
             ended.set()
             shower.join()
 
-    def _show(self, ended: Event, lock: AbstractContextManager[object]) -> None:
+    def _show(self, ended: "Event", lock: AbstractContextManager[object]) -> None:
         start = monotonic()
         while not ended.wait(STEP):
             spent = monotonic() - start
@@ -90,8 +88,8 @@ SHORTEST = 0.1  # seconds; the rates of a shorter interval are chance
 
 
 def until_interrupted(
-    reports: Iterable[TopologyInterval], count: int | None, stop: Callable[[], None]
-) -> Iterator[TopologyInterval]:
+    reports: "Iterable[TopologyInterval]", count: int | None, stop: Callable[[], None]
+) -> "Iterator[TopologyInterval]":
     """
     Yield *reports* as they arrive; after an interrupt, their average if there are several.
 
@@ -133,7 +131,7 @@ def until_interrupted(
             yield from ((topology, whole) for whole in running.closing())
 
 
-def _tell_partial(measured: Average, count: int | None) -> None:
+def _tell_partial(measured: "Average", count: int | None) -> None:
     """Report how many of *count* intervals were measured; nothing if all were, or if no count was given."""
     if not measured.count:
         tell("interrupted before anything was measured")

@@ -5,8 +5,6 @@ A capture may come from anyone: no link is followed out of it, only plain files 
 limit. (Uses os, not pathlib, whose import costs a tenth of the time that `tree` takes.)
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -112,7 +110,7 @@ class DirectoryTree:
 class RecordingTree:
     """A recording: *answers*, those before its first sample, and the tree that has this archive."""
 
-    def __init__(self, answers: ArchiveTree, tree: DirectoryTree | ArchiveTree) -> None:
+    def __init__(self, answers: "ArchiveTree", tree: "DirectoryTree | ArchiveTree") -> None:
         self._trees = answers, tree
 
     def read(self, path: str) -> bytes:
@@ -127,7 +125,7 @@ class RecordingTree:
         """Return the target of the link at *path*."""
         return self._first(lambda tree: tree.link(path))
 
-    def _first(self, look: Callable[[DirectoryTree | ArchiveTree], T]) -> T:
+    def _first(self, look: "Callable[[DirectoryTree | ArchiveTree], T]") -> T:
         answers, tree = self._trees
         try:
             return look(answers)
@@ -192,7 +190,7 @@ def _refusal(path: str, error: OSError) -> SourceError:
     return SourceDenied(f"{error.filename or path}: {error.strerror}")
 
 
-def _archive() -> type[ArchiveTree]:
+def _archive() -> "type[ArchiveTree]":
     from stackmap.host.archive_tree import ArchiveTree  # only a tar pays for it
 
     return ArchiveTree

@@ -7,8 +7,6 @@ An interval comes from two samples of counters or from one report of a text. The
 flight at the ends of an interval bound how far the counts of two layers differ.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
@@ -51,7 +49,7 @@ class Counters(NamedTuple):
     in_flight: int = 0
     timed: bool = True
 
-    def went_back_from(self, earlier: Counters) -> bool:
+    def went_back_from(self, earlier: "Counters") -> bool:
         """Whether a count decreased: the device was replaced or a counter wrapped."""
         return (
             self.reads < earlier.reads
@@ -66,7 +64,7 @@ class Counters(NamedTuple):
             or (self.flushes or 0) < (earlier.flushes or 0)
         )
 
-    def load_since(self, earlier: Counters, seconds: float) -> Load:
+    def load_since(self, earlier: "Counters", seconds: float) -> Load:
         """Return the load per second since *earlier*, a sample of the same device (see ``went_back_from``)."""
         per_second = 1 / seconds
         read = Flow(
@@ -93,7 +91,7 @@ class Counters(NamedTuple):
             in_flight_at_ends=earlier.in_flight + self.in_flight,
         )
 
-    def _discards_since(self, earlier: Counters, per_second: float) -> Flow:
+    def _discards_since(self, earlier: "Counters", per_second: float) -> Flow:
         now, before = self[10:14], earlier[10:14]  # from ``discards`` on: mypy knows literal places
         if None in now or None in before:
             return NONE
@@ -106,7 +104,7 @@ class Counters(NamedTuple):
             _milliseconds_between(self.discard_ms or 0, earlier.discard_ms or 0) * per_second,
         )
 
-    def _flushes_since(self, earlier: Counters, per_second: float) -> Flow:
+    def _flushes_since(self, earlier: "Counters", per_second: float) -> Flow:
         now, before = self[14:16], earlier[14:16]  # ``flushes`` and ``flush_ms``
         if None in now or None in before:
             return NONE

@@ -1,7 +1,5 @@
 """A machine: its devices and the edges between them."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -53,7 +51,7 @@ LOWEST = frozenset({Kind.DISK, Kind.PARTITION, Kind.LOOP, Kind.ZRAM})  # that ma
 WITHOUT_DEVICE = frozenset({"error", "zero"})  # targets that lie on none
 
 
-def is_inferred(topology: Topology, name: str) -> bool:
+def is_inferred(topology: "Topology", name: str) -> bool:
     """Whether *name* or a device below it lies on others only by what its figures show."""
     return any(
         edge.source == FIGURES
@@ -282,7 +280,7 @@ class Topology:
         """Return the tops whose I/O can reach *name*."""
         return self._tops_of[name]
 
-    def select(self, names: Iterable[str]) -> Topology:
+    def select(self, names: Iterable[str]) -> "Topology":
         """Return the whole stacks that contain *names*, as a topology."""
         kept: set[str] = set()
         for name in names:
@@ -290,7 +288,7 @@ class Topology:
             kept.update(self.with_all_above(name))
         return self.subset(kept)
 
-    def subset(self, names: Iterable[str]) -> Topology:
+    def subset(self, names: Iterable[str]) -> "Topology":
         """Return *names* and the edges between them, as a topology."""
         kept = set(names)
         return Topology(
@@ -300,7 +298,7 @@ class Topology:
             unknown=self.unknown,
         )
 
-    def graph(self) -> nx.MultiDiGraph:
+    def graph(self) -> "nx.MultiDiGraph":
         """Return this as a networkx graph with edges down, for algorithms and exports."""
         # Imported here: it takes 100 ms, which tree and iostat must not pay.
         import networkx as nx

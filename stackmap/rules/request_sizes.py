@@ -1,7 +1,5 @@
 """Can one request fill a stripe, are requests split on the way to the disks, and do the pieces merge again?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -82,7 +80,7 @@ def _split(context: Context, device: Device, limits: Limits) -> Observation | No
     },
 )
 @PerStack
-def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Observations:
+def not_merged(context: Context, stack: "StackFigures", limits: Limits) -> Observations:
     """Yield tops whose large requests reach the disks as small ones."""
     if not _is_loaded(context, stack, limits["requests"]):
         return
@@ -116,7 +114,7 @@ def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Observa
     labels={"disk_size": "mean size at the disks", "disk_rate": "rate at the disks"},
 )
 @PerStack
-def merged(context: Context, stack: StackFigures, limits: Limits) -> Observations:
+def merged(context: Context, stack: "StackFigures", limits: Limits) -> Observations:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
     if not _is_loaded(context, stack, limits["requests"]):
         return
@@ -134,13 +132,13 @@ def merged(context: Context, stack: StackFigures, limits: Limits) -> Observation
         yield _sizes(top, stack, ratio, weight=ratio)
 
 
-def _is_loaded(context: Context, stack: StackFigures, requests: float) -> bool:
+def _is_loaded(context: Context, stack: "StackFigures", requests: float) -> bool:
     """Whether *stack* has at least *requests* at the top, and several layers."""
     rate = context.load(stack.top.name).total.ios
     return context.enough(rate, requests) and len(stack.layers) > 1
 
 
-def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Observation:
+def _sizes(top: Flow, stack: "StackFigures", ratio: float, weight: float) -> Observation:
     below = stack.layers[-1].own["total"]
     figures = {
         "size": (top.size, "bytes"),

@@ -5,8 +5,6 @@ The device behind a name *at* a sample is known from the survey before it, the
 survey after it, and the uevents in between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterator
 from functools import partial
 from itertools import pairwise
@@ -158,7 +156,7 @@ class Watch:
             self._commands_run_at = self._asked_at = time
             self._pending = self._host.in_background(partial(self._poll, time=time))
 
-    def _finished_survey(self, patience: float) -> Survey | None:
+    def _finished_survey(self, patience: float) -> "Survey | None":
         """Return the pending survey if it has finished."""
         if self._pending is None or not self._pending.ready(patience):
             return None
@@ -185,7 +183,7 @@ class Watch:
         take = partial(self._surveys.take, time=self._asked_at, changes=self._changes)
         self._pending = self._host.in_background(take)
 
-    def _poll(self, host: Host, time: float) -> Polled | Survey:
+    def _poll(self, host: Host, time: float) -> "Polled | Survey":
         """Poll; survey instead if a RAID LV changed its activity or a mount changed."""
         to_poll, before = self._current.to_poll, self._current.polled
         now = self._poll_answers(host)
@@ -214,7 +212,7 @@ class Watch:
         by_name = self._with_unknown(self._identities, changes)
         return Snapshot(sample, self.topology, by_name, later_changes=changes)
 
-    def _snapshot_with_survey(self, sample: Sample, survey: Survey) -> Snapshot:
+    def _snapshot_with_survey(self, sample: Sample, survey: "Survey") -> Snapshot:
         """Return the snapshot at which *survey* has finished, with the events it found."""
         before, later_changes = self.topology, self._later_changes
         changes = self._changes + later_changes
@@ -233,7 +231,7 @@ class Watch:
             sample, self.topology, by_name, events, changes.without(sampled), later_changes
         )
 
-    def _adopt(self, survey: Survey) -> None:
+    def _adopt(self, survey: "Survey") -> None:
         self.topology, self._current = survey.topology, survey
         self._identities = self._with_unknown(identities(self.topology, self.topology), NO_CHANGES)
         devices = self.topology.devices.values()

@@ -1,7 +1,5 @@
 """The terminal in full-screen mode, with curses: keys in, styled lines out. It is restored on every exit."""
 
-from __future__ import annotations
-
 import contextlib
 import curses
 import io
@@ -87,7 +85,7 @@ class Terminal:
         return columns, lines
 
     @contextlib.contextmanager
-    def __call__(self) -> Iterator[Terminal]:
+    def __call__(self) -> "Iterator[Terminal]":
         """Open it, and restore what was before."""
         with contextlib.ExitStack() as undo:
             wake, self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -134,7 +132,7 @@ class Terminal:
             raise SystemExit(1)
         return pressed if ready else None
 
-    def draw(self, lines: Iterable[Line]) -> None:
+    def draw(self, lines: "Iterable[Line]") -> None:
         """Show *lines*, the first one at the top; only those that differ from what is shown are written."""
         window = self._window
         before = self._shown if self._shown_size == self.size else []
@@ -185,7 +183,7 @@ class Terminal:
         for line in dict.fromkeys(self._held.getvalue().splitlines()):
             click.echo(line, err=True)
 
-    def _suspend(self, _: int, __: FrameType | None) -> None:
+    def _suspend(self, _: int, __: "FrameType | None") -> None:
         """Give the terminal back, stop, and take it again."""
         self._end()
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -193,7 +191,7 @@ class Terminal:
         self._resize(0, None)
         self._window.refresh()
 
-    def _resize(self, _: int, __: FrameType | None) -> None:
+    def _resize(self, _: int, __: "FrameType | None") -> None:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
         with contextlib.suppress(curses.error):
             curses.resizeterm(lines, columns)

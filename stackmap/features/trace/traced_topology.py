@@ -1,7 +1,5 @@
 """What a capture with a trace adds: the traced shares of full stripes to its topology, and the trace itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,14 +13,14 @@ if TYPE_CHECKING:
     from stackmap.model.device import Device
 
 
-def with_traced_rows(host: Host, topology: Topology) -> Topology:
+def with_traced_rows(host: "Host", topology: Topology) -> Topology:
     """Return *topology*; arrays whose rows were traced have their share of full stripes."""
     trace = trace_of(host)
     if trace is None:
         return topology
     from stackmap.features.trace.figures import row_updates
 
-    def devices() -> Iterator[Device]:
+    def devices() -> "Iterator[Device]":
         for device in topology.devices.values():
             parity = device.layout is not None and device.layout.parity
             rows = row_updates(topology, device, trace) if parity else None
@@ -35,7 +33,7 @@ def with_traced_rows(host: Host, topology: Topology) -> Topology:
     return Topology(devices(), topology.edges, machine=topology.machine, unknown=topology.unknown)
 
 
-def trace_of(host: Host) -> Trace | None:
+def trace_of(host: "Host") -> "Trace | None":
     """Return the trace in a capture; None if it has none."""
     try:
         text = host.read(TRACE)
