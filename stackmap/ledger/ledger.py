@@ -235,15 +235,17 @@ class Ledger:
             above, here = self.loads.get(edge.above), self.loads.get(name)
             if above is here and not is_shared_idle(here):
                 return UNKNOWN  # a partition that the text did not print: not two counters
-            copies += self.sent.copies_down(edge, direction)
+            if self.sent.copies(edge.above, direction).arrivals:
+                copies += self.sent.copies_down(edge, direction)
             total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:
                 divisions[edge.above] = targets_of(self.topology, edge)
         arrivals = flow.arrivals
         if self.sent.cuts_requests(name, direction):
             arrivals = total.arrivals  # the pieces of a request are one
-        counted = total + copies.amount.times(-1)
-        return Account(Amount(arrivals, flow.bytes), counted, divisions, copies)
+        if copies.arrivals:
+            total += copies.amount.times(-1)
+        return Account(Amount(arrivals, flow.bytes), total, divisions, copies)
 
     @computed_once
     def in_flight(self, names: tuple[str, ...]) -> float | None:
