@@ -37,7 +37,7 @@ def _until_another(read: ReaderOfOne) -> Reader:
 
     def lines_of_one(lines: Lines) -> Iterator[str]:
         for line in lines:
-            begun = next((reader for begins, reader in FORMATS if begins(line)), None)
+            begun = _reader_of(line)
             if begun not in (None, within) or (begun is None and _is_of_sysstat(line)):
                 lines.push_back()
                 return
@@ -75,6 +75,15 @@ FORMATS: tuple[tuple[Begins, Reader], ...] = (
     (diskstats_copies.STAMP.match, diskstats_copies.read_timed),
     *((begins, _until_another(read)) for begins, read in _OF_ONE),
 )
+
+
+def _reader_of(line: str) -> Reader | None:
+    """Return the reader of the format that begins in *line*, None if a table may begin there, or nothing."""
+    for begins, read in FORMATS:
+        if begins(line):
+            return read
+    return None
+
 
 MAX_UNUSED_LINES = 500_000  # in a row
 
@@ -132,7 +141,7 @@ def _intervals(lines: Lines, warn: Callable[[str], None] | None) -> Iterator[Int
         if line is None:
             continue
         lines.push_back()
-        read = next((reader for begins, reader in FORMATS if begins(line)), None)
+        read = _reader_of(line)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
             strays.found = strays.found or bool(interval.loads)
             strays.found_rates = strays.found_rates or bool(interval.loads and not interval.totals)
@@ -178,7 +187,7 @@ class UnusedLines:
             self._unused_count += 1
             if len(self._unused) < MAX_NAMED_LINES:
                 self._unused.append(self._lines.number)
-        return any(begins(line) for begins, _ in FORMATS)
+        return _reader_of(line) is not None
 
     def unused(self) -> str:
         """Return how many lines look like rows of devices and were not used, "" without one."""

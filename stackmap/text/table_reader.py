@@ -260,10 +260,17 @@ class TableReader:
             elif text_lines.FENCE in line and self.heading and not self.heading.sar:
                 self.heading = None
             else:
-                # A time and words of any language, where the line after iostat's first was one.
-                few = sum(map(is_number, words)) <= MOST_OF_TIME
-                may_be = self._prints_times is not False and few and has_time(" ".join(words))
-                self._perhaps_time = " ".join(words) if may_be else ""
-                self._prints_times = self._prints_times or (None if may_be else False)
+                self._take_perhaps_time(words)
             return False
         return True
+
+    def _take_perhaps_time(self, words: list[str]) -> None:
+        """Keep a line with a time and words of any language, where the line after iostat's first was one."""
+        self._perhaps_time = ""
+        if self._prints_times is False:
+            return
+        line = " ".join(words)
+        if sum(map(is_number, words)) <= MOST_OF_TIME and has_time(line):
+            self._perhaps_time = line
+        else:
+            self._prints_times = self._prints_times or False
