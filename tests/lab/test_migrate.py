@@ -24,6 +24,8 @@ CASES = {
     "big": "6.12",
     "sizes": "6.1",
     "md": "6.12",
+    "bursts": "6.12",
+    "chunks": "newest",
 }
 LOADS = {
     "rates": "rand4k-write rand8k-mixed rand16k-write rand32k-write seq4k-write seq128k-write",
@@ -32,9 +34,16 @@ LOADS = {
     "big": "seq1m-4s buffered-stream three-jobs rand64k-q8 randread4k-q16 buffered-random",
     "sizes": "three-sizes rand4k-fsync-8s seq16k-q4 hot4k-30s bigread-smallwrite seq384k-q2",
     "md": "rand4k-8s mix-stream-random seq4k-q8 buffered-stream rand16k-q8 rand8k-fsync",
+    "bursts": "bursts-64k bursts-4k zipf-4k log-8k two-streams mix-7030",
+    "chunks": "bursts-64k rand24k seq256k log-8k two-streams mix-stream-random",
 }
+# By the digits of the volumes' names; "w" has wide chunks.
 LAYOUTS = {"5": "raid5:members=4", "10": "raid10:members=4", "6": "raid6:members=5"}
-WAYS = tuple(permutations(LAYOUTS, 2))
+WIDE = {
+    "5": LAYOUTS["5"],
+    "5w": "raid5:members=4,chunk=512k",
+    "10w": "raid10:members=4,chunk=512k",
+}
 
 NEAR, MOST = 0.20, 0.90  # likely is that near the truth in that share of all
 WIDTH = 0.75  # of the likely figure: the median width of the band
@@ -56,11 +65,16 @@ def booted(lab):
     return runs
 
 
-def predictions(runs):
+def layouts(case):
+    """Return the layouts of a case by the digits of their volumes' names."""
+    return WIDE if case == "chunks" else LAYOUTS
+
+
+def predictions(runs, case):
     """Yield what each run says of each other layout, beside what the same load did there."""
-    for now, then in WAYS:
-        for load in {load for _, load in runs}:
-            yield predicted.prediction(runs[now, load], runs[then, load], LAYOUTS[then])
+    for now, then in permutations(layouts(case), 2):
+        for load in LOADS[case].split():
+            yield predicted.prediction(runs[now, load], runs[then, load], layouts(case)[then])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -68,14 +82,14 @@ def test_every_load_ran(booted, case):
     """On each of the three layouts, to the end of the samples."""
     runs = booted(case)
 
-    assert set(runs) == {(layout, load) for layout in LAYOUTS for load in LOADS[case].split()}
+    assert set(runs) == {(layout, load) for layout in layouts(case) for load in LOADS[case].split()}
     assert [key for key, run in runs.items() if run.status] == []
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_truth_is_in_the_band(booted, request, case):
-    """Of every load on every other layout: the requests that the disks completed per request at the volume."""
-    found = list(predictions(booted(case)))
+    """Of every load on every other layout: requests of the disks per request at the volume, and bytes per byte."""
+    found = list(predictions(booted(case), case))
     request.node.user_properties.extend((PREDICTION, each.row(CASES[case])) for each in found)
 
     assert [each.row(CASES[case]) for each in found if not each.in_band] == []
@@ -83,16 +97,16 @@ def test_the_truth_is_in_the_band(booted, request, case):
 
 def test_what_is_shown_as_likely_is_near(booted):
     """In nine of ten of all cases, with bands that are not so wide that they say nothing."""
-    found = [each for case in CASES for each in predictions(booted(case))]
-    near = [each for each in found if abs(each.likely_off) <= NEAR]
+    found = [each for case in CASES for each in predictions(booted(case), case)]
+    near = [each for each in found if abs(each.disks.likely_off) <= NEAR]
 
     assert len(near) >= MOST * len(found)
-    assert median((each.high - each.low) / each.likely for each in found) <= WIDTH
+    assert median(each.disks.width for each in found) <= WIDTH
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_present_layout_checks_the_model(booted, case):
     """What the model makes of a load on the layout it was measured on is what was counted there."""
     for (layout, _), run in booted(case).items():
-        found = predicted.prediction(run, run, LAYOUTS[layout])
+        found = predicted.prediction(run, run, layouts(case)[layout])
         assert found.in_band, found.row(CASES[case])

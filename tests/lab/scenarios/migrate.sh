@@ -69,11 +69,17 @@ sample_here() {
 
 # counting clear|pause|cont: of all that is counted at once. To begin or to print a count takes seconds here, in
 # which a load that has fallen behind is another one than between the samples: none of that is counted.
+triggers=() # of each histogram: its file, its keys, its condition
+for event in $events; do
+    keys=keys_$event
+    while read -r kind; do
+        triggers+=("$tracing/events/block/$event/trigger" "hist:${!keys}:size=8192" "if $kind")
+    done <<< "$(kinds "$event")"
+done
 counting() {
-    local event histogram
-    for event in $events; do
-        histogram=hist_$event
-        echo "${!histogram}:$1" >> $tracing/events/block/$event/trigger
+    local i
+    for ((i = 0; i < ${#triggers[@]}; i += 3)); do
+        echo "${triggers[i + 1]}:$1 ${triggers[i + 2]}" >> "${triggers[i]}"
     done
 }
 
@@ -114,7 +120,7 @@ lvm() {
     lv --nosync --type raid10 -i 2 -m 1 -n r10 lab "${disks[@]:0:4}"
     until [ "$(lvs --noheadings -o copy_percent lab/r6 | tr -d ' ')" = 100.00 ]; do sleep 0.5; done
 }
-lv() { lvcreate -q -y -Wn -Zn -I 128k -L 672M "$@"; }
+lv() { lvcreate -q -y -Wn -Zn -I "${CHUNK:-128k}" -L 672M "$@"; }
 
 md() {
     array /dev/md5 5 4 /dev/sd{a,b,c,d}
@@ -128,7 +134,17 @@ array() {
     mdadm --create "$name" --level="$level" -n "$n" --chunk=128 --size=$each --bitmap=internal --assume-clean --run -q "$@"
 }
 
+wide() {
+    local disks=(/dev/sd{a,b,c,d})
+    pvcreate -q -ff -y "${disks[@]}"
+    vgcreate -q lab "${disks[@]}"
+    lv --nosync --type raid5 -i 3 -n r5 lab "${disks[@]}"
+    CHUNK=512k lv --nosync --type raid5 -i 3 -n r5w lab "${disks[@]}"
+    CHUNK=512k lv --nosync --type raid10 -i 2 -m 1 -n r10w lab "${disks[@]}"
+}
+
 case $CASE in
+    chunks) manager=wide volumes="r5 r5w r10w" folder=/dev/lab prefix=lab/ ;;
     md*) manager=md volumes="md5 md10 md6" folder=/dev prefix= ;;
     *) manager=lvm volumes="r5 r10 r6" folder=/dev/lab prefix=lab/ ;;
 esac
@@ -204,6 +220,32 @@ loads_md() {
     record buffered-stream buffered $device --name=one --rw=write --bs=64k --rate_iops=40 --fsync=64
     record rand16k-q8 at_rates $device --name=one --rw=randwrite --bs=16k --iodepth=8 --rate_iops=30
     record rand8k-fsync load randwrite 8 15 $device --fsync=1
+}
+# bursts SIZE COUNT PAUSE RW DEVICE: COUNT requests of SIZE KiB at once, and again after a pause
+bursts() {
+    exec fio --name=load --thread --disk_util=0 --direct=1 --ioengine=libaio --time_based --runtime=300 \
+        --randrepeat=0 --norandommap --bs="${1}k" --iodepth="$2" --thinktime_blocks="$2" --thinktime="$3" \
+        --rw="$4" --filename="$5"
+}
+streams() {
+    at_rates "$1" --name=one --rw=write --bs=64k --rate_iops=20 --size=300m \
+        --name=two --rw=write --bs=128k --rate_iops=8 --offset=300m --size=300m
+}
+loads_bursts() {
+    record bursts-64k bursts 64 16 600ms write $device
+    record bursts-4k bursts 4 32 900ms randwrite $device
+    record zipf-4k load randwrite 4 30 $device --random_distribution=zipf:1.2
+    record log-8k load write 8 15 $device --fsync=1
+    record two-streams streams $device
+    record mix-7030 load randrw 8 40 $device --rwmixread=70
+}
+loads_chunks() {
+    record bursts-64k bursts 64 16 600ms write $device
+    record rand24k load randwrite 24 15 $device
+    record seq256k load write 256 8 $device
+    record log-8k load write 8 15 $device --fsync=1
+    record two-streams streams $device
+    record mix-stream-random mix $device
 }
 for volume in $volumes; do
     device=$folder/$volume
