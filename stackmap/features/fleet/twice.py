@@ -50,17 +50,24 @@ def again(scope: Expressions, ask: Ask, ask_range: AskRange, end: float) -> list
         target_of(scope, series.labels): {value for _, value in series.values}
         for series in ask_range(read, end - TIMES_SECONDS, end, TIMES_STEP)
     }
-    found = _again(
-        several, lambda one, other: bool(times.get(one, set()) & times.get(other, set()))
-    )
-    known = frozenset(found)
-    left = [[target for target in group if target not in known] for group in several]
-    left = [group for group in left if len({*map(_address, group)}) < len(group)]
+    left: list[list[Target]] = []
+    found = []
+    for group in several:
+        seen: set[float] = set()
+        by_address: dict[str, list[Target]] = {}
+        for target in group:
+            written = times.get(target, set())
+            if written & seen:
+                found.append(target)
+            else:
+                seen |= written
+                by_address.setdefault(_address(target), []).append(target)
+        left += [alike for alike in by_address.values() if len(alike) > 1]
     return [*found, *_with_other_textfiles(scope, ask, left)] if left else found
 
 
 def _with_other_textfiles(scope: Expressions, ask: Ask, groups: list[list[Target]]) -> list[Target]:
-    """Return the targets whose volumes another one with their address and time of boot has, in another textfile."""
+    """Return the targets of a group, which have one address, whose volumes and time of boot an earlier one has, too."""
     hosts = _only(scope, groups)
     boots = {
         target_of(scope, sample.labels): sample.value
@@ -74,29 +81,19 @@ def _with_other_textfiles(scope: Expressions, ask: Ask, groups: list[list[Target
     def is_same(one: Target, other: Target) -> bool:
         ours, theirs = boots.get(one), boots.get(other)
         booted = ours is not None and theirs is not None and abs(ours - theirs) <= SAME_BOOT
-        has = volumes.get(one, set()) <= volumes.get(other, set())
-        return booted and has and _address(one) == _address(other)
+        return booted and volumes.get(one, set()) <= volumes.get(other, set())
 
-    return _again(groups, is_same)
+    found: list[Target] = []
+    for group in groups:
+        first: list[Target] = []
+        for target in group:
+            same = any(is_same(target, other) for other in first)
+            (found if same else first).append(target)
+    return found
 
 
 def _only(scope: Expressions, groups: Iterable[Iterable[Target]]) -> Expressions:
     return scope._replace(host=any_of({target.instance for group in groups for target in group}))
-
-
-def _again(
-    groups: Iterable[Iterable[Target]], is_same: Callable[[Target, Target], bool]
-) -> list[Target]:
-    """Return the targets of each group that are the same as an earlier one."""
-    found = []
-    for group in groups:
-        first: list[Target] = []
-        for target in group:
-            if any(is_same(target, other) for other in first):
-                found.append(target)
-            else:
-                first.append(target)
-    return found
 
 
 def _named(scope: Expressions, more: str = "") -> str:
