@@ -95,6 +95,8 @@ DEVICE_ROW = re.compile(
 )
 MAX_NAMED_LINES = 5
 LOOKED_AT = 1 << 16  # characters of a line: no heading is longer
+MAX_SHAPES, LONGEST_SHAPE = 1000, 200  # that are kept of lines without meaning
+_DIGITS = str.maketrans(dict.fromkeys("123456789", "0"))
 
 # Texts without usable statistics, by a pattern of a line, each with the reason or what to do.
 OTHER_FORMATS = {re.compile(pattern): meaning for pattern, meaning in {
@@ -163,6 +165,7 @@ class UnusedLines:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._stranger = ""
+        self._shapes: set[str] = set()  # lines of no other format, each digit a 0, for no pattern has one
         self.found = False  # a device's figures: then there is nothing to explain
         self.found_rates = False  # not only totals of a tool: then no heading is inferred
         self.in_a_row = 0  # since the last interval
@@ -176,18 +179,25 @@ class UnusedLines:
         if self.in_a_row > MAX_UNUSED_LINES:
             raise InputError(f"refused: {MAX_UNUSED_LINES} lines in a row are no device statistics")
         if not self.found_rates:
-            if len(self.rows) < repairs.ROWS and repairs.is_row(line):
-                self.rows.append(line)
-            if not self._stranger:
-                begin = line[:LOOKED_AT]
-                for pattern, meaning in OTHER_FORMATS.items():
-                    if pattern.search(begin):
-                        self._stranger = f"line {self._lines.number}: {meaning}"
+            self._look_at(line)
         if DEVICE_ROW.match(line):
             self._unused_count += 1
             if len(self._unused) < MAX_NAMED_LINES:
                 self._unused.append(self._lines.number)
         return _reader_of(line) is not None
+
+    def _look_at(self, line: str) -> None:
+        if len(self.rows) < repairs.ROWS and repairs.is_row(line):
+            self.rows.append(line)
+        if not self._stranger:
+            shape = line[:LOOKED_AT].translate(_DIGITS)
+            if shape in self._shapes:
+                return
+            for pattern, meaning in OTHER_FORMATS.items():
+                if pattern.search(shape):
+                    self._stranger = f"line {self._lines.number}: {meaning}"
+            if len(shape) <= LONGEST_SHAPE and len(self._shapes) < MAX_SHAPES:
+                self._shapes.add(shape)
 
     def unused(self) -> str:
         """Return how many lines look like rows of devices and were not used, "" without one."""
