@@ -10,12 +10,24 @@ from stackmap.cli import stackmap
 pytestmark = pytest.mark.lab("all")
 
 # What the first line says, by the change that was staged.
-FIRST = {"md-degraded": " is degraded", "md-recover": " was degraded during the measurement"}
+FIRST = {
+    "md-check": "does background work (check)",
+    "md-read-only": "is read-only",
+    "md-degraded": " is degraded",
+    "md-recover": " was degraded during the measurement",
+    "md-failed": " has failed",
+    "dm-suspended": "g/plain is suspended",
+    "pool-full": "g/pool",
+    "snapshot-lost": "g/snap",
+    "dm-degraded": "g/mirror",
+    "path-lost": "path",
+    "paths-lost": "paths",
+}
 
 
 @pytest.fixture
 def out(lab, kernel):
-    return lab("changes", kernel=kernel, disks=3, timeout=900)
+    return lab("changes", kernel=kernel, disks=6, timeout=1800)
 
 
 @pytest.mark.parametrize("change", FIRST)

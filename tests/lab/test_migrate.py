@@ -40,7 +40,7 @@ LOADS = {
 # By the digits of the volumes' names; "w" has wide chunks.
 LAYOUTS = {"5": "raid5:members=4", "10": "raid10:members=4", "6": "raid6:members=5"}
 WIDE = {
-    "5": LAYOUTS["5"],
+    "5": "raid5:members=4,chunk=128k",
     "5w": "raid5:members=4,chunk=512k",
     "10w": "raid10:members=4,chunk=512k",
 }

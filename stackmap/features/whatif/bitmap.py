@@ -32,6 +32,8 @@ CLEAN_AFTER = 2  # runs without a write until a region is clean
 LATE_PERIOD = 1.25 * PERIOD
 # Seconds: safe_mode_delay is 0.2, and the timer rounds up to 0.2 … 0.4 (md.c, md_write_end).
 PAUSE, MAX_PAUSE = 0.3, 0.4
+MARKS = 4  # page writes per pause: clean and dirty, and each time the bitmap's own superblock too (md_update_sb)
+GROUPED = 0.75  # instants per write: where there are more, writes do not arrive in groups
 MAX_REGIONS = 1 << 40
 
 
@@ -132,11 +134,10 @@ def superblock_writes(least: float, most: float) -> float:
     Return the page writes per second, at most, that mark superblocks under writes at *least* to *most* instants
     per second.
 
-    Each pause costs four: clean and dirty, and each time the bitmap's own superblock too (md_update_sb). At
-    random instants rate · e^(-rate · PAUSE) pauses are long enough, evenly spaced all or none.
+    At random instants rate · e^(-rate · PAUSE) pauses are long enough, evenly spaced all or none.
     """
     rate = max(least, min(most, 1 / MAX_PAUSE))
-    return 4 * (rate if rate <= 1 / MAX_PAUSE else _pauses(rate))
+    return MARKS * (rate if rate <= 1 / MAX_PAUSE else _pauses(rate))
 
 
 def may_sleep(layout: Layout, rate: float) -> bool:
@@ -154,36 +155,47 @@ class BitSets(NamedTuple):
     Bits of the present bitmap set per second.
 
     ``counted``: the least if all counted writes set bits; ``low``: if some mark superblocks.
-    ``likely`` is ``high`` where so few were counted that there may be none.
+    ``likely`` is ``high`` where so few were counted that there may be none. ``least``: if many mark superblocks.
     """
 
     bitmap: Bitmap
+    least: float
     low: float
     counted: float
     likely: float
     high: float
 
 
-def bit_sets(measured: Measured, context: VolumeContext, marks: float) -> BitSets | None:
+def bit_sets(measured: Measured, context: VolumeContext, burst_rate: float) -> BitSets | None:
     """
     Return the bits that writes set; None if the bitmap's writes are not known.
 
-    *marks*: page writes per second that mark superblocks, at most.
+    *burst_rate*: instants per second at which writes arrive, at least.
     """
     writes, bitmap = counted_page_writes(measured, context), context.bitmap
     if writes is None or bitmap is None:
         return None
     sent = measured.write.requests
+    marks = superblock_writes(burst_rate, sent)
+    most_marks = max(marks, _marks_between_groups(measured, burst_rate))
 
     def sets(written: float, depth: float) -> float:
         return ungrouped(sets_from_page_writes(written), sent, depth, bitmap.pages)
 
-    least, most = count_range(writes, measured.seconds)
-    low = sets_from_page_writes(max(0.0, least - marks))
-    counted = sets_from_page_writes(least)
+    fewest, most = count_range(writes, measured.seconds)
+    least, low = (sets_from_page_writes(max(0.0, fewest - some)) for some in (most_marks, marks))
+    counted = sets_from_page_writes(fewest)
     depth = sharing(measured, context, context.present)
     high = sets(most, measured.max_depth)
-    return BitSets(bitmap, low, counted, sets(writes, depth) if counted else high, high)
+    return BitSets(bitmap, least, low, counted, sets(writes, depth) if counted else high, high)
+
+
+def _marks_between_groups(measured: Measured, burst_rate: float) -> float:
+    """Return the page writes per second that mark superblocks, at most, where writes arrive in groups: 0 where they do not."""
+    if burst_rate > GROUPED * measured.write.requests:
+        return 0.0
+    idle = 1.0 if measured.busy is None else max(0.0, 1 - measured.busy)
+    return MARKS * min(burst_rate, idle / PAUSE, 1 / MAX_PAUSE)
 
 
 def sharing(measured: Measured, context: VolumeContext, layout: Layout | None) -> float:

@@ -142,14 +142,14 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     elif not run_evidence:
         run = journal.run
     burst_rate = measured.bursts if journal is None else min(written.requests, journal.commits)
-    marks = bitmaps.superblock_writes(burst_rate, written.requests)
-    sets = bitmaps.bit_sets(measured, context, marks)
+    sets = bitmaps.bit_sets(measured, context, burst_rate)
     # Larger requests of a mix fill rows, too, where fewer are in flight than would make a run.
     together = large is None or run <= written.size * measured.max_depth
     # Bytes without a request completed in part.
     several = run_evidence and journal is None and together and written.requests
     runs = written.bytes / run if several else None
-    evidence = Evidence(written, runs, by_rows, journal, large, sets)
+    apart = _share_apart(layout, rows, run) if by_rows is not None and journal is None else None
+    evidence = Evidence(written, runs, by_rows, apart, journal, large, sets)
     hypotheses, reasons = evidence.hypotheses(context)
     reasons = (*run_evidence, *reasons)
     again = rows is not None and layout is not None and _is_rewritten(layout, rows, run)
@@ -231,6 +231,15 @@ def _share_by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
     return min(1.0, max(0.0, (cold - rows.reads) / (cold - cached)))
 
 
+def _share_apart(layout: Layout | None, rows: Cost | None, run: float) -> float | None:
+    """Return the share of pages whose rows md did not have, if all others were written again."""
+    if layout is None or rows is None:
+        return None
+    return min(
+        1.0, rows.reads / scattered(layout.data, layout.parity, run / (layout.chunk or run)).reads
+    )
+
+
 def _is_rewritten(layout: Layout, rows: Cost, run: float) -> bool:
     """Whether parity reads far less than below a stream, whose rows are new."""
     stream = sequential(layout.data, layout.parity, run / (layout.chunk or run)).reads
@@ -290,13 +299,15 @@ def _joined(measured: Measured, layout: Layout) -> float | None:
 class Evidence(NamedTuple):
     """
     What is known of the writes ``write``. ``runs``: at how many places per second they begin, if several arrive
-    together; ``by_rows``: the sequential share that parity reads show; ``large``: the share of
+    together; ``by_rows``: the sequential share that parity reads show; ``apart``: the share at random if the
+    others are not a stream but pages that are written again; ``large``: the share of
     writes that are large; ``sets``: of the bitmap. Each None if nothing shows it.
     """
 
     write: Stream
     runs: float | None
     by_rows: float | None
+    apart: float | None
     journal: Journal | None
     large: float | None
     sets: bitmaps.BitSets | None
@@ -352,7 +363,7 @@ class Evidence(NamedTuple):
         if sets.likely < stream:
             return [0.0, 1.0], [_by_bitmap("less often than")]
         # Each random write sets a bit at most; the other bytes may be a stream.
-        fewest = max(0.0, sets.low - stream)
+        fewest = max(0.0, sets.least - stream)
         small = None if self.large is None else (1 - self.large) * self.write.requests
         most = 1 - fewest * (self.write.size if small is None else PAGE) / self.write.bytes
         likely = 0.0
@@ -361,8 +372,26 @@ class Evidence(NamedTuple):
         return list(dict.fromkeys((likely, 0.0, max(0.0, most)))), [_by_bitmap("more often than")]
 
     def _random_rates(self, share: float) -> list[float]:
+        """Return at how many places per second writes may begin if a *share* of bytes is sequential, the likely one first."""
+        rates = self._beside_stream(share)
+        again = 0.0 if self.apart is None else self.apart * self.write.requests
+        if again <= max(rates):
+            return rates
+        rates.append(again)
+        sets = self.sets
+        if sets is None or not sets.likely:
+            return rates
+        stream, regions = share * self.write.bytes / sets.bitmap.covers, sets.bitmap.regions
+        return sorted(
+            rates,
+            key=lambda rate: _log_off(
+                stream + bitmaps.random_sets(rate, regions or bitmaps.MAX_REGIONS), sets.likely
+            ),
+        )
+
+    def _beside_stream(self, share: float) -> list[float]:
         """
-        Return at how many places per second writes may begin if a *share* of bytes is sequential: likely, and at most.
+        Return at how many places per second writes begin beside a stream with this *share* of bytes: likely, and at most.
 
         Requests, or runs of them; but no fewer than set a bit.
         """

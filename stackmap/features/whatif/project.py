@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from stackmap.discover.find import find_all
 from stackmap.errors import LayoutError
 from stackmap.features.whatif import bitmap as bitmaps
-from stackmap.features.whatif.geometry import Cost
+from stackmap.features.whatif.geometry import Cost, cold_reads
 from stackmap.features.whatif.measured import Measured, Window, window_of
 from stackmap.features.whatif.pattern import Pattern, pattern_of, possible_loads
 from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from stackmap.features.whatif.timing import Scenario, TimeProjection
 
 ALL = 0.95  # of the bytes written
+# Of the bytes beyond the data, with parity: how many pages of a row meet in the stripe cache differs from run to run.
+ROWS_DIFFER = 0.12
 
 
 def project(
@@ -235,6 +237,8 @@ class LayoutModel:
             (case.read.bytes + case.write.bytes for case in (*sent, *self._full_stripes(load))),
             sum(moved),
         )
+        if self.layout.parity:
+            carried = self._with_other_rows(carried, load)
         members, disks = self.bitmap.added(bitmaps.default_bitmap(self.layout, self.context), load)
         members_read = spanning([case.read.requests for case in sent], likely.read.requests)
         members_written = spanning([case.written for case in sent], likely.written)
@@ -247,6 +251,16 @@ class LayoutModel:
             DeviceLoad(count, read, written, *moved, disks, carried=carried),
             usable_bytes(self.layout, self.context.member_bytes),
         )
+
+    def _with_other_rows(self, carried: Band, load: Measured) -> Band:
+        """Return the bytes *carried* with as many more or fewer as rows may differ, within what is possible at all."""
+        data, parity, written = self.layout.data, self.layout.parity, load.write.bytes
+        fewest, most = 1 + parity / data, 1 + parity + cold_reads(data, parity, 1)
+        moved = exact(load.read.bytes + written)
+        wide = moved + (carried + moved.scaled(-1)).widened(ROWS_DIFFER)
+        low = max(wide.low, min(carried.low, load.read.bytes + fewest * written))
+        high = min(wide.high, max(carried.high, load.read.bytes + most * written))
+        return Band(low, carried.likely, high)
 
     def _full_stripes(self, load: Measured) -> Iterator[MemberRequests]:
         """Yield *load* with full stripes alone, if all of it may be sequential: md then waits for whole rows."""

@@ -147,14 +147,19 @@ def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> li
     run = pattern.run / chunk
     random = scattered(layout.data, layout.parity, run)
     stream = sequential(layout.data, layout.parity, run)
-    costs = []
+    again = Cost(0.0, random.writes, random.updates)
+    costs, others = [], []
     for hypothesis in pattern.hypotheses:
         # Whether a row is still in the stripe cache when a stream returns to it, a chunk later.
         pages = chunk / PAGE
         cached = pages <= max(ROWS, CHUNKS_IN_CACHE * pages) * hypothesis.sequential
         shares = hypothesis.sequential, pattern.requests_in_sequence(hypothesis)
         costs.append(Costs(*(random.mixed(stream, share if cached else 0.0) for share in shares)))
-    return list(dict.fromkeys(costs))
+        # Small requests may be in sequence, too, and what is not at random may be pages that md still has.
+        others.append(Costs(costs[-1].page, costs[-1].page))
+        if hypothesis.sequential < 1:
+            others.append(Costs(*(random.mixed(again, share) for share in shares)))
+    return list(dict.fromkeys((*costs, *others)))
 
 
 def _converted(rows: Cost, present: Layout, layout: Layout) -> Cost:
@@ -226,6 +231,10 @@ class Merging(NamedTuple):
     def _parity(self) -> int:
         return 0 if self.context.present is None else self.context.present.parity
 
+    @property
+    def _chunk(self) -> int | None:
+        return None if self.context.present is None else self.context.present.chunk
+
     def _parity_to_parity(self, now: float, pages: float) -> Band:
         """
         Return the fragments from parity to parity: pages of several requests in flight come in any order.
@@ -236,12 +245,20 @@ class Merging(NamedTuple):
         if pages > 1:
             apart = PAGES + MIXED * (1 - 1 / self.whole.queue) * (1 - 1 / pages)
         least = now * min(1 / (1 + apart), 1 - merged)
+        if self.layout.chunk != self._chunk:  # pages that stay apart in one may merge in the other
+            least = min(least, self._in_batches)
         if now >= MERGES:  # requests do not merge, and only a stream's may
             least = max(least, min(now, self._in_batches))
-        elif self.layout.parity > self._parity:
+        elif self.layout.parity != self._parity:
             least = min(least, self._in_batches)
         most = now * (1 + max(apart, merged))
         return Band(least, now, max(now, min(pages, most)))
+
+    @property
+    def _joined(self) -> float:
+        """The fragments if all that arrives together merges on each disk."""
+        size, run = self.whole.write.size, self.pattern.run
+        return size / max(size, min(run, self.layout.chunk or run)) if size else 1.0
 
     @property
     def _in_batches(self) -> float:
@@ -255,7 +272,7 @@ class Merging(NamedTuple):
 
         From parity: small writes that merge now may have met in a batch of md's.
         """
-        together, journal = min(1.0, now), self.pattern.journal
+        together, journal = min(1.0, now, self._joined), self.pattern.journal
         joined = 0.0 if journal is None else journal.joined
         apart = min(1.0, max(now, 1 - joined))
         if not from_parity or joined:
@@ -276,7 +293,10 @@ class Merging(NamedTuple):
         likely = 1 - pattern.requests_in_sequence(pattern.likely) * (1 - max(BATCHED, alone))
         likely *= 1 + LIKELY_STRAY * min(pages - 1, LIKELY_STRAYS)
         strays = max(STRAY * min(pages - 1, STRAYS), (pages - 1) * (1 - 1 / self.whole.queue))
-        most = now / LEAST if now <= MET else max(now, min(pages, now * (1 + strays)))
+        if now <= MET:  # on the disks; md's pages may hinder that
+            most = max(now / LEAST, min(pages, 1 + strays))
+        else:
+            most = max(now, min(pages, now * (1 + strays)))
         return Band(now * self._in_batches, now * likely, most)
 
 

@@ -108,7 +108,7 @@ def reads(share: float, chunk: int) -> float:
     """Pages read per page written on RAID5 of four, if *share* of the bytes is sequential."""
     pattern = Pattern(4 * KIB, 1.0, None, None, None, (Hypothesis(share, 1.0, None, share),), ())
     context = volume_context(topology(raid_volume("r", "raid10", 1)), "r")
-    (cost,) = parity_costs(pattern, context, layout("raid5", 4, chunk))
+    cost = parity_costs(pattern, context, layout("raid5", 4, chunk))[0]
     return cost.page.reads
 
 

@@ -66,8 +66,8 @@ SEEN = {
 def test_few_bits_are_of_a_stream_only_if_a_stream_sets_as_many(load):
     """All regions of a small volume stay marked, so random writes set few bits, too."""
     requests, moved, low, counted, likely, high, is_stream = SEEN[load]
-    sets = BitSets(Bitmap(2 << 20, float(2 << 20), 48.0), low, counted, likely, high)
-    evidence = Evidence(Stream(requests, moved), None, None, None, None, sets)
+    sets = BitSets(Bitmap(2 << 20, float(2 << 20), 48.0), low, low, counted, likely, high)
+    evidence = Evidence(Stream(requests, moved), None, None, None, None, None, sets)
     volume = volume_context(topology(raid_volume("r", "raid10", 0)), "r")
 
     first, *_ = evidence.hypotheses(volume)[0]
