@@ -51,8 +51,8 @@ class Band:
         return Band(min(self.low, most), min(self.likely, most), min(self.high, most))
 
     def widened(self, share: float) -> Band:
-        """Return this band with each end moved outwards by *share* of its value."""
-        return Band(self.low * (1 - share), self.likely, self.high * (1 + share))
+        """Return this band with each end moved outwards by *share* of its value, down to 0."""
+        return Band(self.low * max(0.0, 1 - share), self.likely, self.high * (1 + share))
 
 
 def exact(value: float) -> Band:

@@ -121,8 +121,8 @@ def member_requests(
     if cost is None:
         write = split(measured.write).scaled(layout.copies)
         return MemberRequests(read, write, flushes, read.requests, 0.0, write.requests, 1.0)
-    # A request below a page updates a whole page of a row.
-    carried = measured.write.requests * max(size, PAGE) if measured.write.requests else 0.0
+    # A request below a page updates a whole page of a row. A text may round so few requests to 0, but not their bytes.
+    carried = max(measured.write.bytes, measured.write.requests * PAGE)
     page, request = cost
     caused, written = carried * page.reads, carried * page.writes
     piece = max(PAGE, min(pattern.run, layout.chunk or pattern.run, max(size, PAGE)))

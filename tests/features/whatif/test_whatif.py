@@ -132,6 +132,29 @@ def test_wider_rows_are_modified():
     assert (found.members.read.likely, found.members.write.likely) == pytest.approx((53 + 164, 164))
 
 
+@pytest.mark.parametrize("wish", ["raid10", "raid0", "raid5:chunk=128k", "raid6:members=5"])
+def test_one_write_in_ten_seconds_may_have_been_miscounted_but_not_below_zero(wish):
+    """Of one write, one may be missing."""
+    did_one = interval(moved(write=did(0.1, 8 * KIB)), read=did(0.1, PAGE), write=did(0.1, PAGE))
+    found = projected(machine("raid5"), replace(did_one, seconds=10.0), wish)
+    lowest = found.projected.disks.write
+    assert 0 <= lowest.low <= lowest.likely <= lowest.high
+    assert "-0.0" not in headline(found)
+
+
+@pytest.mark.parametrize("wish", ["raid5", "raid5:chunk=128k", "raid6:members=5"])
+def test_so_few_writes_that_a_text_rounds_them_to_none_have_bytes(wish):
+    """One page in 500 s is 0.00 writes/s and 0.01 KiB/s: on parity it is written, and parity with it."""
+    few = interval(
+        moved(did(1, PAGE), Flow(0.0, 0.0, 8.0, 0.0)), did(1 / 4, PAGE), Flow(0.0, 0.0, 4.0, 0.0)
+    )
+    found = projected(machine("raid10"), few, wish).projected.disks
+    layout = parse(wish).resolve(machine("raid10")["r"].layout, lvm=True)
+    carried = found.carried
+    assert carried.low <= carried.likely <= carried.high
+    assert carried.low >= PAGE + 8 * (1 + layout.parity / layout.data)
+
+
 @pytest.mark.parametrize(
     ("wish", "writes"), [("raid0", 41), ("raid1", 82), ("raid1:copies=3", 123)]
 )
