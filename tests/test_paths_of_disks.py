@@ -7,9 +7,12 @@ import pytest
 from stackmap.discover import discover
 from stackmap.document.describe import what
 from stackmap.model.device import Role
+from stackmap.model.reason import StateChange
 from stackmap.rules.context import measured_context
 from stackmap.rules.table import findings
 from stackmap.rules.unjudged import unjudged
+from stackmap.sampling.snapshots import topology_events
+from stackmap.sources.uevent import NO_CHANGES
 from tests.machine import DrawnHost, block
 from tests.rules.cases_state import nvme
 from tests.test_readings import intervals
@@ -144,6 +147,37 @@ class Switching(Machine):
 def test_a_path_that_changes_is_an_event():
     events = [event for each in intervals(Switching(), 40) for event in each.events]
     assert "nvme0c1n1: was active, now inaccessible" in events
+
+
+@pytest.mark.parametrize(
+    ("left", "controller", "said"),
+    [
+        (1, "live", "was active, now degraded: 1 of 2 paths"),
+        (1, "connecting", "was active, now failed: 1 of 2 paths"),
+        (0, "", "was active, now failed: 0 of 2 paths"),
+    ],
+)
+def test_a_disk_that_cannot_be_reached_when_a_path_is_gone_has_failed(left, controller, said):
+    """Degraded is only what still works."""
+    files = {p: t for p, t in nvme("numa").items() if "nvme0c1n1" not in p}
+    files["/sys/block/nvme0c0n1/device/state"] = f"{controller}\n"
+    if not left:
+        files = {p: t for p, t in files.items() if "nvme0c0n1" not in p}
+    assert changes(discover(DrawnHost(nvme("numa"))), discover(DrawnHost(files))) == [said]
+
+
+def test_a_second_path_beside_one_in_an_unknown_state():
+    files = {p: t for p, t in nvme("numa").items() if "nvme0c1n1" not in p}
+    files = {p: t for p, t in files.items() if not p.endswith("state")}
+    said = changes(discover(DrawnHost(files)), discover(DrawnHost(nvme("numa"))))
+    assert said == ["was in an unknown state, now active"]
+
+
+def changes(before, after):
+    """What is said of the disk's state."""
+    events = topology_events(before, after, NO_CHANGES)
+    said = [e for e in events if isinstance(e, StateChange) and e.device == "nvme0n1"]
+    return [e.removeprefix("nvme0n1: ") for e in said]
 
 
 def test_a_path_that_is_lost_for_two_seconds_is_seen():

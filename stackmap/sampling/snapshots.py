@@ -15,7 +15,7 @@ from stackmap.errors import InputError
 from stackmap.model.device import Role, StatusReading
 from stackmap.model.health import grown_errors
 from stackmap.model.interval import IDENTITY_UNKNOWN, Interval
-from stackmap.model.raid import DEGRADED
+from stackmap.model.raid import DEGRADED, LOST
 from stackmap.model.reason import StateChange
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import diskstats
@@ -138,8 +138,9 @@ def _path_states(before: Topology, after: Topology, name: str) -> tuple[str, str
     had, has = (len(topology.used_by(name, Role.PATH)) for topology in (before, after))
     was, now = before[name].state or "", after[name].state or ""
     if has < had:
-        return was, f"{DEGRADED}: {has} of {had} paths"
-    return (f"{was}: {had} of {has} paths", now) if has > had > 0 else None
+        state = LOST if not has or now == LOST else DEGRADED
+        return was, f"{state}: {has} of {had} paths"
+    return (f"{was}: {had} of {has} paths", now) if was and has > had > 0 else None
 
 
 def _below(edges: Iterable[Edge]) -> set[tuple[str, str, int | None]]:
