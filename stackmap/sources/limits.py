@@ -119,9 +119,12 @@ class _DiskTimes:
         self.count(0.0)
 
     def count(self, seconds: float) -> None:
-        """Read again, after *seconds* of the measurement, if there may be new answers."""
-        if seconds - self._looked < LOOK:
-            return
+        """Look for new answers after *seconds* of the measurement, if the last look was long enough before."""
+        if seconds - self._looked >= LOOK:
+            self.look(seconds)
+
+    def look(self, seconds: float) -> None:
+        """Take new answers as given after *seconds* of the measurement."""
         self._looked = seconds
         if (pages := self._read()) != self._last:
             self._last, self._answered = pages, seconds
@@ -176,6 +179,8 @@ class CapMeter:
         for interval in intervals:
             self.count(interval.seconds)
             yield interval
+        for disks in self._disks:  # record asks them once more at its end
+            disks.look(self._seconds)
 
     def count(self, seconds: float | None) -> None:
         """Count what the groups did since the last call, in *seconds*; read the disks' pages again."""

@@ -245,9 +245,23 @@ def test_a_recording_has_the_page_of_its_end(tmp_path):
     host.parts *= 5
     host.answers = cases_disks.pages(45.0, 12.0)
     host.answers[3:] = [{}, {}, host.answers[-1]]
+    _assert_over(host, tmp_path, 30.0, 5)
+
+
+def test_the_page_of_the_end_counts_soon_after_the_one_before(tmp_path):
+    """The volume was over its IOPS for 19.5 of 65 seconds; answers are looked for each ten seconds, and at the end."""
+    host = cases_disks.over_limit()
+    host.parts *= 5  # more than it needs
+    quiet, *_, over = cases_disks.pages(19.5)
+    host.answers = [quiet, *[{}] * 12, over]
+    _assert_over(host, tmp_path, 5.0, 13)
+
+
+def _assert_over(host, tmp_path, interval, count):
+    """That the volume is found to be over its IOPS for 30 % of a recording."""
     host.files["/proc/diskstats"] = ""
     with RecordingHost(host, str(tmp_path / "c")) as recording:
-        for _ in samples(recording, 30.0, 5, health_of=health.read):
+        for _ in samples(recording, interval, count, health_of=health.read):
             pass
     said = CliRunner().invoke(stackmap, ["--from", str(tmp_path / "c"), "explain", "-J"])
 
