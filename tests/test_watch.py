@@ -308,5 +308,6 @@ def test_a_device_that_grew_or_failed_is_an_event():
     assert events(size=11) == ["sda: its size changed from 7 to 11 bytes"]
     assert events(state="resync 13.1 %") == events() == []
     assert [str(each) for each in events(state="degraded")] != []
+    assert events(read_only=True) == ["sda: was writable, now read-only"]
     assert events(label="slot 1")[0].startswith("sda: renamed from ")
     assert events(size=11, uuid="b") == []

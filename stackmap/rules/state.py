@@ -381,9 +381,32 @@ def vdo_read_only(context: Context, _: Limits) -> Observations:
     source="Linux admin-guide/md.rst; admin-guide/device-mapper, status lines",
 )
 def passing_state(context: Context, _: Limits) -> Observations:
-    """Yield devices that were broken, suspended or read-only during the measurement, and are not at its end."""
+    """Yield devices that were broken, suspended or read-only during the measurement, and are not at its end; of two layers the upper one."""
+    passed: dict[str, tuple[str, str]] = {}
     for name, changes in context.state_changes.items():
         states = [state for change in changes for state in (change.was, change.now)]
         passing = [s for s in states[:-1] if any(word in s for word in PASSING)]
         if passing and not any(word in states[-1] for word in PASSING):
-            yield observe(name, words={"state": passing[-1], "now": states[-1] or "unknown"})
+            passed[name] = passing[-1], states[-1] or "unknown"
+    for name, (state, now) in passed.items():
+        if not any(edge.above in passed for edge in context.topology.above(name)):
+            yield observe(name, words={"state": state, "now": now})
+
+
+@Rule(
+    "SM317",
+    Severity.WARNING,
+    title="{device} became read-only",
+    outcome=Outcome.STATE,
+    sentence="{device} became read-only during the measurement: it fails all writes.",
+    caveat="Another program may have made it so: `mdadm --readonly`, `lvchange --permission r`, `blockdev --setro`.",
+    advice="Find the cause in the kernel log: `journalctl -k`.",
+    source="Linux admin-guide/md.rst, array_state; Documentation/ABI/stable/sysfs-block, ro",
+)
+def became_read_only(context: Context, _: Limits) -> Observations:
+    """Yield devices that are read-only at the end of the measurement and were not at its start; the metadata of pools has rules of its own."""
+    for name, changes in context.state_changes.items():
+        ends = changes[0].was, changes[-1].now
+        own = context.topology[name].target not in ("thin-pool", "cache", "vdo")
+        if own and [READ_ONLY in state for state in ends] == [False, True]:
+            yield observe(name)

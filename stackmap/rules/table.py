@@ -39,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     state.metadata_read_only,
     state.vdo_read_only,
     state.passing_state,
+    state.became_read_only,
     *errors.ERRORS,
     copy_on_write.thin_pool_data,
     copy_on_write.thin_pool_metadata,

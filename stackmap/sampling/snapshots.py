@@ -126,6 +126,9 @@ def _device_events(before: Topology, after: Topology, name: str) -> Iterator[str
     then, state = _path_states(before, after, name) or (was.state or "", now.state or "")
     if _FIGURES.sub("", then) != _FIGURES.sub("", state):
         yield StateChange(now.title, now.name, now.identity, then, state)
+    elif was.read_only != now.read_only:
+        modes = ("read-only" if device.read_only else "writable" for device in (was, now))
+        yield StateChange(now.title, now.name, now.identity, *modes)
 
 
 def _path_states(before: Topology, after: Topology, name: str) -> tuple[str, str] | None:

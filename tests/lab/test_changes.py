@@ -11,17 +11,18 @@ pytestmark = pytest.mark.lab("all")
 
 # What the first line says, by the change that was staged.
 FIRST = {
-    "md-check": "does background work (check)",
-    "md-read-only": "is read-only",
+    "md-check": "does background work (check ",
+    "md-read-only": "md127 became read-only",
     "md-degraded": " is degraded",
     "md-recover": " was degraded during the measurement",
-    "md-failed": " has failed",
+    "md-failed": "a is failed",
     "dm-suspended": "g/plain is suspended",
-    "pool-full": "g/pool",
-    "snapshot-lost": "g/snap",
-    "dm-degraded": "g/mirror",
-    "path-lost": "path",
-    "paths-lost": "paths",
+    "dm-read-only": "g/plain became read-only",
+    "pool-full": "g/pool-tpool is out of data space",
+    "snapshot-lost": "g/snap is invalid and lost",
+    "dm-degraded": "g/mirror is degraded",
+    "path-lost": "paths is degraded",
+    "paths-lost": "paths is failed",
 }
 
 

@@ -134,6 +134,15 @@ def passing_state(degraded=0):
     )  # fmt: skip
 
 
+@case("became-read-only", {"state": "clean"})
+def became_read_only(state="readonly"):
+    """A RAID1 that is made read-only while stackmap measures."""
+    later = {"/sys/block/md0/md/array_state": f"{state}\n"}
+    return Scripted(
+        disks(), md("raid1", ("sda", "sdb")), parts=[{"sda": Did(reads=10)}], changes=[{}, later],
+    )  # fmt: skip
+
+
 @case("suspended", {"state": 0})
 def suspended(state=1):
     """A volume whose table is being changed, or was not resumed."""

@@ -146,6 +146,8 @@ def changed(was, *states):
         (("active", "degraded", "active"), "SM307", "warning", {"state": "degraded"}),
         (("active", "suspended"), "SM306", "critical", {}),
         (("active", "suspended", "active"), "SM307", "warning", {"state": "suspended"}),
+        (("active", "read-only"), "SM317", "warning", {}),
+        (("read-only", "writable"), "SM307", "warning", {"now": "writable"}),
         (("active", "resync 1.0 %"), "SM302", "warning", {"was": "active"}),
         (("resync 99 %", "active"), "SM302", "warning", {"state": "resync 99 %"}),
         (("degraded", "recover 2.0 %"), "SM307", "warning", {"now": "recover 2.0 %"}),

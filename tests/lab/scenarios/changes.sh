@@ -50,6 +50,9 @@ changed md-recover /dev/md/states again
 work idle || true
 failed() { lose a; lose c; }
 changed md-failed /dev/md/states failed
+mdadm --stop /dev/md/states
+udevadm settle
+dmsetup remove a b c
 
 fragile half /dev/sdd
 pvcreate -q -ff -y /dev/mapper/half /dev/sde
@@ -65,11 +68,17 @@ udevadm settle
 changed dm-suspended /dev/mapper/g-plain dmsetup suspend /dev/mapper/g-plain
 fill() { timeout 20 dd if=/dev/zero of="$1" oflag=direct bs=1M count=32 status=none || true; }
 changed pool-full /dev/mapper/g-thin fill /dev/mapper/g-thin
+lvremove -q -y g/pool
 changed snapshot-lost /dev/mapper/g-origin fill /dev/mapper/g-origin
+lvremove -q -y g/snap
+changed dm-read-only /dev/mapper/g-plain lvchange -q --permission r g/plain
 changed dm-degraded /dev/mapper/g-mirror lose half
+vgchange -q -an g
+udevadm settle
+dmsetup remove half
 
 for path in one two; do dmsetup create $path --table "0 40000 linear /dev/sdf 0"; done
-dmsetup create paths --table "0 40000 multipath 0 0 1 1 round-robin 0 2 1 /dev/mapper/one 1 /dev/mapper/two 1"
+dmsetup create paths --table "0 40000 multipath 2 queue_mode bio 0 1 1 round-robin 0 2 1 /dev/mapper/one 1 /dev/mapper/two 1"
 changed path-lost /dev/mapper/paths dmsetup message paths 0 fail_path "$(dmsetup info -c --noheadings -o major,minor two)"
 fail() { local path; for path in one two; do dmsetup message paths 0 fail_path "$(dmsetup info -c --noheadings -o major,minor $path)"; done; }
 dmsetup message paths 0 reinstate_path "$(dmsetup info -c --noheadings -o major,minor two)"
