@@ -127,7 +127,7 @@ class Source(ABC):
         """Yield the selected intervals, with figures only for devices that are still those of ``topology``."""
         which = selection.resolved(recorded=not self.live)
         if selection.since_boot:
-            intervals = iter([since_boot(self.host)])
+            intervals = self._since_boot()
         else:
             intervals = only_same_devices(self.topology(), self._measured(selection, which))
         if which == "average":
@@ -144,6 +144,9 @@ class Source(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _since_boot(self) -> Iterator[Interval]:
+        return iter([since_boot(self.host)])
 
     @cached_property
     def _first(self) -> Topology:
