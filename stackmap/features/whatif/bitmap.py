@@ -26,7 +26,6 @@ DEVIATIONS = 2.0
 OFFSET = 3 / 8  # of Anscombe's transform
 PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keeps
 CLEAN_AFTER = 2  # runs without a write until a region is clean
-
 # The daemon runs when md's thread wakes up. On parity levels every write wakes it; on copies none does
 # (raid10.c, raid10_unplug), and after other work it sleeps the whole period again: in one of two lab runs.
 LATE_PERIOD = 1.25 * PERIOD
@@ -164,6 +163,10 @@ class BitSets(NamedTuple):
     counted: float
     likely: float
     high: float
+
+    def everywhere(self, rate: float) -> float:
+        """Return the bits that *rate* random writes per second set if they are all over the volume."""
+        return random_sets(rate, self.bitmap.regions or MAX_REGIONS)
 
 
 def bit_sets(measured: Measured, context: VolumeContext, burst_rate: float) -> BitSets | None:

@@ -133,7 +133,8 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     """Return the pattern of the writes of *measured*, the average of all intervals."""
     layout, rows, written = context.present, _rows(measured, context), measured.write
     run, run_evidence = _run(measured, context, rows)
-    by_rows = None if rows is None or layout is None else _share_by_rows(layout, rows, run)
+    reads = RowReads.of(layout, rows, run) if layout and rows else None
+    by_rows = reads and reads.sequential
     journal = journal_of(measured, layout, by_rows)
     large = None
     if journal is None:
@@ -148,11 +149,11 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     # Bytes without a request completed in part.
     several = run_evidence and journal is None and together and written.requests
     runs = written.bytes / run if several else None
-    apart = _share_apart(layout, rows, run) if by_rows is not None and journal is None else None
+    apart = reads.apart if reads and by_rows is not None and journal is None else None
     evidence = Evidence(written, runs, by_rows, apart, journal, large, sets)
     hypotheses, reasons = evidence.hypotheses(context)
     reasons = (*run_evidence, *reasons)
-    again = rows is not None and layout is not None and _is_rewritten(layout, rows, run)
+    again = bool(layout and rows and RowReads.of(layout, rows, run).are_again)
     return Pattern(run, burst_rate, large, rows, journal, hypotheses, reasons, again)
 
 
@@ -221,29 +222,36 @@ def _skew(measured: Measured, layout: Layout) -> float:
     return SKEW + (1 + 1 / layout.parity) * (2 * measured.queue - 1) / counted
 
 
-def _share_by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
-    """Return the share by the reads that the cache avoided; None where a stream would avoid hardly any."""
-    chunks = run / (layout.chunk or run)
-    cold = scattered(layout.data, layout.parity, chunks).reads
-    cached = sequential(layout.data, layout.parity, chunks).reads
-    if cold - cached < MIN_SPARED:
-        return None
-    return min(1.0, max(0.0, (cold - rows.reads) / (cold - cached)))
+class RowReads(NamedTuple):
+    """Pages that parity reads per page written: ``measured``, and if runs are at ``random`` or follow as a ``stream``."""
 
+    measured: float
+    random: float
+    stream: float
 
-def _share_apart(layout: Layout | None, rows: Cost | None, run: float) -> float | None:
-    """Return the share of pages whose rows md did not have, if all others were written again."""
-    if layout is None or rows is None:
-        return None
-    return min(
-        1.0, rows.reads / scattered(layout.data, layout.parity, run / (layout.chunk or run)).reads
-    )
+    @classmethod
+    def of(cls, layout: Layout, rows: Cost, run: float) -> "RowReads":
+        """Return those of *rows*, measured on *layout*, under runs of *run* bytes."""
+        shape = layout.data, layout.parity, run / (layout.chunk or run)
+        return cls(rows.reads, scattered(*shape).reads, sequential(*shape).reads)
 
+    @property
+    def sequential(self) -> float | None:
+        """The share of a stream, by the reads that the cache avoided; None where a stream would avoid hardly any."""
+        spared = self.random - self.stream
+        if spared < MIN_SPARED:
+            return None
+        return min(1.0, max(0.0, (self.random - self.measured) / spared))
 
-def _is_rewritten(layout: Layout, rows: Cost, run: float) -> bool:
-    """Whether parity reads far less than below a stream, whose rows are new."""
-    stream = sequential(layout.data, layout.parity, run / (layout.chunk or run)).reads
-    return stream > MIN_SPARED and rows.reads < stream / 2
+    @property
+    def apart(self) -> float:
+        """The share of pages whose rows md did not have, if all others were written again."""
+        return min(1.0, self.measured / self.random)
+
+    @property
+    def are_again(self) -> bool:
+        """Whether they are far fewer than below a stream, whose rows are new."""
+        return self.stream > MIN_SPARED and self.measured < self.stream / 2
 
 
 class Journal(NamedTuple):
@@ -351,9 +359,7 @@ class Evidence(NamedTuple):
             if sets.low * SURE < stream:
                 # All regions of a small volume stay marked, so random writes set few bits, too.
                 return [0.0, 1.0], []
-            everywhere = bitmaps.random_sets(
-                self.write.requests, sets.bitmap.regions or bitmaps.MAX_REGIONS
-            )
+            everywhere = sets.everywhere(self.write.requests)
             # None at all are set in a few regions that are never clean, and few in all if there are many writes.
             if sets.counted and everywhere > sets.high:
                 return [1.0], [_by_bitmap("about as often as")]
@@ -381,13 +387,8 @@ class Evidence(NamedTuple):
         sets = self.sets
         if sets is None or not sets.likely:
             return rates
-        stream, regions = share * self.write.bytes / sets.bitmap.covers, sets.bitmap.regions
-        return sorted(
-            rates,
-            key=lambda rate: _log_off(
-                stream + bitmaps.random_sets(rate, regions or bitmaps.MAX_REGIONS), sets.likely
-            ),
-        )
+        stream = share * self.write.bytes / sets.bitmap.covers
+        return sorted(rates, key=lambda rate: _log_off(stream + sets.everywhere(rate), sets.likely))
 
     def _beside_stream(self, share: float) -> list[float]:
         """

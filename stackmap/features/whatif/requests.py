@@ -218,8 +218,8 @@ class Merging(NamedTuple):
     def _completed(self, whole: float, now: float, sent: MemberRequests) -> Band:
         """Return the completed requests of *whole* ones that writes cause, by their fragments *now*."""
         if not self.layout.parity:
-            band = self._without_parity(now, from_parity=self._parity > 0)
-        elif self._parity:
+            band = self._without_parity(now, from_parity=self._present.parity > 0)
+        elif self._present.parity:
             band = self._parity_to_parity(now, sent.pages)
         else:
             band = self._to_parity(now, sent.pages)
@@ -228,12 +228,8 @@ class Merging(NamedTuple):
         return band.scaled(whole).widened(SKEW + (1 / count if count else 0.0))
 
     @property
-    def _parity(self) -> int:
-        return 0 if self.context.present is None else self.context.present.parity
-
-    @property
-    def _chunk(self) -> int | None:
-        return None if self.context.present is None else self.context.present.chunk
+    def _present(self) -> Layout:
+        return self.context.present or SINGLE_DEVICE
 
     def _parity_to_parity(self, now: float, pages: float) -> Band:
         """
@@ -245,11 +241,13 @@ class Merging(NamedTuple):
         if pages > 1:
             apart = PAGES + MIXED * (1 - 1 / self.whole.queue) * (1 - 1 / pages)
         least = now * min(1 / (1 + apart), 1 - merged)
-        if self.layout.chunk != self._chunk:  # pages that stay apart in one may merge in the other
+        if (
+            self.layout.chunk != self._present.chunk
+        ):  # pages that stay apart in one may merge in the other
             least = min(least, self._in_batches)
         if now >= MERGES:  # requests do not merge, and only a stream's may
             least = max(least, min(now, self._in_batches))
-        elif self.layout.parity != self._parity:
+        elif self.layout.parity != self._present.parity:
             least = min(least, self._in_batches)
         most = now * (1 + max(apart, merged))
         return Band(least, now, max(now, min(pages, most)))
