@@ -174,7 +174,7 @@ def test_a_second_path_beside_one_in_an_unknown_state():
 
 
 def changes(before, after):
-    """What is said of the disk's state."""
+    """Return the changes of the disk's state that are told, without its name."""
     events = topology_events(before, after, NO_CHANGES)
     said = [e for e in events if isinstance(e, StateChange) and e.device == "nvme0n1"]
     return [e.removeprefix("nvme0n1: ") for e in said]

@@ -77,17 +77,9 @@ class Prediction:
 
     way: str
     workload: str
-    members: float
-    least: float  # of the members, where the recording leaves that open
-    most: float
-    members_counted: float
+    members: Band
     disks: Band
     disk_bytes: Band
-
-    @property
-    def members_off(self) -> float:
-        """The difference as a share of the truth."""
-        return self.members / self.members_counted - 1
 
     @property
     def in_band(self) -> bool:
@@ -96,10 +88,9 @@ class Prediction:
 
     def row(self, kernel: str) -> tuple[str, ...]:
         """Return its line in the table."""
-        ends = f"{self.least:.3f} … {self.most:.3f}" if self.most > self.least * 1.001 else ""
+        low, likely, high, *truth = self.members.words()
         return (
-            kernel, self.way, self.workload, f"{self.members:.3f}", ends, f"{self.members_counted:.3f}",
-            f"{self.members_off:+.1%}",
+            kernel, self.way, self.workload, likely, f"{low} … {high}" if low != high else "", *truth,
             *self.disks.words(), f"{self.disks.middle_off:+.1%}", "" if self.disks.holds() else "OUT",
             *self.disk_bytes.words(), "" if self.disk_bytes.holds() else "OUT",
         )  # fmt: skip
@@ -115,10 +106,7 @@ def prediction(recorded: Workload, ran: Workload, layout: str) -> Prediction:
     return Prediction(
         way=f"{recorded.name.partition('-')[0]} → {layout}",
         workload=recorded.name.partition("-")[2],
-        members=members["iops"] / sent,
-        least=members["low"] / sent,
-        most=members["high"] / sent,
-        members_counted=true.members,
+        members=_band({**members, "likely": members["iops"]}, sent, true.members),
         disks=_band(disks["iops"], sent, true.disks),
         disk_bytes=_band(disks["bytes_range"], load["total"]["bytes"], true.disk_bytes),
     )
