@@ -406,7 +406,6 @@ def passing_state(context: Context, _: Limits) -> Observations:
 def became_read_only(context: Context, _: Limits) -> Observations:
     """Yield devices that are read-only at the end of the measurement and were not at its start; the metadata of pools has rules of its own."""
     for name, changes in context.state_changes.items():
-        ends = changes[0].was, changes[-1].now
-        own = context.topology[name].target not in ("thin-pool", "cache", "vdo")
-        if own and [READ_ONLY in state for state in ends] == [False, True]:
+        became = READ_ONLY in changes[-1].now and READ_ONLY not in changes[0].was
+        if became and context.topology[name].target not in ("thin-pool", "cache", "vdo"):
             yield observe(name)

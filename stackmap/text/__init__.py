@@ -165,9 +165,8 @@ class UnusedLines:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._stranger = ""
-        self._shapes: set[str] = (
-            set()
-        )  # lines of no other format, each digit a 0, for no pattern has one
+        # Lines of no other format, with a 0 for each digit: no pattern asks for a certain one.
+        self._shapes: set[str] = set()
         self.found = False  # a device's figures: then there is nothing to explain
         self.found_rates = False  # not only totals of a tool: then no heading is inferred
         self.in_a_row = 0  # since the last interval
