@@ -278,9 +278,8 @@ ELSEWHERE = ("nbd", "rbd", "drbd", "ublk", "zvol")
 
 
 def _disk(device: Device) -> str:
-    if (
-        "address" in device.facts
-    ):  # a path of NVMe; the disk above has the model and the serial number
+    # Of a path of NVMe, the disk above has the model and the serial number.
+    if "address" in device.facts:
         return " ".join(_known_words(("{transport}", "{address}"), device.facts))
     driver = by_name(device.name)
     kind = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]

@@ -15,9 +15,8 @@ from stackmap.model.topology import is_inferred
 NAME = doc.Column("", "layer", ("devices",), is_text=True)
 FIGURES = [doc.Column(metric.heading, metric.key) for metric in COLUMNS]
 FIGURES[0] = FIGURES[0]._replace(beside=("estimated",))
-FIGURES[1] = FIGURES[1]._replace(
-    beside=doc.RANGE
-)  # bytes, which a table may divide over several disks
+# Bytes, which a table may divide over several disks.
+FIGURES[1] = FIGURES[1]._replace(beside=doc.RANGE)
 PER_REQUEST = ("iops_amplification", "shrink")  # at the top
 MEANINGS = {metric.title: metric.help for metric in LAYER_METRICS if metric.title}
 TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}

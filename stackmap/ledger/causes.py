@@ -42,9 +42,8 @@ def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
     return Cause.BITMAP if above.layout is not None else Cause.METADATA
 
 
-MOST_LOGGED = (
-    2 * PAGE
-)  # bytes that DRBD writes to its activity log per write, which may lie in two extents
+# Bytes that DRBD writes to its activity log per write, which may lie in two extents.
+MOST_LOGGED = 2 * PAGE
 
 
 def cause_of_extra(

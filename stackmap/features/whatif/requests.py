@@ -241,9 +241,8 @@ class Merging(NamedTuple):
         if pages > 1:
             apart = PAGES + MIXED * (1 - 1 / self.whole.queue) * (1 - 1 / pages)
         least = now * min(1 / (1 + apart), 1 - merged)
-        if (
-            self.layout.chunk != self._present.chunk
-        ):  # pages that stay apart in one may merge in the other
+        # Pages that stay apart in one chunk may merge in another.
+        if self.layout.chunk != self._present.chunk:
             least = min(least, self._in_batches)
         if now >= MERGES:  # requests do not merge, and only a stream's may
             least = max(least, min(now, self._in_batches))
